@@ -1,0 +1,1 @@
+"""Facts about IR that change nothing: interpreter, liveness, iteration spaces, costs."""

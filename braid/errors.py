@@ -1,0 +1,54 @@
+"""What braid says when a user's input is wrong.
+
+Everything a user can cause is raised as a `BraidError`; the tools print it as one
+diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """Where in a user's file something stands; line and column count from 1, 0 means unknown."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        parts = [self.file]
+        if self.line:
+            parts.append(str(self.line))
+            if self.column:
+                parts.append(str(self.column))
+        return ":".join(parts)
+
+
+class BraidError(Exception):
+    """A mistake in the user's input, with the way out.
+
+    `message` says what is wrong, with the expected and the actual value where there are two;
+    `hint` says what to do about it. Prints as `file:line:col: error: message` and, on a line
+    of its own, `hint: …`.
+    """
+
+    def __init__(
+        self, message: str, *, location: SourceLocation | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.hint = hint
+
+    def __str__(self) -> str:
+        prefix = f"{self.location}: " if self.location is not None else ""
+        suffix = f"\nhint: {self.hint}" if self.hint else ""
+        return f"{prefix}error: {self.message}{suffix}"
+
+
+class UnsupportedError(BraidError):
+    """The input is well formed, but braid cannot do this (yet)."""
+
+
+class InfeasibleError(BraidError):
+    """No answer satisfies the constraints the user gave (a byte budget, a memory limit)."""

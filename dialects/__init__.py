@@ -1,0 +1,1 @@
+"""Dialects: what braid adds to MLIR."""

@@ -1,0 +1,1 @@
+"""ONNX models, opset 7 and later."""

@@ -1,0 +1,1 @@
+"""From decided graphs to code, one folder a backend."""

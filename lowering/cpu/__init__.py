@@ -1,0 +1,1 @@
+"""Code for the CPU: kernels, the program that calls them, objects."""

@@ -1,0 +1,1 @@
+"""Decision and apply passes, one a file, grouped by family."""

@@ -1,0 +1,1 @@
+"""Artifacts and their execution; knows no IR."""

@@ -1,0 +1,1 @@
+"""Machine descriptions (TOML) and their loader."""

@@ -1,0 +1,1 @@
+"""Command line entry points: argument parsing, wiring and printing only."""

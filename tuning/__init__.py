@@ -1,0 +1,1 @@
+"""Schedule search and measuring; the one room that joins lowering and runtime."""
