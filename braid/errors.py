@@ -4,6 +4,7 @@ Everything a user can cause is raised as a `BraidError`; the tools print it as o
 diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -24,26 +25,45 @@ class SourceLocation:
         return ":".join(parts)
 
 
+@dataclass(frozen=True)
+class Note:
+    """A place that helps to understand an error, such as where the offending value is defined."""
+
+    message: str
+    location: SourceLocation | None = None
+
+    def __str__(self) -> str:
+        prefix = f"{self.location}: " if self.location is not None else ""
+        return f"{prefix}note: {self.message}"
+
+
 class BraidError(Exception):
     """A mistake in the user's input, with the way out.
 
     `message` says what is wrong, with the expected and the actual value where there are two;
-    `hint` says what to do about it. Prints as `file:line:col: error: message` and, on a line
-    of its own, `hint: …`.
+    `hint` says what to do about it; `notes` point at other places. Prints as
+    `file:line:col: error: message` and, on lines of their own, the notes and `hint: …`.
     """
 
     def __init__(
-        self, message: str, *, location: SourceLocation | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        location: SourceLocation | None = None,
+        hint: str | None = None,
+        notes: Sequence[Note] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.location = location
         self.hint = hint
+        self.notes = tuple(notes)
 
     def __str__(self) -> str:
         prefix = f"{self.location}: " if self.location is not None else ""
         suffix = f"\nhint: {self.hint}" if self.hint else ""
-        return f"{prefix}error: {self.message}{suffix}"
+        notes = "".join(f"\n{note}" for note in self.notes)
+        return f"{prefix}error: {self.message}{notes}{suffix}"
 
 
 class UnsupportedError(BraidError):
