@@ -1,0 +1,1 @@
+"""Cleaning up: folding, canonical forms and common subexpressions."""

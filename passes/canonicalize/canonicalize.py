@@ -1,0 +1,84 @@
+"""`canonicalize`: fold, apply every op's canonicalization patterns, drop what is dead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    GreedyRewritePatternApplier,
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from braid.analysis.locations import source_location
+from braid.dialects.braid.names import union_names
+from braid.errors import BraidError
+
+_REWRITES_PER_OP = 100
+"""More rewrites than this, on the average over the ops, and patterns undo each other's work."""
+
+
+def inherit_identity(op: Operation, new_results: Sequence[SSAValue | None]) -> None:
+    """Pass the names of `op`, and its location, on to the ops whose results replace its own."""
+    for value in new_results:
+        if value is None or not isinstance(value.owner, Operation):
+            continue
+        union_names(value.owner, op)
+        if isinstance(value.owner.location, UnknownLoc):
+            value.owner.location = op.location
+
+
+@dataclass
+class _Bounded(RewritePattern):
+    """`inner`, stopped when its rewrites lead nowhere."""
+
+    inner: RewritePattern
+    budget: int
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        location = source_location(op)
+        self.inner.match_and_rewrite(op, rewriter)
+        if not rewriter.has_done_action:
+            return
+        self.budget -= 1
+        if self.budget < 0:
+            raise BraidError(
+                f"canonicalization does not end: patterns keep rewriting '{op.name}'",
+                location=location,
+                hint="a constant op that has a folder needs the ConstantLike trait",
+            )
+
+
+@dataclass(frozen=True)
+class CanonicalizePass(ModulePass):
+    """Folds ops, applies their canonicalization patterns and removes dead ops, to a fixpoint.
+
+    Unlike xDSL's pass of this name, it keeps the stable names (`braid.name`) and locations of
+    the ops that it replaces, and stops with an error where patterns undo each other's work.
+
+    ```mlir
+    %0 = arith.constant 0 : i32
+    %1 = arith.addi %x, %0 : i32          // uses of %1 become uses of %x
+    ```
+    """
+
+    name = "canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Canonicalize everything in `op`. Raises `BraidError` where that does not end."""
+        count = sum(1 for _ in op.walk())
+        patterns = GreedyRewritePatternApplier(
+            [CanonicalizationRewritePattern()], ctx=ctx, folding_enabled=True
+        )
+        PatternRewriteWalker(
+            _Bounded(patterns, budget=_REWRITES_PER_OP * max(count, 100)),
+            post_walk_func=region_dce,
+            listener=PatternRewriterListener(operation_replacement_handler=[inherit_identity]),
+        ).rewrite_module(op)

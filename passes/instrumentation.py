@@ -1,0 +1,63 @@
+"""What can watch a pipeline while it runs."""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+
+class Instrumentation:
+    """Hooks around the passes of a pipeline; each does nothing unless overridden."""
+
+    def before_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """Called before `pass_` runs on `module`."""
+
+    def after_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """Called when `pass_` has returned, before the result is verified."""
+
+    def after_failed_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        """Called when `pass_` has raised an error or left invalid IR behind."""
+
+    def after_verify(self, module: ModuleOp) -> None:
+        """Called when the IR was found to be valid."""
+
+
+class Timing(Instrumentation):
+    """Wall time of the phases of a run, one after the other."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        """Name -> seconds, in the order of first occurrence; repeated ones are added up."""
+        self._start = time.perf_counter()
+        self._last = self._start
+
+    @override
+    def before_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        self._last = time.perf_counter()
+
+    @override
+    def after_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        self._record(pass_.name)
+
+    @override
+    def after_verify(self, module: ModuleOp) -> None:
+        self._record("(verify)")
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """Time the `with` block as `name`; passes do not run inside."""
+        self._last = time.perf_counter()
+        yield
+        self._record(name)
+
+    def total(self) -> float:
+        """Seconds since the beginning."""
+        return time.perf_counter() - self._start
+
+    def _record(self, name: str) -> None:
+        now = time.perf_counter()
+        self.phases[name] = self.phases.get(name, 0.0) + now - self._last
+        self._last = now

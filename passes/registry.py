@@ -1,0 +1,64 @@
+"""The passes of braid by name, each loaded only when it is used; one line a pass, sorted.
+
+Passes of xDSL and of other packages are found through the `xdsl.universe` entry points.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+from xdsl.transforms import get_all_passes
+from xdsl.universe import Universe
+
+from braid.errors import BraidError
+
+PassFactory = Callable[[], type[ModulePass]]
+
+PASSES: dict[str, str] = {
+    "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "cse": "braid.passes.canonicalize.cse:CSEPass",
+}
+"""Name of the pass -> `module:class`."""
+
+
+def braid_passes() -> dict[str, PassFactory]:
+    """The passes of this package."""
+    return {name: partial(_load, name) for name in PASSES}
+
+
+def braid_only_passes() -> dict[str, PassFactory]:
+    """The passes of this package whose names xDSL has not taken.
+
+    A universe with a name that another one has makes `xdsl-opt` refuse to start.
+    """
+    taken = get_all_passes()
+    return {name: factory for name, factory in braid_passes().items() if name not in taken}
+
+
+@cache
+def available_passes() -> dict[str, PassFactory]:
+    """Every pass that a pipeline can name; braid's own come first and win over xDSL's."""
+    return braid_passes() | installed_universe().all_passes | braid_passes()
+
+
+@cache
+def installed_universe() -> Universe:
+    """What the `xdsl.universe` entry points of all installed packages offer.
+
+    Raises `BraidError` where one of them cannot be loaded or two of them clash.
+    """
+    try:
+        return Universe.get_multiverse()
+    except Exception as error:
+        raise BraidError(
+            f"a package that extends xDSL cannot be loaded: {error}",
+            hint="see the entry points of group 'xdsl.universe' of the installed packages",
+        ) from error
+
+
+def _load(name: str) -> type[ModulePass]:
+    module, _, attribute = PASSES[name].partition(":")
+    loaded = getattr(import_module(module), attribute)
+    assert issubclass(loaded, ModulePass) and loaded.name == name
+    return loaded
