@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * braid's native runtime: loads compiled models and runs them. C11, no LLVM, no Python.
+ *
+ * Two interfaces live here:
+ *   1. what a *program* calls to load and run a model (`braid_model_open`, …);
+ *   2. what *compiled code* must export and may call (`braid_model_v1`, `braid_env`).
+ */
+#ifndef BRAID_RUNTIME_H
+#define BRAID_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The artifact file (`.braid`) ----------------------------------------------------------
+ *
+ * Little-endian. A header, a table of sections, then the sections:
+ *
+ *   offset  size  field
+ *        0     8  magic "BRAIDART"
+ *        8     4  u32 format version (BRAID_FORMAT_VERSION)
+ *       12     4  u32 number of sections
+ *       16  24*n  sections: { u32 kind, u32 flags, u64 offset, u64 size }
+ *
+ * Offsets count from the start of the file. Flags are 0. A kind occurs at most once; readers skip
+ * kinds that they do not know. WEIGHTS starts on a 4096-byte boundary, so that it is used where
+ * it is mapped, and every tensor in it on a 64-byte boundary.
+ */
+#define BRAID_FORMAT_VERSION 1u
+
+enum braid_section_kind {
+  BRAID_SECTION_MANIFEST = 1, /* JSON (UTF-8), for people and for Python; C does not read it */
+  BRAID_SECTION_CODE = 2,     /* an ELF shared object that exports `braid_model` */
+  BRAID_SECTION_WEIGHTS = 3,  /* raw tensors; the manifest holds the index */
+};
+
+/* ---- What compiled code exports and may call -----------------------------------------------
+ *
+ * A code object exports one data symbol, `const braid_model_v1 braid_model`. All fields are
+ * pointers or i64, so that the descriptor is a plain LLVM constant with natural layout:
+ *
+ *   %braid.tensor = type { ptr, i64, i64, ptr, ptr }
+ *   %braid.model  = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr }
+ *   @braid_model  = constant %braid.model { … }
+ *
+ * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
+ * are those of libc and libm.
+ */
+#define BRAID_ABI_VERSION 1
+
+typedef struct braid_env braid_env;
+
+/* Runs iterations [begin, end) of a parallel loop. */
+typedef void (*braid_body)(void *ctx, int64_t begin, int64_t end);
+
+/* Services and per-run facts for compiled code. Valid for the duration of one `run`. */
+struct braid_env {
+  int64_t threads; /* offset 0: how many threads parallel_for uses, >= 1 */
+  /* offset 8: calls `body` on disjoint ranges that cover [0, n); returns when all are done */
+  void (*parallel_for)(const braid_env *env, braid_body body, void *ctx, int64_t n);
+  /* offset 16: monotonic clock, nanoseconds */
+  uint64_t (*now)(void);
+  /* offset 24: records why the run fails (the text is copied); the caller then returns nonzero */
+  void (*fail)(const braid_env *env, const char *message);
+  /* offset 32: executions per profile counter (`counter_count` of them), never reset by a run */
+  uint64_t *counts;
+  /* offset 40: nanoseconds per profile counter, likewise */
+  uint64_t *times;
+  /* offset 48: actual sizes of each input's dims */
+  const int64_t *const *input_shapes;
+  /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
+   * the code overwrites those that are open */
+  int64_t *const *output_shapes;
+};
+
+/* An input or output: row-major and dense. 40 bytes. */
+typedef struct braid_tensor_v1 {
+  const char *name;     /* offset 0 */
+  int64_t dtype;        /* offset 8: as numbered by ONNX's TensorProto.DataType (f32 = 1, …) */
+  int64_t rank;         /* offset 16 */
+  const int64_t *shape; /* offset 24: `rank` sizes, -1 where the dim is open */
+  const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open) */
+} braid_tensor_v1;
+
+/* A compiled model. `run` gets one pointer per input and output, the WEIGHTS section, and an arena
+ * of `arena_bytes` that is aligned to `arena_align` and holds arbitrary bytes; it returns 0 on
+ * success. 96 bytes. */
+typedef struct braid_model_v1 {
+  int64_t abi_version;                /* offset 0: BRAID_ABI_VERSION */
+  int64_t input_count;                /* offset 8 */
+  const braid_tensor_v1 *inputs;      /* offset 16 */
+  int64_t output_count;               /* offset 24 */
+  const braid_tensor_v1 *outputs;     /* offset 32 */
+  int64_t arena_bytes;                /* offset 40 */
+  int64_t arena_align;                /* offset 48: a power of two; 0 means 64 */
+  int64_t feature_count;              /* offset 56 */
+  const char *const *features;        /* offset 64: required CPU features, LLVM's names */
+  int64_t counter_count;              /* offset 72: 0 when compiled without profiling */
+  const char *const *counter_names;   /* offset 80 */
+  int32_t (*run)(const braid_env *env, void *const *inputs, void *const *outputs,
+                 const void *weights, void *arena); /* offset 88 */
+} braid_model_v1;
+
+/* ---- What a program calls ------------------------------------------------------------------
+ *
+ * Functions that return a pointer return NULL on failure, those that return int nonzero;
+ * `braid_last_error` then says why.
+ *
+ * A model is immutable and may be shared by threads. A context owns the arena and the profile of
+ * its runs and serves one thread at a time: two threads use two contexts of one model.
+ */
+#if defined(_WIN32)
+#define BRAID_API
+#else
+#define BRAID_API __attribute__((visibility("default")))
+#endif
+
+typedef struct braid_model braid_model_t;
+typedef struct braid_context braid_context_t;
+
+/* Text of the calling thread's last failure; "" if there was none. Valid until its next one. */
+BRAID_API const char *braid_last_error(void);
+
+/* 1 if this CPU (and its operating system) has the feature of that LLVM name, 0 if it has not,
+ * -1 if the name is unknown here. */
+BRAID_API int braid_cpu_supports(const char *feature);
+
+/* Opens an artifact file. Weights stay mapped from the file and are paged in on use. */
+BRAID_API braid_model_t *braid_model_open(const char *path);
+
+/* Loads a code object from memory (it is copied). `weights` must outlive the model. */
+BRAID_API braid_model_t *braid_model_from_memory(const void *code, size_t size,
+                                                 const void *weights);
+
+/* Wraps code that is already in this process, as after a JIT. Both must outlive the model. */
+BRAID_API braid_model_t *braid_model_from_descriptor(const braid_model_v1 *descriptor,
+                                                     const void *weights);
+
+/* The model's description: names, shapes, arena size. Lives as long as the model. */
+BRAID_API const braid_model_v1 *braid_model_describe(const braid_model_t *model);
+
+/* Gives the model up; it goes when the last of its contexts has gone. NULL is allowed. */
+BRAID_API void braid_model_close(braid_model_t *model);
+
+/* Creates a context that runs on `threads` threads (0: as many as OpenMP offers). */
+BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t threads);
+
+/* Sets the sizes of input `index` for the next runs. Needed only where a dim is open; until then
+ * an open dim has its upper bound. */
+BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t index,
+                                            const int64_t *shape);
+
+/* Sizes of output `index` after the last run (before it: upper bounds). NULL for a wrong index. */
+BRAID_API const int64_t *braid_context_output_shape(const braid_context_t *context, int64_t index);
+
+/* Runs the model. Output buffers hold the output at its upper bound. */
+BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
+                                void *const *outputs);
+
+/* Executions of, and nanoseconds spent under, each profile counter since the last reset:
+ * `counter_count` numbers each, owned by the context. */
+BRAID_API const uint64_t *braid_context_profile_counts(const braid_context_t *context);
+BRAID_API const uint64_t *braid_context_profile_times(const braid_context_t *context);
+BRAID_API void braid_context_profile_reset(braid_context_t *context);
+
+/* Frees a context. NULL is allowed. */
+BRAID_API void braid_context_close(braid_context_t *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BRAID_RUNTIME_H */

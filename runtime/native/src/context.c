@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#define _POSIX_C_SOURCE 200809L
+#include "internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CACHE_LINE = 64 };
+
+struct braid_context {
+  braid_env env; /* first: `fail` finds the context from it */
+  braid_model_t *model;
+  void *arena;
+  int64_t **input_shapes;
+  int64_t **output_shapes;
+  char failure[512];
+};
+
+static uint64_t now_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void record_failure(const braid_env *env, const char *message) {
+  braid_context_t *context = (braid_context_t *)(uintptr_t)env;
+  snprintf(context->failure, sizeof context->failure, "%s", message);
+}
+
+/* One allocation: the row pointers, then the sizes they point to, preset to the upper bounds. */
+static int64_t **create_shapes(const braid_tensor_v1 *tensors, int64_t count) {
+  size_t dims = 0;
+  for (int64_t i = 0; i < count; ++i)
+    dims += (size_t)tensors[i].rank;
+  int64_t **rows = malloc((size_t)count * sizeof *rows + dims * sizeof **rows + 1);
+  if (rows == NULL)
+    return NULL;
+  int64_t *next = (int64_t *)(rows + count);
+  for (int64_t i = 0; i < count; ++i) {
+    rows[i] = next;
+    for (int64_t d = 0; d < tensors[i].rank; ++d)
+      *next++ = tensors[i].bound[d];
+  }
+  return rows;
+}
+
+static void *allocate_aligned(size_t bytes, size_t align) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, align, bytes > 0 ? bytes : 1) != 0)
+    return NULL;
+  return memory;
+}
+
+static bool allocate_buffers(braid_context_t *context, const braid_model_v1 *descriptor) {
+  size_t counters = (size_t)descriptor->counter_count;
+  size_t align = descriptor->arena_align > CACHE_LINE ? (size_t)descriptor->arena_align : CACHE_LINE;
+  context->arena = allocate_aligned((size_t)descriptor->arena_bytes, align);
+  context->input_shapes = create_shapes(descriptor->inputs, descriptor->input_count);
+  context->output_shapes = create_shapes(descriptor->outputs, descriptor->output_count);
+  context->env.counts = calloc(counters + 1, sizeof(uint64_t));
+  context->env.times = calloc(counters + 1, sizeof(uint64_t));
+  return context->arena != NULL && context->input_shapes != NULL &&
+         context->output_shapes != NULL && context->env.counts != NULL &&
+         context->env.times != NULL;
+}
+
+braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
+  if (threads < 0 || threads > INT_MAX) {
+    braid_set_error("cannot run on %lld threads", (long long)threads);
+    return NULL;
+  }
+  braid_context_t *context = calloc(1, sizeof *context);
+  if (context == NULL) {
+    braid_set_error("out of memory");
+    return NULL;
+  }
+  braid_model_retain(model);
+  context->model = model;
+  if (!allocate_buffers(context, model->descriptor)) {
+    braid_set_error("out of memory: the model's arena takes %lld bytes",
+                    (long long)model->descriptor->arena_bytes);
+    braid_context_close(context);
+    return NULL;
+  }
+  context->env.threads = threads > 0 ? threads : braid_max_threads();
+  context->env.parallel_for = braid_parallel_for;
+  context->env.now = now_ns;
+  context->env.fail = record_failure;
+  context->env.input_shapes = (const int64_t *const *)context->input_shapes;
+  context->env.output_shapes = context->output_shapes;
+  return context;
+}
+
+int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
+  const braid_model_v1 *descriptor = context->model->descriptor;
+  if (index < 0 || index >= descriptor->input_count) {
+    braid_set_error("the model has %lld inputs, there is no input %lld",
+                    (long long)descriptor->input_count, (long long)index);
+    return 1;
+  }
+  const braid_tensor_v1 *input = &descriptor->inputs[index];
+  for (int64_t d = 0; d < input->rank; ++d) {
+    bool open = input->shape[d] < 0;
+    if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
+      braid_set_error("input '%s': dim %lld is %lld, expected %s%lld", input->name, (long long)d,
+                      (long long)shape[d], open ? "at most " : "", (long long)input->bound[d]);
+      return 1;
+    }
+  }
+  memcpy(context->input_shapes[index], shape, (size_t)input->rank * sizeof *shape);
+  return 0;
+}
+
+const int64_t *braid_context_output_shape(const braid_context_t *context, int64_t index) {
+  if (index < 0 || index >= context->model->descriptor->output_count)
+    return NULL;
+  return context->output_shapes[index];
+}
+
+int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
+  const braid_model_t *model = context->model;
+  context->failure[0] = '\0';
+  int32_t status =
+      model->descriptor->run(&context->env, inputs, outputs, model->weights, context->arena);
+  if (status == 0)
+    return 0;
+  if (context->failure[0] != '\0')
+    braid_set_error("%s", context->failure);
+  else
+    braid_set_error("the model failed with status %d", (int)status);
+  return 1;
+}
+
+const uint64_t *braid_context_profile_counts(const braid_context_t *context) {
+  return context->env.counts;
+}
+
+const uint64_t *braid_context_profile_times(const braid_context_t *context) {
+  return context->env.times;
+}
+
+void braid_context_profile_reset(braid_context_t *context) {
+  size_t bytes = (size_t)context->model->descriptor->counter_count * sizeof(uint64_t);
+  memset(context->env.counts, 0, bytes);
+  memset(context->env.times, 0, bytes);
+}
+
+void braid_context_close(braid_context_t *context) {
+  if (context == NULL)
+    return;
+  free(context->arena);
+  free(context->input_shapes);
+  free(context->output_shapes);
+  free(context->env.counts);
+  free(context->env.times);
+  braid_model_close(context->model);
+  free(context);
+}
