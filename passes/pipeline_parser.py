@@ -43,12 +43,12 @@ def _parse(
 ) -> Iterator[ModulePass]:
     for start, stop in _split(text, begin, end):
         if start == stop:
-            if (begin, end) != (start, stop) and text[begin:end].strip():
+            if text[begin:end].strip():
                 raise _error("expected the name of a pass", start)
             continue
         bracket = next((i for i in range(start, stop) if text[i] in _CLOSERS), stop)
         name = text[start:bracket].rstrip()
-        opener = text[bracket : bracket + 1]
+        opener = text[bracket : min(bracket + 1, stop)]
         if opener and text[stop - 1] != _CLOSERS[opener]:
             raise _error(f"expected ',' or the end of the pipeline after '{name}'", stop)
         if opener == "(":
