@@ -30,7 +30,7 @@ def verify_module(module: Operation) -> None:
             op.verify(verify_nested_ops=False)
             _verify_blocks_not_empty(op)
         except VerifyException as error:
-            message = str(error).removeprefix("Operation does not verify: ")
+            message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
             if op.name not in message:
                 message = f"'{op.name}' op {message}"
             raise InvalidIRError(message, location=source_location(op)) from error

@@ -1,0 +1,37 @@
+"""What braid adds to xDSL: found by `xdsl-opt` through the `xdsl.universe` entry point.
+
+Everything is named here and imported only when it is used.
+"""
+
+from collections.abc import Callable
+
+from xdsl.context import Context
+from xdsl.ir import Dialect
+from xdsl.universe import Universe
+
+from braid.passes.registry import braid_only_passes, installed_universe
+
+
+def _load_braid() -> Dialect:
+    from braid.dialects.braid import Braid
+
+    return Braid
+
+
+DIALECTS: dict[str, Callable[[], Dialect]] = {"braid": _load_braid}
+"""Dialects of this package by name."""
+
+UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=braid_only_passes())
+"""The entry point; `canonicalize` and `cse` are left out, since xDSL has taken these names."""
+
+
+def make_context(*, allow_unregistered: bool = False) -> Context:
+    """A context that knows the dialects of braid, xDSL and all installed packages.
+
+    `allow_unregistered` accepts ops, attributes and types of dialects that none of them has.
+    Raises `BraidError` where an installed package is broken.
+    """
+    context = Context(allow_unregistered=allow_unregistered)
+    for name, factory in (installed_universe().all_dialects | DIALECTS).items():
+        context.register_dialect(name, factory)
+    return context

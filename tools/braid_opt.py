@@ -1,0 +1,31 @@
+"""`braid-opt`: the opt-style driver, for tests and for people who know mlir-opt."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
+    from braid.errors import BraidError
+    from braid.tools.opt.arguments import parse_arguments
+    from braid.tools.opt.driver import OptDriver
+
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        return OptDriver(parse_arguments(arguments)).run()
+    except BraidError as error:
+        print(f"braid-opt: {error}", file=sys.stderr)
+    except Exception as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        print(
+            f"braid-opt: error: internal error: {type(error).__name__}: {error}\n"
+            "hint: this is a bug of braid; --debug shows where",
+            file=sys.stderr,
+        )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""What `braid-opt` does with one part of its input: parse, verify, run, print."""
+
+import gc
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from braid.analysis.diagnostics import Diagnostic
+from braid.analysis.verification import InvalidIRError, verify_module
+from braid.errors import BraidError
+from braid.frontends.mlir import parse_mlir
+from braid.passes.instrumentation import Instrumentation, Timing
+from braid.passes.manager import PassCrashError, run_pipeline
+from braid.passes.pipeline_parser import parse_pipeline
+from braid.tools.opt.files import Chunk
+from braid.tools.opt.reproducer import stored_pipeline, write_reproducer
+
+
+@dataclass(frozen=True)
+class PrintFormat:
+    """How the resulting IR is printed."""
+
+    generic: bool = False
+    debuginfo: bool = False
+
+
+@dataclass(frozen=True)
+class ChunkProcessor:
+    """Runs a pipeline on chunks of one file; `passes` is None for that of a reproducer."""
+
+    context: Context
+    file: str
+    passes: tuple[ModulePass, ...] | None
+    verify: bool
+    verify_each: bool
+    print_format: PrintFormat
+    timing: Timing
+    instrumentation: tuple[Instrumentation, ...] = ()
+    reproducer_path: Path | None = field(default=None)
+
+    def process(self, chunk: Chunk) -> str:
+        """The resulting IR as text.
+
+        Raises `BraidError` for what is wrong with the input, and `PassCrashError`.
+        """
+        with self.timing.phase("(parse)"):
+            module, passes = self._parse(chunk)
+            gc.freeze()  # The IR lives to the end; the collector need not look at it.
+        if self.verify:
+            with self.timing.phase("(verify)"):
+                verify_module(module)
+        run_pipeline(
+            self.context,
+            module,
+            passes,
+            instrumentation=(self.timing, *self.instrumentation),
+            verify=self.verify and self.verify_each,
+        )
+        with self.timing.phase("(print)"):
+            return self._print(module, self.print_format)
+
+    def _parse(self, chunk: Chunk) -> tuple[ModuleOp, tuple[ModulePass, ...]]:
+        parsed = parse_mlir(self.context, chunk.text, self.file, line_offset=chunk.line_offset)
+        if self.passes is not None:
+            return parsed.module, self.passes
+        return parsed.module, parse_pipeline(stored_pipeline(parsed, self.file))
+
+    def _print(self, module: ModuleOp, print_format: PrintFormat) -> str:
+        stream = StringIO()
+        printer = Printer(
+            stream,
+            print_generic_format=print_format.generic,
+            print_debuginfo=print_format.debuginfo,
+        )
+        printer.print_op(module)
+        printer.print_metadata(self.context.loaded_dialects)
+        return stream.getvalue() + "\n"
+
+    def report_crash(self, chunk: Chunk, crash: PassCrashError) -> Diagnostic:
+        """The diagnostic for `crash`, after its reproducer was written.
+
+        The IR before the failing pass is made again from the input, so that runs that do not
+        crash need not keep it.
+        """
+        cause = crash.__cause__
+        invalid = cause if isinstance(cause, InvalidIRError) else None
+        path = write_reproducer(self.reproducer_path, self._ir_before(chunk, crash), crash.failed)
+        return Diagnostic(
+            "error",
+            str(crash),
+            location=invalid.location if invalid else None,
+            notes=invalid.notes if invalid else (),
+            hint=f"this is a bug of the pass; 'braid-opt --run-reproducer {path} --debug' "
+            "shows it again",
+        )
+
+    def _ir_before(self, chunk: Chunk, crash: PassCrashError) -> str:
+        try:
+            module, passes = self._parse(chunk)
+            run_pipeline(self.context, module, passes[: crash.index], verify=False)
+        except (BraidError, PassCrashError):
+            # Some pass is not deterministic; the input is then the best there is.
+            module, _ = self._parse(chunk)
+        return self._print(module, PrintFormat(generic=True, debuginfo=True))

@@ -1,0 +1,55 @@
+"""What `--help` and `--show-dialects` list."""
+
+import inspect
+
+from xdsl.passes import ModulePass
+
+from braid.errors import BraidError
+from braid.passes.options import pass_options
+from braid.passes.pipelines import PIPELINES
+from braid.passes.registry import PASSES, PassFactory, available_passes
+from braid.universe import DIALECTS, make_context
+
+
+def list_passes() -> str:
+    """All passes with their options, types, defaults and the first line of their documentation.
+
+    braid's own come first, then the named pipelines, then the passes of other packages.
+    """
+    passes = available_passes()
+    own = [_describe(name, passes[name]) for name in sorted(PASSES)]
+    others = [_describe(name, passes[name]) for name in sorted(passes) if name not in PASSES]
+    pipelines = [f"  {name:<24}{','.join(parts)}" for name, parts in sorted(PIPELINES.items())]
+    sections = {
+        "passes of braid:": own,
+        "named pipelines:": pipelines,
+        "passes of xDSL and installed packages:": others,
+    }
+    return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
+
+
+def list_dialects() -> str:
+    """The names of all dialects, one a line; braid's own first."""
+    names = make_context().registered_dialect_names
+    return "\n".join([*DIALECTS, *sorted(set(names) - set(DIALECTS))])
+
+
+def _describe(name: str, factory: PassFactory) -> str:
+    try:
+        pass_class = factory()
+        options = pass_options(pass_class)
+    except (ImportError, NameError, BraidError) as error:
+        return f"  {name:<24}(cannot be loaded: {error})"
+    lines = [f"  {name:<24}{_first_line(pass_class)}".rstrip()]
+    for option in options:
+        default = "required" if option.default is None else f"default {option.default}"
+        lines.append(f"      {option.name}=<{option.type_name}>  ({default})")
+    return "\n".join(lines)
+
+
+def _first_line(pass_class: type[ModulePass]) -> str:
+    documentation = inspect.cleandoc(pass_class.__doc__ or "")
+    # A dataclass without a docstring gets its signature as one, which says nothing new.
+    if documentation.startswith(f"{pass_class.__name__}("):
+        return ""
+    return documentation.partition("\n")[0]

@@ -1,0 +1,37 @@
+"""How a diagnostic looks in a terminal: one line, the source line, and a caret below it."""
+
+from collections.abc import Mapping, Sequence
+
+from braid.analysis.diagnostics import Diagnostic
+from braid.errors import SourceLocation
+
+Sources = Mapping[str, Sequence[str]]
+"""Lines of the files that are known, by name."""
+
+
+def render_diagnostic(diagnostic: Diagnostic, sources: Sources) -> str:
+    """`diagnostic` with its notes and hint, and with source lines where `sources` has them."""
+    lines = _render(diagnostic.severity, diagnostic.message, diagnostic.location, sources)
+    for note in diagnostic.notes:
+        lines += _render("note", note.message, note.location, sources)
+    if diagnostic.hint:
+        lines.append(f"hint: {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _render(
+    severity: str, message: str, location: SourceLocation | None, sources: Sources
+) -> list[str]:
+    place = "braid-opt" if location is None else str(location)
+    lines = [f"{place}: {severity}: {message}"]
+    if location is None or not location.line:
+        return lines
+    source = sources.get(location.file, ())
+    if location.line <= len(source):
+        text = source[location.line - 1]
+        lines.append(text)
+        if location.column:
+            # Tabs are kept, so that the caret stands below its character.
+            prefix = text[: location.column - 1].ljust(location.column - 1)
+            lines.append("".join("\t" if c == "\t" else " " for c in prefix) + "^")
+    return lines
