@@ -1,0 +1,1 @@
+"""Rematerialization under a memory budget: order and recomputation chosen together."""

@@ -1,0 +1,29 @@
+"""Drop executions that a schedule within the budget can do without."""
+
+from collections.abc import Sequence
+
+from braid.solvers.rematerialization.problem import Problem
+from braid.solvers.rematerialization.simulate import simulate
+
+
+def prune(problem: Problem, sequence: Sequence[int], budget: int) -> tuple[int, ...]:
+    """Return a subsequence with the same meaning, peak <= `budget`, and no removable execution.
+
+    Executions are tried from the longest to the shortest; without one of them, its readers use the
+    instance before it. O(n) simulations.
+    """
+    current = list(sequence)
+    by_duration = sorted(set(current), key=lambda op: (-problem.ops[op].duration, op))
+    for op in by_duration:
+        steps = [step for step, other in enumerate(current) if other == op]
+        for step in reversed(steps):
+            shorter = current[:step] + current[step + 1 :]
+            if op not in shorter and op in problem.required:
+                break
+            try:
+                fits = simulate(problem, shorter).peak <= budget
+            except ValueError:
+                continue
+            if fits:
+                current = shorter
+    return tuple(current)
