@@ -1,0 +1,56 @@
+"""Apply every reduction until none applies any more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from braid.solvers.strategy import reductions
+from braid.solvers.strategy.residual import Residual
+from braid.solvers.strategy.rows import tighten_rows
+
+_IN_PLACE = (reductions.keep_consistent, reductions.drop_separable_edges)
+_REMOVING = (
+    reductions.settle,
+    reductions.contract_leaf,
+    reductions.contract_path,
+    reductions.contract_determined,
+)
+
+
+def presolve(residual: Residual) -> None:
+    """Reduce `residual` to a fixed point.
+
+    Raises:
+        InfeasibleAssignment: a node or a memory row cannot be satisfied.
+    """
+    pending: set[int] = set(residual.alive)
+    while pending:
+        pending |= tighten_rows(residual)
+        _reduce_nodes(residual, sorted(pending & residual.alive))
+        pending = tighten_rows(residual)
+
+
+def _reduce_nodes(residual: Residual, nodes: Iterable[int]) -> None:
+    queue = deque(nodes)
+    queued = set(queue)
+    while queue:
+        node = queue.popleft()
+        queued.discard(node)
+        if node not in residual.alive:
+            continue
+        around = list(residual.neighbours[node])
+        if _reduce(residual, node):
+            for other in (node, *around):
+                if other in residual.alive and other not in queued:
+                    queued.add(other)
+                    queue.append(other)
+
+
+def _reduce(residual: Residual, node: int) -> bool:
+    changed = False
+    for reduction in _IN_PLACE:
+        changed |= reduction(residual, node)
+    if any(reduction(residual, node) for reduction in _REMOVING):
+        return True
+    return reductions.drop_dominated(residual, node) or changed
