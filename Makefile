@@ -1,0 +1,42 @@
+# Every target sets itself up: it needs Python 3.11+, a C compiler and PyPI, nothing else.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; \
+	done)
+VENV := .venv
+BIN := $(VENV)/bin
+# Remembers what was installed, so that a second `make test` starts at once.
+STAMP := $(VENV)/installed.stamp
+NATIVE := CMakeLists.txt $(wildcard runtime/native/src/* runtime/native/include/braid/*)
+
+.PHONY: demo test lint format build wheel clean
+
+demo: build
+	$(BIN)/python -m benchmarks.demo
+
+test: build
+	$(BIN)/lit -s test
+	$(BIN)/python -m pytest
+
+lint: build
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: build
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+build: $(STAMP)
+
+wheel: build
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+
+$(STAMP): pyproject.toml $(NATIVE)
+	$(if $(PYTHON),,$(error braid needs Python 3.11 or newer; say where with make PYTHON=...))
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,186 @@
+"""Compiled models in the native runtime: loading, contexts, running on numpy arrays.
+
+A call into the runtime releases the GIL, as every ctypes call does, so that threads of Python run
+models side by side: one `NativeModel`, one `NativeContext` each.
+"""
+
+import ctypes
+import os
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx.helper
+from numpy.typing import NDArray
+
+from braid.runtime.artifact import numpy_dtype
+from braid.runtime.buffers import check_count, check_input, check_output
+from braid.runtime.manifest import TensorSpec
+from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """How often a counter's code ran, and for how many seconds in all."""
+
+    count: int
+    seconds: float
+
+
+def cpu_supports(feature: str) -> bool:
+    """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
+    return load_library().braid_cpu_supports(feature.encode()) == 1
+
+
+class NativeModel:
+    """A loaded model: immutable, and shared by any number of contexts in any threads."""
+
+    def __init__(self, handle: int | None, *keep_alive: object) -> None:
+        """Own a `braid_model_t *`, None after a failure; use the class methods instead.
+
+        `keep_alive` are the objects whose memory the model reads.
+        """
+        if handle is None:
+            raise last_error()
+        library = load_library()
+        self.handle = handle
+        self._keep_alive = keep_alive
+        self._close = weakref.finalize(self, library.braid_model_close, handle)
+        self._descriptor: CModel = library.braid_model_describe(handle).contents
+        self.inputs = _read_specs(self._descriptor.inputs, self._descriptor.input_count)
+        self.outputs = _read_specs(self._descriptor.outputs, self._descriptor.output_count)
+        self.arena_bytes = self._descriptor.arena_bytes
+        self.counter_names = tuple(
+            self._descriptor.counter_names[i].decode()
+            for i in range(self._descriptor.counter_count)
+        )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "NativeModel":
+        """Open an artifact file.
+
+        Raises:
+            BraidError: the file is missing, truncated, of another version, or needs CPU features
+                that are missing here.
+
+        """
+        return cls(load_library().braid_model_open(os.fsencode(path)))
+
+    @classmethod
+    def from_memory(cls, code: bytes, weights: NDArray[np.uint8] | None = None) -> "NativeModel":
+        """Load an ELF shared object that exports `braid_model`.
+
+        `weights` are the bytes of the weights section, laid out as `index_weights` says and
+        aligned to 64 bytes.
+        """
+        address = None if weights is None else weights.ctypes.data
+        handle = load_library().braid_model_from_memory(code, len(code), address)
+        return cls(handle, weights)
+
+    @classmethod
+    def from_descriptor(
+        cls, address: int, weights: NDArray[np.uint8] | None = None, *keep_alive: object
+    ) -> "NativeModel":
+        """Wrap the `braid_model_v1` at `address` in this process, as a JIT has placed it.
+
+        `keep_alive` are the objects that own the code; see `from_memory` for `weights`.
+        """
+        weights_address = None if weights is None else weights.ctypes.data
+        handle = load_library().braid_model_from_descriptor(address, weights_address)
+        return cls(handle, weights, *keep_alive)
+
+    def context(self, threads: int = 1) -> "NativeContext":
+        """Create a context that runs on `threads` threads; 0 means as many as OpenMP offers."""
+        return NativeContext(self, threads)
+
+
+class NativeContext:
+    """An arena and a profile for the runs of one thread at a time."""
+
+    def __init__(self, model: NativeModel, threads: int) -> None:
+        """Create the context; raises `BraidError` when there is no memory for the arena."""
+        library = load_library()
+        handle: int | None = library.braid_context_create(model.handle, threads)
+        if handle is None:
+            raise last_error(hint="a context needs the model's arena; use fewer contexts")
+        self.model = model
+        self._handle = handle
+        self._close = weakref.finalize(self, library.braid_context_close, handle)
+
+    def run(
+        self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None = None
+    ) -> list[NDArray[Any]]:
+        """Run the model on inputs in the model's order; return its outputs.
+
+        Inputs are made contiguous where they are not. `outputs`, if given, are contiguous buffers
+        of the outputs' upper-bound shapes and are what the results are written to; where an
+        output has open dims, what is returned is the part of its buffer that the run filled.
+
+        Raises:
+            BraidError: a wrong number of arrays, a wrong dtype or shape, or a failure in the run.
+
+        """
+        model = self.model
+        check_count("input", len(inputs), len(model.inputs))
+        arrays = [check_input(spec, x) for spec, x in zip(model.inputs, inputs, strict=True)]
+        for i, (spec, array) in enumerate(zip(model.inputs, arrays, strict=True)):
+            if -1 in spec.shape:
+                self._set_input_shape(i, array.shape)
+        if outputs is None:
+            buffers = [np.empty(spec.bound, numpy_dtype(spec.dtype)) for spec in model.outputs]
+        else:
+            check_count("output", len(outputs), len(model.outputs))
+            buffers = list(outputs)
+            for spec, buffer in zip(model.outputs, buffers, strict=True):
+                check_output(spec, buffer)
+        status: int = load_library().braid_context_run(
+            self._handle, _addresses(arrays), _addresses(buffers)
+        )
+        if status != 0:
+            raise last_error()
+        return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Return the counters by name; empty when the model was compiled without profiling."""
+        library = load_library()
+        counts = library.braid_context_profile_counts(self._handle)
+        times = library.braid_context_profile_times(self._handle)
+        return {
+            name: ProfileEntry(counts[i], times[i] * 1e-9)
+            for i, name in enumerate(self.model.counter_names)
+        }
+
+    def reset_profile(self) -> None:
+        """Set all counters to zero."""
+        load_library().braid_context_profile_reset(self._handle)
+
+    def _set_input_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        sizes = (ctypes.c_int64 * len(shape))(*shape)
+        if load_library().braid_context_set_input_shape(self._handle, index, sizes) != 0:
+            raise last_error()
+
+    def _filled(self, index: int, buffer: NDArray[Any]) -> NDArray[Any]:
+        if -1 not in self.model.outputs[index].shape:
+            return buffer
+        sizes = load_library().braid_context_output_shape(self._handle, index)
+        shape = tuple(int(sizes[d]) for d in range(buffer.ndim))
+        return buffer.reshape(-1)[: int(np.prod(shape))].reshape(shape)
+
+
+def _read_specs(tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
+    return tuple(_read_spec(tensors[i]) for i in range(count))
+
+
+def _read_spec(tensor: CTensor) -> TensorSpec:
+    return TensorSpec(
+        tensor.name.decode(),
+        onnx.helper.tensor_dtype_to_np_dtype(tensor.dtype).name,
+        tuple(tensor.shape[: tensor.rank]),
+        tuple(tensor.bound[: tensor.rank]),
+    )
+
+
+def _addresses(arrays: Sequence[NDArray[Any]]) -> "ctypes.Array[ctypes.c_void_p]":
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))

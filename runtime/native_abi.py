@@ -1,0 +1,128 @@
+"""The C side of `braid/runtime.h` in ctypes: structs, signatures, and finding the library.
+
+A field that is a pointer in C is annotated as the sequence that it indexes like; it has no length.
+"""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+
+import braid.runtime
+from braid.errors import BraidError
+
+LIBRARY_NAME = "libbraid_runtime.so"
+
+
+class CTensor(ctypes.Structure):
+    """`braid_tensor_v1`."""
+
+    name: bytes
+    dtype: int
+    rank: int
+    shape: Sequence[int]
+    bound: Sequence[int]
+    _fields_ = (
+        ("name", c_char_p),
+        ("dtype", c_int64),
+        ("rank", c_int64),
+        ("shape", POINTER(c_int64)),
+        ("bound", POINTER(c_int64)),
+    )
+
+
+class CModel(ctypes.Structure):
+    """`braid_model_v1`."""
+
+    abi_version: int
+    input_count: int
+    inputs: Sequence[CTensor]
+    output_count: int
+    outputs: Sequence[CTensor]
+    arena_bytes: int
+    arena_align: int
+    feature_count: int
+    features: Sequence[bytes]
+    counter_count: int
+    counter_names: Sequence[bytes]
+    run: int
+    _fields_ = (
+        ("abi_version", c_int64),
+        ("input_count", c_int64),
+        ("inputs", POINTER(CTensor)),
+        ("output_count", c_int64),
+        ("outputs", POINTER(CTensor)),
+        ("arena_bytes", c_int64),
+        ("arena_align", c_int64),
+        ("feature_count", c_int64),
+        ("features", POINTER(c_char_p)),
+        ("counter_count", c_int64),
+        ("counter_names", POINTER(c_char_p)),
+        ("run", c_void_p),
+    )
+
+
+_SIGNATURES = {
+    "braid_last_error": (c_char_p, ()),
+    "braid_cpu_supports": (c_int, (c_char_p,)),
+    "braid_model_open": (c_void_p, (c_char_p,)),
+    "braid_model_from_memory": (c_void_p, (c_char_p, c_size_t, c_void_p)),
+    "braid_model_from_descriptor": (c_void_p, (c_void_p, c_void_p)),
+    "braid_model_describe": (POINTER(CModel), (c_void_p,)),
+    "braid_model_close": (None, (c_void_p,)),
+    "braid_context_create": (c_void_p, (c_void_p, c_int64)),
+    "braid_context_set_input_shape": (c_int, (c_void_p, c_int64, POINTER(c_int64))),
+    "braid_context_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
+    "braid_context_run": (c_int, (c_void_p, POINTER(c_void_p), POINTER(c_void_p))),
+    "braid_context_profile_counts": (POINTER(c_uint64), (c_void_p,)),
+    "braid_context_profile_times": (POINTER(c_uint64), (c_void_p,)),
+    "braid_context_profile_reset": (None, (c_void_p,)),
+    "braid_context_close": (None, (c_void_p,)),
+}
+
+
+def find_library() -> Path:
+    """Return the path of the native runtime: the installed one, else that of `build/`.
+
+    Raises:
+        BraidError: it is in neither place.
+
+    """
+    installed = [Path(directory) for directory in braid.runtime.__path__]
+    built = [directory.resolve().parent / "build" for directory in installed]
+    for directory in (*installed, *built):
+        if (directory / LIBRARY_NAME).is_file():
+            return directory / LIBRARY_NAME
+    raise BraidError(
+        f"the native runtime '{LIBRARY_NAME}' is not built",
+        hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
+        "elsewhere install braid again",
+    )
+
+
+@functools.cache
+def load_library() -> ctypes.CDLL:
+    """Load the native runtime and declare its functions.
+
+    Raises:
+        BraidError: it is not built, or cannot be loaded.
+
+    """
+    path = find_library()
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BraidError(
+            f"cannot load the native runtime: {error}", hint="is libgomp installed?"
+        ) from error
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def last_error(*, hint: str | None = None) -> BraidError:
+    """Return the calling thread's last failure in the native runtime as an exception."""
+    return BraidError(load_library().braid_last_error().decode(errors="replace"), hint=hint)
