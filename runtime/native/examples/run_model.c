@@ -36,7 +36,7 @@ static float *create_buffer(const braid_tensor_v1 *tensor) {
 
 static void fill_with_ramp(float *buffer, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
-    buffer[i] = (float)(i % 17) / 8.0f - 1.0f;
+    buffer[i] = (float)(i % 17) / 16.0f;
 }
 
 static double norm(const float *buffer, int64_t count) {

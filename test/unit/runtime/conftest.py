@@ -1,0 +1,72 @@
+"""A compiled model without a compiler: a hand-written C file with the model interface."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from braid.runtime.artifact import write_artifact
+from braid.runtime.manifest import Manifest, TensorSpec
+
+HEADERS = Path(__file__).parents[3] / "runtime" / "native" / "include"
+MODEL = Path(__file__).parent / "scaled_sum.c"
+ROWS, COLUMNS = 1000, 8
+
+Build = Callable[..., bytes]
+
+
+@pytest.fixture(scope="session")
+def build_code(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compile `scaled_sum.c` with macro definitions to the bytes of a shared object."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+
+    def build(**definitions: str | int) -> bytes:
+        output = tmp_path_factory.mktemp("code") / "model.so"
+        macros = [f"-D{name}={value}" for name, value in definitions.items()]
+        flags = ["-shared", "-fPIC", "-O1", f"-I{HEADERS}"]
+        subprocess.run([compiler, *flags, *macros, MODEL, "-o", output], check=True)
+        return output.read_bytes()
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def code(build_code: Build) -> bytes:
+    return build_code()
+
+
+@pytest.fixture
+def weights() -> dict[str, np.ndarray]:
+    scale = np.array([3.0], np.float32)
+    bias = np.arange(COLUMNS, dtype=np.float32)
+    return {"scale": scale, "bias": bias}
+
+
+@pytest.fixture
+def manifest() -> Manifest:
+    x = TensorSpec("x", "float32", (-1, COLUMNS), (ROWS, COLUMNS))
+    y = TensorSpec("y", "float32", (-1, COLUMNS), (ROWS, COLUMNS))
+    total = TensorSpec.static("total", "float32", ())
+    return Manifest(
+        model="scaled_sum",
+        inputs=(x,),
+        outputs=(y, total),
+        arena_bytes=ROWS * 8,
+        target="x86_64-unknown-linux-gnu",
+        cpu_features=(),
+        builder="test",
+    )
+
+
+@pytest.fixture
+def artifact_path(
+    tmp_path: Path, code: bytes, weights: dict[str, np.ndarray], manifest: Manifest
+) -> Path:
+    path = tmp_path / "model.braid"
+    write_artifact(path, manifest, code, weights)
+    return path
