@@ -83,22 +83,26 @@ _SIGNATURES = {
 
 
 def find_library() -> Path:
-    """Return the path of the native runtime: the installed one, else that of `build/`.
+    """Return the path of the native runtime: that of the package, or of the checkout's `build/`.
+
+    Where there are several, as in an editable install whose C sources are being worked on, the
+    newest is taken.
 
     Raises:
-        BraidError: it is in neither place.
+        BraidError: there is none.
 
     """
-    installed = [Path(directory) for directory in braid.runtime.__path__]
-    built = [directory.resolve().parent / "build" for directory in installed]
-    for directory in (*installed, *built):
-        if (directory / LIBRARY_NAME).is_file():
-            return directory / LIBRARY_NAME
-    raise BraidError(
-        f"the native runtime '{LIBRARY_NAME}' is not built",
-        hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
-        "elsewhere install braid again",
-    )
+    packages = [Path(directory) for directory in braid.runtime.__path__]
+    builds = [directory.resolve().parent / "build" for directory in packages]
+    places = [*packages, *builds, *(build / "wheel" for build in builds)]
+    found = [place / LIBRARY_NAME for place in places if (place / LIBRARY_NAME).is_file()]
+    if not found:
+        raise BraidError(
+            f"the native runtime '{LIBRARY_NAME}' is not built",
+            hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
+            "elsewhere install braid again",
+        )
+    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 @functools.cache
