@@ -151,6 +151,14 @@ class _LocatingParser(Parser):
         self._positions[-1] = self._current_token.span.start
         return results
 
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        stack = self._parser_state.dialect_stack
+        op_type = self.ctx.get_optional_op(name, dialect_stack=stack)
+        if op_type is None:
+            position = self._positions[-1]
+            self.raise_error(f"op '{name}' is not registered", position, position + len(name))
+        return op_type
+
     def resolve_operand(
         self, operand: UnresolvedOperand, type: AttributeInvT
     ) -> SSAValue[AttributeInvT]:

@@ -76,7 +76,7 @@ def _split(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     start = begin
     for position in range(begin, end):
         character = text[position]
-        if character == '"':
+        if character == '"' and text[position - 1] != "\\":
             quoted = not quoted
         elif quoted:
             continue

@@ -1,0 +1,56 @@
+"""Verification: values must dominate their uses, whatever the op order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.scf import ExecuteRegionOp, YieldOp
+from xdsl.dialects.test import TestOp as AnyOp
+from xdsl.ir import Block, Region
+
+from braid.analysis.verification import InvalidIRError, verify_dominance, verify_module
+
+
+def function(block: Block) -> ModuleOp:
+    block.add_op(ReturnOp())
+    return ModuleOp([FuncOp("f", ((), ()), Region(block))])
+
+
+@given(st.permutations(range(6)))
+def test_a_chain_of_ops_is_valid_in_exactly_one_order(order: list[int]) -> None:
+    chain = [AnyOp(result_types=[i32])]
+    for _ in range(5):
+        chain.append(AnyOp(operands=[chain[-1].results[0]], result_types=[i32]))
+    module = function(Block([chain[index] for index in order]))
+    if order == sorted(order):
+        verify_module(module)
+    else:
+        with pytest.raises(InvalidIRError, match="operand #0 does not dominate this use"):
+            verify_module(module)
+
+
+def test_an_op_inside_its_operands_definition_is_not_dominated() -> None:
+    user = AnyOp()
+    outer = AnyOp(result_types=[i32], regions=[Region(Block([user]))])
+    user.operands = [outer.results[0]]
+    with pytest.raises(InvalidIRError):
+        verify_dominance(function(Block([outer])))
+
+
+def test_values_of_a_region_are_not_visible_outside() -> None:
+    inner = AnyOp(result_types=[i32])
+    outer = ExecuteRegionOp([], Region(Block([inner, YieldOp()])))
+    with pytest.raises(InvalidIRError):
+        verify_dominance(function(Block([outer, AnyOp(operands=[inner.results[0]])])))
+
+
+def test_the_order_in_a_module_has_no_meaning() -> None:
+    definition = AnyOp(result_types=[i32])
+    verify_dominance(ModuleOp([AnyOp(operands=[definition.results[0]]), definition]))
+
+
+def test_an_empty_block_is_rejected() -> None:
+    module = ModuleOp([FuncOp("f", ((), ()), Region(Block()))])
+    with pytest.raises(InvalidIRError, match=r"'func.func'.*terminator"):
+        verify_module(module)

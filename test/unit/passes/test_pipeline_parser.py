@@ -1,0 +1,104 @@
+"""Pipelines as text: what is accepted, with which passes and option values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.errors import BraidError
+from braid.passes.options import pass_options
+from braid.passes.pipeline_parser import parse_pipeline
+
+
+@dataclass(frozen=True)
+class KnobsPass(ModulePass):
+    """A pass with an option of every kind."""
+
+    name = "knobs"
+    count: int
+    ratio: float = 0.5
+    fast: bool = False
+    file_name: str = ""
+    sizes: tuple[int, ...] = ()
+    mode: Literal["memory", "latency"] = "latency"
+    limit: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+
+PASSES = {"knobs": lambda: KnobsPass}
+
+
+def parse_one(text: str) -> ModulePass:
+    (pass_,) = parse_pipeline(text, PASSES)
+    return pass_
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("knobs{count=1}", KnobsPass(1)),
+        ("knobs{ count=-1  ratio=2 }", KnobsPass(-1, 2.0)),
+        ("knobs{count=1 ratio=1e-3}", KnobsPass(1, 1e-3)),
+        ("knobs{count=1 fast}", KnobsPass(1, fast=True)),
+        ("knobs{count=1 fast=false}", KnobsPass(1)),
+        ("knobs{count=1 file-name=../a/b.json}", KnobsPass(1, file_name="../a/b.json")),
+        ('knobs{count=1 file-name="a b,c}\\"d"}', KnobsPass(1, file_name='a b,c}"d')),
+        ("knobs{count=1 file_name=12}", KnobsPass(1, file_name="12")),
+        ("knobs{count=1 sizes=1,2,3}", KnobsPass(1, sizes=(1, 2, 3))),
+        (
+            "knobs{count=1 sizes=4 mode=memory limit=7}",
+            KnobsPass(1, 0.5, False, "", (4,), "memory", 7),
+        ),
+    ],
+)
+def test_options(text: str, expected: KnobsPass) -> None:
+    assert parse_one(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("knobs", "requires argument"),
+        ("knobs{count=x}", "rejects its options"),
+        ("knobs{count=1 mode=fast}", "rejects its options"),
+        ("knobs{count=1 cuont=2}", "has no option 'cuont'"),
+        ("knobs{count=1 =2}", "malformed options"),
+        ("knobs{count=1", "never closed"),
+        ("knobs{count=1}x", "expected ','"),
+        ("func.func(knobs{count=1}", "never closed"),
+        ("(knobs{count=1})", "cannot nest"),
+        ("nobs{count=1}", "unknown pass 'nobs'"),
+    ],
+)
+def test_errors_name_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message) as caught:
+        parse_pipeline(text, PASSES)
+    assert caught.value.location is not None and caught.value.location.column >= 1
+
+
+def test_a_pass_prints_as_text_that_parses_to_it() -> None:
+    pass_ = KnobsPass(3, 0.25, True, "a b", (1, 2), "memory", 4)
+    assert parse_one(str(pass_)) == pass_
+
+
+def test_nesting_keeps_the_order() -> None:
+    text = "builtin.module(knobs{count=1},func.func(knobs{count=2},knobs{count=3})),knobs{count=4}"
+    counts = [p.count for p in parse_pipeline(text, PASSES) if isinstance(p, KnobsPass)]
+    assert counts == [1, 2, 3, 4]
+
+
+def test_options_as_a_user_sees_them() -> None:
+    options = {o.name: (o.type_name, o.default) for o in pass_options(KnobsPass)}
+    assert options == {
+        "count": ("int", None),
+        "ratio": ("float", "0.5"),
+        "fast": ("bool", "false"),
+        "file-name": ("str", ""),
+        "sizes": ("int,...", ""),
+        "mode": ("memory | latency", "latency"),
+        "limit": ("int", "none"),
+    }
