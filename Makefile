@@ -7,7 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Remembers what was installed, so that a second `make test` starts at once.
 STAMP := $(VENV)/installed.stamp
-NATIVE := CMakeLists.txt $(wildcard runtime/native/src/* runtime/native/include/braid/*)
+C_FILES := $(wildcard runtime/native/*/*.[ch] runtime/native/*/*/*.[ch])
+NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
 .PHONY: demo test lint format build wheel clean
 
@@ -21,11 +22,13 @@ test: build
 lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: build
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_FILES)
 
 build: $(STAMP)
 

@@ -56,7 +56,8 @@ static void *allocate_aligned(size_t bytes, size_t align) {
 
 static bool allocate_buffers(braid_context_t *context, const braid_model_v1 *descriptor) {
   size_t counters = (size_t)descriptor->counter_count;
-  size_t align = descriptor->arena_align > CACHE_LINE ? (size_t)descriptor->arena_align : CACHE_LINE;
+  size_t align =
+      descriptor->arena_align > CACHE_LINE ? (size_t)descriptor->arena_align : CACHE_LINE;
   context->arena = allocate_aligned((size_t)descriptor->arena_bytes, align);
   context->input_shapes = create_shapes(descriptor->inputs, descriptor->input_count);
   context->output_shapes = create_shapes(descriptor->outputs, descriptor->output_count);

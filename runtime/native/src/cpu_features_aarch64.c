@@ -15,11 +15,11 @@ typedef struct feature {
 } feature;
 
 static const feature features[] = {
-    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},     {"aes", AT_HWCAP, 3},
-    {"sha2", AT_HWCAP, 6},     {"crc", AT_HWCAP, 7},      {"lse", AT_HWCAP, 8},
-    {"fullfp16", AT_HWCAP, 10}, {"rdm", AT_HWCAP, 12},    {"rcpc", AT_HWCAP, 15},
-    {"dotprod", AT_HWCAP, 20}, {"sve", AT_HWCAP, 22},     {"sve2", AT_HWCAP2, 1},
-    {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},   {"sme", AT_HWCAP2, 23},
+    {"fp-armv8", AT_HWCAP, 0},  {"neon", AT_HWCAP, 1},   {"aes", AT_HWCAP, 3},
+    {"sha2", AT_HWCAP, 6},      {"crc", AT_HWCAP, 7},    {"lse", AT_HWCAP, 8},
+    {"fullfp16", AT_HWCAP, 10}, {"rdm", AT_HWCAP, 12},   {"rcpc", AT_HWCAP, 15},
+    {"dotprod", AT_HWCAP, 20},  {"sve", AT_HWCAP, 22},   {"sve2", AT_HWCAP2, 1},
+    {"i8mm", AT_HWCAP2, 13},    {"bf16", AT_HWCAP2, 14}, {"sme", AT_HWCAP2, 23},
 };
 
 int braid_cpu_supports(const char *name) {

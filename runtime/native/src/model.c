@@ -4,6 +4,12 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+/* Code generators write these structs by offset. */
+_Static_assert(sizeof(braid_tensor_v1) == 40, "braid_tensor_v1");
+_Static_assert(sizeof(braid_model_v1) == 96, "braid_model_v1");
+_Static_assert(offsetof(braid_model_v1, run) == 88, "braid_model_v1.run");
+_Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
+
 static bool check_features(const braid_model_v1 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
@@ -82,9 +88,7 @@ braid_model_t *braid_model_open(const char *path) {
   return model;
 }
 
-const braid_model_v1 *braid_model_describe(const braid_model_t *model) {
-  return model->descriptor;
-}
+const braid_model_v1 *braid_model_describe(const braid_model_t *model) { return model->descriptor; }
 
 void braid_model_retain(braid_model_t *model) { atomic_fetch_add(&model->references, 1); }
 

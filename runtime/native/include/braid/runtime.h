@@ -86,21 +86,22 @@ typedef struct braid_tensor_v1 {
   const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open) */
 } braid_tensor_v1;
 
-/* A compiled model. `run` gets one pointer per input and output, the WEIGHTS section, and an arena
- * of `arena_bytes` that is aligned to `arena_align` and holds arbitrary bytes; it returns 0 on
- * success. 96 bytes. */
+/* A compiled model. `run` gets one pointer per input and output (aligned to their element only),
+ * the WEIGHTS section, and an arena of `arena_bytes` that is aligned to `arena_align` and holds
+ * arbitrary bytes; it returns 0 on success. The weights of a model opened from a file are aligned
+ * to 4096 bytes. 96 bytes. */
 typedef struct braid_model_v1 {
-  int64_t abi_version;                /* offset 0: BRAID_ABI_VERSION */
-  int64_t input_count;                /* offset 8 */
-  const braid_tensor_v1 *inputs;      /* offset 16 */
-  int64_t output_count;               /* offset 24 */
-  const braid_tensor_v1 *outputs;     /* offset 32 */
-  int64_t arena_bytes;                /* offset 40 */
-  int64_t arena_align;                /* offset 48: a power of two; 0 means 64 */
-  int64_t feature_count;              /* offset 56 */
-  const char *const *features;        /* offset 64: required CPU features, LLVM's names */
-  int64_t counter_count;              /* offset 72: 0 when compiled without profiling */
-  const char *const *counter_names;   /* offset 80 */
+  int64_t abi_version;              /* offset 0: BRAID_ABI_VERSION */
+  int64_t input_count;              /* offset 8 */
+  const braid_tensor_v1 *inputs;    /* offset 16 */
+  int64_t output_count;             /* offset 24 */
+  const braid_tensor_v1 *outputs;   /* offset 32 */
+  int64_t arena_bytes;              /* offset 40 */
+  int64_t arena_align;              /* offset 48: a power of two; 0 means 64 */
+  int64_t feature_count;            /* offset 56 */
+  const char *const *features;      /* offset 64: required CPU features, LLVM's names */
+  int64_t counter_count;            /* offset 72: 0 when compiled without profiling */
+  const char *const *counter_names; /* offset 80 */
   int32_t (*run)(const braid_env *env, void *const *inputs, void *const *outputs,
                  const void *weights, void *arena); /* offset 88 */
 } braid_model_v1;
