@@ -1,0 +1,70 @@
+"""The lower bound: the bytes that are live together."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import gcd
+
+from braid.solvers.packing.problem import Item, Part
+
+Segment = tuple[int, int]
+
+
+def live_segments(parts: Sequence[Part]) -> list[Segment]:
+    """Return the bytes `[begin, end)` that `parts` occupy, disjoint and ascending."""
+    segments: list[Segment] = []
+    for begin, end in sorted((part.start, part.start + part.size) for part in parts):
+        if segments and begin <= segments[-1][1]:
+            segments[-1] = (segments[-1][0], max(end, segments[-1][1]))
+        else:
+            segments.append((begin, end))
+    return segments
+
+
+def item_profile(item: Item) -> list[tuple[int, int, list[Segment]]]:
+    """Return `(begin, end, segments)` for each stretch of time in which the item is live."""
+    if len(item.parts) == 1:
+        segments = live_segments(item.parts)
+        return [(begin, end, segments) for begin, end in _merge(item.parts[0].lifetimes)]
+    times = sorted({t for part in item.parts for interval in part.lifetimes for t in interval})
+    profile: list[tuple[int, int, list[Segment]]] = []
+    for begin, end in pairwise(times):
+        live = [p for p in item.parts if any(b <= begin < e for b, e in p.lifetimes)]
+        if live:
+            profile.append((begin, end, live_segments(live)))
+    return profile
+
+
+def _merge(intervals: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted(intervals):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def max_live(items: Sequence[Item]) -> int:
+    """Return a lower bound on the arena: the most bytes that are live at one moment.
+
+    Where all parts start at multiples of a common divisor, every item but the topmost one at that
+    moment occupies whole multiples of it. Every item also bounds the arena by its own end.
+    """
+    grain = 0
+    for item in items:
+        grain = gcd(grain, item.alignment, *(part.start for part in item.parts))
+    changes: list[tuple[int, int]] = []
+    largest_slack = 0
+    bound = 0
+    for item in items:
+        bound = max(bound, item.extent + (item.fixed or 0))
+        for begin, end, segments in item_profile(item):
+            occupied = sum(-(-(stop - start) // grain) * grain for start, stop in segments)
+            largest_slack = max(largest_slack, occupied - sum(e - b for b, e in segments))
+            changes.append((begin, occupied))
+            changes.append((end, -occupied))
+    live = peak = 0
+    for _, change in sorted(changes):
+        live += change
+        peak = max(peak, live)
+    return max(bound, peak - largest_slack)

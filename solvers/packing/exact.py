@@ -1,0 +1,168 @@
+"""Exact packing by constraint programming.
+
+At every moment the live buffers are a disjunctive resource: placing them is job-shop scheduling
+in which a buffer is an operation that needs, at once, the machine of each moment it is live in.
+Disjunctive propagation on the maximal sets of live buffers is far stronger than propagation on
+rectangles that do not overlap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, gcd, lcm
+
+from ortools.sat.python import cp_model
+
+from braid.solvers.packing.bounds import Segment, item_profile
+from braid.solvers.packing.problem import Item
+
+LiveSet = frozenset[tuple[int, tuple[Segment, ...]]]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How long to search, with how many threads, and from which seed."""
+
+    time_limit: float
+    seed: int = 0
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class ExactResult:
+    """The bases found, by item (None when there are none), and the proven least end."""
+
+    bases: dict[int, int] | None
+    lower_bound: int
+
+
+def maximal_live_sets(items: Sequence[Item], members: Sequence[int]) -> list[LiveSet]:
+    """Return the sets of `(item, segments)` that are live together and not within another."""
+    changes: list[tuple[int, bool, int, tuple[Segment, ...]]] = []
+    for item in members:
+        for begin, end, segments in item_profile(items[item]):
+            changes.append((begin, True, item, tuple(segments)))
+            changes.append((end, False, item, tuple(segments)))
+    live: set[tuple[int, tuple[Segment, ...]]] = set()
+    found: list[LiveSet] = []
+    grown = False
+    for _, begins, item, segments in sorted(changes):
+        if begins:
+            live.add((item, segments))
+        else:
+            if grown and len(live) > 1:
+                found.append(frozenset(live))
+            live.discard((item, segments))
+        grown = begins
+    return found
+
+
+def common_unit(items: Sequence[Item], members: Sequence[int]) -> int:
+    """Return a unit of which some optimal packing's bases are all multiples.
+
+    Every base is a multiple of what divides all alignments (and starts of parts). Also, packings
+    can be pushed down, so that bases are sums of extents, rounded up to alignments.
+    """
+    aligned = pushed = 0
+    for i in members:
+        starts = [part.start for part in items[i].parts]
+        aligned = gcd(aligned, items[i].alignment, *starts)
+        sizes = [part.size for part in items[i].parts]
+        pushed = gcd(pushed, items[i].fixed or 0, *starts, *sizes)
+    previous = 0
+    while pushed != previous:
+        previous = pushed
+        for i in members:
+            alignment = items[i].alignment
+            if pushed % alignment and alignment % pushed:
+                pushed = gcd(pushed, alignment)
+    return max(aligned, pushed, 1)
+
+
+class _Model:
+    """The placement of `members` such that every item ends at or before `ceiling`."""
+
+    def __init__(self, items: Sequence[Item], members: Sequence[int], ceiling: int) -> None:
+        self.items = items
+        self.members = members
+        self.unit = common_unit(items, members)
+        self.model = cp_model.CpModel()
+        self.steps = {i: lcm(items[i].alignment, self.unit) for i in members}
+        self.variables = {
+            i: self.model.new_int_var(0, (ceiling - items[i].extent) // self.steps[i], f"base{i}")
+            for i in members
+        }
+        for i in members:
+            fixed = items[i].fixed
+            if fixed is not None:
+                self.model.add(self.variables[i] == fixed // self.steps[i])
+        self._forbid_overlap()
+
+    def _forbid_overlap(self) -> None:
+        unit = self.unit
+        intervals: dict[tuple[int, Segment], cp_model.IntervalVar] = {}
+        for live in maximal_live_sets(self.items, self.members):
+            together: list[cp_model.IntervalVar] = []
+            for item, segments in sorted(live):
+                base = self.variables[item] * (self.steps[item] // unit)
+                for begin, end in segments:
+                    key = (item, (begin, end))
+                    if key not in intervals:
+                        intervals[key] = self.model.new_fixed_size_interval_var(
+                            base + begin // unit, -(-(end - begin) // unit), f"live{item}"
+                        )
+                    together.append(intervals[key])
+            self.model.add_no_overlap(together)
+
+    def minimize_end(self, lower_bound: int, ceiling: int) -> None:
+        """Ask for the least end within these limits."""
+        end = self.model.new_int_var(lower_bound, ceiling, "end")
+        for i in self.members:
+            self.model.add(self.variables[i] * self.steps[i] + self.items[i].extent <= end)
+        self.model.minimize(end)
+
+    def hint(self, bases: Sequence[int]) -> None:
+        """Start the search near `bases`."""
+        for i in self.members:
+            self.model.add_hint(self.variables[i], bases[i] // self.steps[i])
+
+    def run(self, search: Search) -> tuple[dict[int, int] | None, bool, int]:
+        """Return the bases found, whether there are provably none, and the proven bound."""
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = search.workers
+        solver.parameters.random_seed = search.seed
+        solver.parameters.max_time_in_seconds = max(search.time_limit, 0.01)
+        status = solver.solve(self.model)
+        bound = ceil(solver.best_objective_bound - 1e-6)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None, status == cp_model.INFEASIBLE, bound
+        bases = {i: solver.value(v) * self.steps[i] for i, v in self.variables.items()}
+        return bases, False, bound
+
+
+def fit(items: Sequence[Item], members: Sequence[int], ceiling: int, search: Search) -> ExactResult:
+    """Search for bases of `members` that end at or before `ceiling`.
+
+    `lower_bound` of the result is above `ceiling` when there are provably none, else 0.
+    """
+    if any(items[i].extent + (items[i].fixed or 0) > ceiling for i in members):
+        return ExactResult(None, ceiling + 1)
+    bases, infeasible, _ = _Model(items, members, ceiling).run(search)
+    return ExactResult(bases, ceiling + 1 if infeasible else 0)
+
+
+def minimize(
+    items: Sequence[Item],
+    members: Sequence[int],
+    start: Sequence[int],
+    limits: tuple[int, int],
+    search: Search,
+) -> ExactResult:
+    """Search for the lowest packing of `members`, given that `start` ends at `limits[1]`.
+
+    `limits` are the proven lower bound and the end to improve on.
+    """
+    model = _Model(items, members, limits[1])
+    model.minimize_end(*limits)
+    model.hint(start)
+    bases, _, bound = model.run(search)
+    return ExactResult(bases, max(limits[0], bound))

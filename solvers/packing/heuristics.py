@@ -1,0 +1,88 @@
+"""Fast packings: several orders of placement, then reordering of what came out on top."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from time import monotonic
+
+from braid.solvers.packing.placement import Placer
+
+
+def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
+    """Return orders by size, by bytes x time, by duration, by pressure and by begin."""
+    items = placer.items
+    extent, conflicts = placer.extents, placer.conflicts
+    duration = {i: items[i].duration for i in members}
+    begin = {i: min((p.lifetimes[0][0] for p in items[i].parts), default=0) for i in members}
+    pressure = {i: extent[i] + sum(extent[j] for j, _, _ in conflicts[i]) for i in members}
+    return [
+        sorted(members, key=lambda i: (-extent[i], -duration[i], begin[i])),
+        sorted(members, key=lambda i: (-extent[i] * duration[i], begin[i])),
+        sorted(members, key=lambda i: (-duration[i], -extent[i], begin[i])),
+        sorted(members, key=lambda i: (-pressure[i], -extent[i], begin[i])),
+        sorted(members, key=lambda i: (begin[i], -extent[i])),
+    ]
+
+
+def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the bases by each rule of placement."""
+    candidates = orders(placer, members)
+    for order in candidates:
+        yield placer.in_order(order)
+    for order in candidates[:2]:
+        yield placer.in_order(order, tight=True)
+    for order in candidates[:3]:
+        rank = [0.0] * len(placer.items)
+        for position, item in enumerate(order):
+            rank[item] = position
+        yield placer.lowest_first(members, rank)
+
+
+def greedy(placer: Placer, members: Sequence[int], target: int) -> list[int]:
+    """Return the lowest greedy packing of `members`, the first that ends at or below `target`."""
+    best: list[int] = []
+    best_height = -1
+    for bases in greedy_packings(placer, members):
+        height = placer.height(bases, members)
+        if not best or height < best_height:
+            best, best_height = bases, height
+        if best_height <= target:
+            break
+    return best
+
+
+def promote(
+    placer: Placer,
+    members: Sequence[int],
+    start: list[int],
+    target: int,
+    deadline: float,
+    seed: int,
+) -> list[int]:
+    """Improve `start` by placing what ends above the target earlier, and again.
+
+    "Squeaky wheel" optimization (Joslin and Clements, JAIR 1999). Stops at `target`, at
+    `deadline` (of `time.monotonic`) or after a number of rounds that does not depend on the clock.
+    """
+    random = Random(seed)
+    count = len(members)
+    best, best_height = start, placer.height(start, members)
+    order = sorted(members, key=lambda i: (start[i], -placer.extents[i]))
+    position = {item: float(place) for place, item in enumerate(order)}
+    best_position = dict(position)
+    for _ in range(max(20, min(10 * count, 40_000 // count))):
+        if best_height <= target or monotonic() > deadline:
+            break
+        order = sorted(members, key=position.__getitem__)
+        bases = placer.in_order(order)
+        height = placer.height(bases, members)
+        if height < best_height:
+            best, best_height, best_position = bases, height, dict(position)
+        elif random.random() < 0.05:
+            position = dict(best_position)
+            continue
+        for place, item in enumerate(order):
+            position[item] = place + random.random()
+        for item in order:
+            if bases[item] + placer.extents[item] > best_height - 1:
+                position[item] -= random.random() * count / 2
+    return best

@@ -1,0 +1,116 @@
+"""Pack buffers into one arena: fast rules first, exact search where they miss the bound."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+from braid.solvers.packing import exact
+from braid.solvers.packing.bounds import max_live
+from braid.solvers.packing.conflicts import find_conflicts
+from braid.solvers.packing.heuristics import greedy, promote
+from braid.solvers.packing.placement import Placer
+from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, validate
+
+EXACT_MEMBERS = 4000
+"""Components with more items are left to the heuristics: their models would not be solved."""
+
+
+def pack(
+    buffers: Sequence[Buffer],
+    *,
+    capacity: int | None = None,
+    time_limit: float = 10.0,
+    seed: int = 0,
+    workers: int = 1,
+) -> Packing:
+    """Assign offsets such that buffers that are live together do not overlap.
+
+    Minimizes the arena; with `capacity` (bytes) it stops as soon as the arena is no larger, and
+    whether it is no larger is for the caller to check. `time_limit` is in seconds. The result is
+    the same for the same seed as long as no search runs into the limit. Sets of buffers that do
+    not meet in time are packed each on its own.
+
+    Raises ValueError for negative sizes, lifetimes that end before they begin, and fixed offsets
+    that are misaligned or overlap.
+    """
+    validate(buffers)
+    items, item_of = gather_items(buffers)
+    packer = _Packer(items, monotonic() + time_limit, seed, workers)
+    packer.run(capacity)
+    offsets = tuple(
+        packer.bases[item] + buffer.group_offset
+        for buffer, item in zip(buffers, item_of, strict=True)
+    )
+    size = max(
+        (o + b.size for o, b in zip(offsets, buffers, strict=True) if b.lifetimes), default=0
+    )
+    return Packing(offsets, size, packer.lower_bound)
+
+
+class _Packer:
+    """Packs the components of `items` until the highest of them cannot be lowered."""
+
+    def __init__(self, items: Sequence[Item], deadline: float, seed: int, workers: int) -> None:
+        self.items = items
+        self.deadline = deadline
+        self.seed = seed
+        self.workers = workers
+        conflicts = find_conflicts(items)
+        self.placer = Placer(items, conflicts)
+        self.components = conflicts.components()
+        self.lower_bound = max_live(items)
+        self.bases = self.placer.start()
+        self._check_fixed()
+
+    def _check_fixed(self) -> None:
+        for i, item in enumerate(self.items):
+            if item.fixed is None:
+                continue
+            for j, low, high in self.placer.conflicts[i]:
+                other = self.items[j].fixed
+                if other is not None and low < item.fixed - other < high:
+                    raise ValueError(
+                        f"fixed offsets {item.fixed} and {other} overlap: "
+                        "expected buffers that are live together to be apart"
+                    )
+
+    def run(self, capacity: int | None) -> None:
+        """Pack all; the higher of `capacity` and the bound is good enough."""
+        target = max(self.lower_bound, capacity or 0)
+        for members in self.components:
+            self._adopt(greedy(self.placer, members, target), members)
+        # The component that is highest after the greedy rules is likely to be the hardest.
+        for members in sorted(self.components, key=self._height, reverse=True):
+            target = max(self.lower_bound, capacity or 0)
+            if self._height(members) > target:
+                self._improve(members, target)
+
+    def _improve(self, members: list[int], target: int) -> None:
+        now = monotonic()
+        deadline = min(self.deadline, now + 0.1 * (self.deadline - now))
+        bases = promote(self.placer, members, self.bases, target, deadline, self.seed)
+        self._adopt(bases, members)
+        if self._height(members) <= target or len(members) > EXACT_MEMBERS:
+            return
+        found = exact.fit(self.items, members, target, self._search(0.5))
+        if found.bases is not None:
+            self._adopt(found.bases, members)
+            return
+        self.lower_bound = max(self.lower_bound, found.lower_bound)
+        limits = (max(target, found.lower_bound), self._height(members))
+        if limits[0] >= limits[1] or monotonic() >= self.deadline:
+            return
+        best = exact.minimize(self.items, members, self.bases, limits, self._search(1.0))
+        if best.bases is not None:
+            self._adopt(best.bases, members)
+        if best.lower_bound > target:
+            self.lower_bound = max(self.lower_bound, best.lower_bound)
+
+    def _search(self, share: float) -> exact.Search:
+        return exact.Search(share * (self.deadline - monotonic()), self.seed, self.workers)
+
+    def _adopt(self, bases: Sequence[int] | dict[int, int], members: Sequence[int]) -> None:
+        for i in members:
+            self.bases[i] = bases[i]
+
+    def _height(self, members: Sequence[int]) -> int:
+        return self.placer.height(self.bases, members)
