@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from braid.solvers.strategy.problem import Integers, Vector
+from braid.solvers.strategy.problem import Vector
 from braid.solvers.strategy.residual import Residual
 
 

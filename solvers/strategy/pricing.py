@@ -50,10 +50,10 @@ def ascend(
             best = Ascent(bound, dual.prices)
         if time.monotonic() > deadline or bound >= target or idle > 3 * _PATIENCE:
             break
-        if dual.prices.size:
-            steps.step(bound, best.bound, target, improved=idle == 0)
-        elif idle > 3:
+        if idle > 3 and not dual.prices.size:
             break
+        if idle > 3 or dual.prices.any():  # prices move only after the messages have settled
+            steps.step(bound, best.bound, target, improved=idle == 0)
     if dual.prices.size:
         dual.reprice(best.prices)
     return best

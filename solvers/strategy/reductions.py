@@ -60,6 +60,8 @@ def settle(residual: Residual, node: int) -> bool:
     if not np.isfinite(costs[best]):
         raise InfeasibleAssignment(f"every strategy of node {node} is forbidden")
     residual.constant += float(costs[best])
+    if residual.loads[node]:
+        residual.capacity = residual.capacity.copy()
     for load in residual.loads[node]:
         residual.capacity[load.start : load.end] -= load.usage[0]
     residual.eliminate(node, (), np.array(best))

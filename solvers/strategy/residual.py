@@ -71,6 +71,7 @@ class Residual:
             ``neighbours[v][u]`` is its transpose (a view).
         loads: per node, its contributions to the memory rows.
         capacity: per memory row, what the loads may add up to.
+        times: per memory row, the time it stands for.
         constant: cost already settled.
         alive: nodes that still choose.
         steps: what was done, in order.
@@ -81,6 +82,7 @@ class Residual:
     neighbours: list[dict[int, Matrix]]
     loads: list[list[Load]]
     capacity: Vector
+    times: Integers
     integral: bool
     constant: float = 0.0
     alive: set[int] = field(default_factory=set[int])
@@ -95,6 +97,7 @@ class Residual:
             neighbours=[{} for _ in range(n)],
             loads=[[] for _ in range(n)],
             capacity=np.zeros(0),
+            times=np.zeros(0, dtype=np.int64),
             integral=problem.is_integral(),
             alive=set(range(n)),
         )
@@ -104,6 +107,7 @@ class Residual:
             residual.capacity = np.full(
                 int(problem.memory.intervals.max(initial=0)), float(problem.memory.limit)
             )
+            residual.times = np.arange(residual.capacity.size)
             spans = problem.memory.intervals.tolist()
             for node, (usage, (start, end)) in enumerate(
                 zip(problem.memory.usages, spans, strict=True)
@@ -169,15 +173,43 @@ class Residual:
             step.complete(full)
         return full
 
-    def copy(self) -> Residual:
-        """Return an independent residual that shares the (never modified) arrays."""
+    def cost_of(self, choice: Integers) -> float:
+        """Return the cost of one strategy per live node; ``inf`` where infeasible."""
+        total = self.constant
+        for node in self.alive:
+            total += float(self.costs[node][choice[node]])
+            for other, costs in self.neighbours[node].items():
+                if node < other:
+                    total += float(costs[choice[node], choice[other]])
+        return total if (self.slack_of(choice) >= 0).all() else float("inf")
+
+    def slack_of(self, choice: Integers) -> Vector:
+        """Return what `choice` leaves of the capacity of every memory row."""
+        change = np.zeros(self.capacity.size + 1)
+        for node in self.alive:
+            for load in self.loads[node]:
+                used = load.usage[choice[node]]
+                change[load.start] += used
+                change[load.end] -= used
+        return self.capacity - np.cumsum(change)[:-1]
+
+    def cells(self) -> int:
+        """Return the number of node and edge costs left: the size of what is still open."""
+        edges = sum(m.size for node in self.alive for m in self.neighbours[node].values()) // 2
+        return edges + sum(self.costs[node].size for node in self.alive)
+
+    def fresh_copy(self) -> Residual:
+        """Return an independent residual that starts here: its steps are empty.
+
+        Arrays are shared, because they are replaced and never modified.
+        """
         return Residual(
             list(self.costs),
             [dict(edges) for edges in self.neighbours],
             [list(loads) for loads in self.loads],
             self.capacity,
+            self.times,
             self.integral,
             self.constant,
             set(self.alive),
-            list(self.steps),
         )

@@ -23,8 +23,8 @@ def tighten_rows(residual: Residual) -> set[int]:
         if residual.capacity.min(initial=0.0) < 0:
             row = int(residual.capacity.argmin())
             raise InfeasibleAssignment(
-                "the memory limit is exceeded by at least"
-                f" {-residual.capacity[row]:g} even with the least usage everywhere"
+                f"at time {residual.times[row]} even the least possible usage exceeds the memory"
+                f" limit by {-residual.capacity[row]:g}"
             )
         dropped = _drop_oversized(residual)
         changed |= dropped
@@ -51,8 +51,7 @@ def _drop_oversized(residual: Residual) -> set[int]:
         for load in list(residual.loads[node]):
             fits = load.usage <= residual.capacity[load.start : load.end].min()
             if not fits.all():
-                keep = np.ones(residual.costs[node].size, dtype=bool) & fits
-                residual.restrict(node, np.flatnonzero(keep))
+                residual.restrict(node, np.flatnonzero(fits))
                 changed.add(node)
                 break
     return changed
@@ -103,4 +102,5 @@ def _keep_rows(residual: Residual, rows: Integers) -> set[int]:
         if not residual.loads[node]:
             freed.add(node)
     residual.capacity = residual.capacity[rows]
+    residual.times = residual.times[rows]
     return freed

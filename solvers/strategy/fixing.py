@@ -1,0 +1,52 @@
+"""Reduced-cost fixing: forbid what no assignment below a cutoff can use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from braid.solvers.strategy.dual import DualAscent
+from braid.solvers.strategy.problem import Vector
+from braid.solvers.strategy.residual import Residual
+
+
+def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
+    """Forbid strategies and pairs whose lower bound exceeds `cutoff`; return whether any was.
+
+    The bound of a strategy is that of the star around its node: its neighbours answer it one by
+    one while everything else stays at its minimum.
+
+    Args:
+        residual: the problem that `dual` was made from; it is changed.
+        dual: reparametrized costs.
+        cutoff: assignments that cost more are of no interest.
+    """
+    gap = cutoff - dual.bound()
+    over = [costs - costs.min() for costs in dual.costs]
+    links = [costs + over[u][:, None] + over[v] - costs.min() for u, v, costs in dual.edges]
+    stars = [costs.copy() for costs in over]
+    for (u, v, _), link in zip(dual.edges, links, strict=True):
+        stars[u] += link.min(axis=1) - over[u]
+        stars[v] += link.min(axis=0) - over[v]
+    changed = _forbid_strategies(residual, dual.nodes, stars, gap)
+    for (u, v, _), link in zip(dual.edges, links, strict=True):
+        via_u = link + (stars[u] - link.min(axis=1))[:, None]
+        via_v = link + (stars[v] - link.min(axis=0))
+        beyond = np.maximum(via_u, via_v) > gap
+        a, b = dual.nodes[u], dual.nodes[v]
+        costs = residual.neighbours[a][b]
+        if bool((beyond & np.isfinite(costs)).any()):
+            residual.set_edge(a, b, np.where(beyond, np.inf, costs))
+            changed = True
+    return changed
+
+
+def _forbid_strategies(
+    residual: Residual, nodes: list[int], stars: list[Vector], gap: float
+) -> bool:
+    changed = False
+    for node, star in zip(nodes, stars, strict=True):
+        beyond = star > gap
+        if beyond.any():
+            residual.costs[node] = np.where(beyond, np.inf, residual.costs[node])
+            changed = True
+    return changed

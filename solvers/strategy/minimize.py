@@ -1,0 +1,235 @@
+"""The solver's course: reduce, bound, round, fix, repeat; then search what is left."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import ceil, inf, isfinite
+
+import numpy as np
+
+from braid.solvers.strategy.dive import dive
+from braid.solvers.strategy.dual import DualAscent
+from braid.solvers.strategy.elimination import components, eliminate, elimination_order
+from braid.solvers.strategy.exact import solve_exactly
+from braid.solvers.strategy.fixing import fix_by_bound
+from braid.solvers.strategy.neighbourhood import NeighbourhoodSearch
+from braid.solvers.strategy.presolve import presolve
+from braid.solvers.strategy.pricing import ascend
+from braid.solvers.strategy.problem import InfeasibleAssignment, Integers, Vector
+from braid.solvers.strategy.residual import Residual
+
+TABLE_LIMIT = 1 << 22
+"""Largest table, in cells, that dynamic programming builds for a component."""
+
+
+@dataclass
+class Limits:
+    """How long and with what to search.
+
+    Attributes:
+        deadline: `time.monotonic` value at which to stop.
+        workers: threads of the exact search.
+        rng: source of all random decisions.
+        exact_cells: size of a residual up to which it is given to the exact search.
+        iterations: most iterations of one ascent of the dual bound.
+        depth: 0 for the whole problem, 1 for a neighbourhood.
+    """
+
+    deadline: float
+    workers: int
+    rng: np.random.Generator
+    exact_cells: int = 500_000
+    iterations: int = 500
+    depth: int = 0
+
+    def remaining(self) -> float:
+        """Return the seconds left."""
+        return self.deadline - time.monotonic()
+
+    def share(self, part: float) -> float:
+        """Return the deadline of a step that may take `part` of what is left."""
+        return time.monotonic() + part * max(self.remaining(), 0.0)
+
+
+@dataclass
+class Minimizer:
+    """Best choice and bound of one residual problem, improved step by step.
+
+    Attributes:
+        entry: the problem; never changed.
+        limits: time and randomness.
+        choice: best known, per node of `entry`, or None.
+        cost: of `choice`; ``inf`` without one.
+        bound: no feasible choice costs less.
+        log: milestones: ``(seconds, phase, cost, bound, nodes left)``.
+    """
+
+    entry: Residual
+    limits: Limits
+    choice: Integers | None = None
+    cost: float = inf
+    bound: float = -inf
+    log: list[tuple[float, str, float, float, int]] = field(
+        default_factory=list[tuple[float, str, float, float, int]]
+    )
+
+    def __post_init__(self) -> None:
+        """Start from a copy of the entry problem."""
+        self._began = time.monotonic()
+        self._work = self.entry.fresh_copy()
+        self._prices: dict[int, float] = {}
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing better than `cost` can exist."""
+        return self.cost < inf and self.cost - self.bound <= self._tolerance()
+
+    def run(self) -> None:
+        """Improve cost and bound until they meet or time is up.
+
+        Raises:
+            InfeasibleAssignment: it is proven that no feasible choice exists.
+        """
+        try:
+            presolve(self._work)
+            self._note("presolve")
+            self._narrow()
+        except InfeasibleAssignment:
+            if self.choice is None:
+                raise
+            self.bound = self.cost  # nothing is left that is better than the best known
+        if not self.proven:
+            self._search()
+
+    def _narrow(self) -> None:
+        """Alternate bounding, rounding and fixing while the problem shrinks."""
+        while not self.proven:
+            self._decide_components()
+            if self.proven:
+                return
+            cells = self._work.cells()
+            dual = self._ascend()
+            self._round(dual)
+            if self.proven or self.limits.remaining() <= 0:
+                return
+            if self.cost < inf:
+                fix_by_bound(self._work, dual, self.cutoff())
+                presolve(self._work)
+                self._note("fix")
+            if self._work.cells() > 0.8 * cells:
+                return
+
+    def _decide_components(self) -> None:
+        """Solve every component without memory rows and with narrow tables exactly."""
+        for members in components(self._work):
+            if any(self._work.loads[node] for node in members):
+                continue
+            order = elimination_order(self._work, members)
+            if order.largest <= TABLE_LIMIT and order.total <= 16 * TABLE_LIMIT:
+                eliminate(self._work, order)
+        if not self._work.alive:
+            self._offer(np.zeros(len(self._work.costs), dtype=np.int64))
+            self.bound = max(self.bound, min(self._work.constant, self.cost))
+            self._note("elimination")
+
+    def _ascend(self) -> DualAscent:
+        """Improve the bound; return the reparametrized costs that prove it."""
+        prices = np.array([self._prices.get(t, 0.0) for t in self._work.times.tolist()])
+        dual = DualAscent(self._work, prices)
+        ascent = ascend(
+            dual,
+            iterations=self.limits.iterations,
+            deadline=self.limits.share(0.3),
+            target=self.cost,
+            tolerance=1e-5,
+        )
+        self._remember(ascent.prices)
+        self._raise_bound(ascent.bound)
+        self._note("dual")
+        return dual
+
+    def _remember(self, prices: Vector) -> None:
+        self._prices = dict(zip(self._work.times.tolist(), prices.tolist(), strict=True))
+
+    def _round(self, dual: DualAscent) -> None:
+        """Look for a better choice near the dual solution."""
+        orders = [list(range(len(dual.nodes))), list(range(len(dual.nodes)))[::-1]]
+        for order in orders:
+            found = dive(self._work, dual, order=order, deadline=self.limits.share(0.3))
+            if found is not None:
+                self._offer(found)
+        self._note("dive")
+        if self.choice is not None and not self.proven and self.limits.depth == 0:
+            self._polish(self.limits.share(0.1), idle=30)
+
+    def _polish(self, deadline: float, idle: int) -> None:
+        """Large neighbourhood search from the best known choice."""
+        assert self.choice is not None
+        search = NeighbourhoodSearch(self.entry, self.choice.copy(), self.cost, self.limits.rng)
+        goal = self.bound + self._tolerance()
+        search.run(self._solve_part, deadline=deadline, idle=idle, goal=goal)
+        self._accept(search.choice)
+        self._note("neighbourhoods")
+
+    def _solve_part(
+        self, part: Residual, current: Integers, deadline: float
+    ) -> tuple[Integers, bool]:
+        limits = Limits(deadline, 1, self.limits.rng, 50_000, 60, depth=1)
+        inner = Minimizer(part, limits, current, part.cost_of(current))
+        inner.run()
+        assert inner.choice is not None
+        return inner.choice, inner.proven
+
+    def _search(self) -> None:
+        """Spend the remaining time on what is left, exactly if it is small enough."""
+        small = self._work.cells() <= self.limits.exact_cells
+        if small or (self.choice is None and self.limits.depth == 0):
+            self._search_exactly()
+        while self.choice is not None and not self.proven and self.limits.depth == 0:
+            if self.limits.remaining() <= 0:
+                return
+            self._polish(self.limits.deadline, idle=1 << 30)
+
+    def _search_exactly(self) -> None:
+        result = solve_exactly(
+            self._work,
+            seconds=self.limits.remaining(),
+            workers=self.limits.workers,
+            seed=int(self.limits.rng.integers(1 << 30)),
+        )
+        if result.choice is not None:
+            self._offer(result.choice)
+        if result.bound == inf and self.choice is None:
+            raise InfeasibleAssignment(
+                "an exhaustive search found no assignment that avoids every forbidden pair"
+                " within the memory limit"
+            )
+        self._raise_bound(result.bound)
+        self._note("exact")
+
+    def cutoff(self) -> float:
+        """Return the largest cost that is still an improvement."""
+        return self.cost - (0.5 if self.entry.integral else self._tolerance())
+
+    def _tolerance(self) -> float:
+        return 0.5 if self.entry.integral else 1e-9 * abs(self.cost) if isfinite(self.cost) else 0.0
+
+    def _raise_bound(self, bound: float) -> None:
+        """Take over a bound of the residual, which holds up to the best known cost."""
+        if self.entry.integral and isfinite(bound):
+            bound = float(ceil(bound - 1e-2))
+        self.bound = max(self.bound, min(bound, self.cost))
+
+    def _offer(self, found: Integers) -> None:
+        """Consider a choice of the reduced problem."""
+        self._accept(self._work.complete(found))
+
+    def _accept(self, choice: Integers) -> None:
+        cost = self.entry.cost_of(choice)
+        if cost < self.cost:
+            self.choice, self.cost = choice.copy(), cost
+
+    def _note(self, phase: str) -> None:
+        elapsed = time.monotonic() - self._began
+        self.log.append((elapsed, phase, self.cost, self.bound, len(self._work.alive)))

@@ -1,0 +1,111 @@
+"""The entry of the strategy solver."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from braid.solvers.strategy.dive import dive
+from braid.solvers.strategy.dual import DualAscent
+from braid.solvers.strategy.minimize import Limits, Minimizer
+from braid.solvers.strategy.presolve import presolve
+from braid.solvers.strategy.problem import (
+    InfeasibleAssignment,
+    Integers,
+    StrategyProblem,
+    evaluate,
+)
+from braid.solvers.strategy.residual import Residual
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """State of the search after one phase."""
+
+    seconds: float
+    phase: str
+    cost: float
+    lower_bound: float
+    nodes_left: int
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An assignment and how good it is.
+
+    Attributes:
+        assignment: strategy per node.
+        cost: of the assignment, in the unit of the problem's costs.
+        lower_bound: no assignment costs less.
+        proven: the assignment is optimal (for fractional costs: up to one part in 10^9).
+        stats: what the search did, in order.
+    """
+
+    assignment: tuple[int, ...]
+    cost: float
+    lower_bound: float
+    proven: bool
+    stats: tuple[Milestone, ...]
+
+    @property
+    def gap(self) -> float:
+        """Return ``(cost - lower_bound) / cost``; 0 when proven."""
+        if self.proven:
+            return 0.0
+        return (self.cost - self.lower_bound) / abs(self.cost) if self.cost else inf
+
+
+def solve(
+    problem: StrategyProblem, *, time_limit: float = 60.0, seed: int = 0, workers: int = 1
+) -> Solution:
+    """Minimize the cost of `problem`; the answer comes with a lower bound.
+
+    The same seed gives the same answer wherever no step runs into the time limit.
+
+    Args:
+        problem: what to solve.
+        time_limit: seconds after which the best answer so far is returned.
+        seed: of all random decisions.
+        workers: threads of the exact search.
+
+    Raises:
+        InfeasibleAssignment: no assignment exists; the message says why.
+        TimeoutError: none was found in time, though one may exist.
+    """
+    limits = Limits(time.monotonic() + time_limit, workers, np.random.default_rng(seed))
+    residual = Residual.of(problem)
+    presolve(residual)
+    search = Minimizer(residual.fresh_copy(), limits)
+    search.run()
+    if search.choice is None:
+        raise TimeoutError(
+            f"no feasible assignment found in {time_limit:g} s (none costs less than"
+            f" {search.bound:g}); give more time or a larger memory limit"
+        )
+    choice = residual.complete(search.choice)
+    cost = evaluate(problem, choice)
+    bound = cost if search.proven else min(search.bound, cost)
+    stats = tuple(Milestone(*entry) for entry in search.log)
+    return Solution(_assignment(choice), cost, bound, search.proven, stats)
+
+
+def greedy(problem: StrategyProblem) -> Solution:
+    """Decide the nodes in order, each at least cost beside those decided; the bound is trivial.
+
+    Raises:
+        InfeasibleAssignment: the greedy order runs into too many dead ends.
+    """
+    residual = Residual.of(problem)
+    dual = DualAscent(residual)
+    choice = dive(residual, dual)
+    if choice is None:
+        raise InfeasibleAssignment("deciding the nodes in order leaves no strategy for some node")
+    cost = evaluate(problem, choice)
+    return Solution(_assignment(choice), cost, dual.bound(), cost <= dual.bound(), ())
+
+
+def _assignment(choice: Integers) -> tuple[int, ...]:
+    return tuple(choice.tolist())
