@@ -6,7 +6,6 @@ A read is available until the next op that may write: a counter of the writes se
 with each read, tells that in constant time.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,7 +17,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from braid.analysis.dominance import DominatorTree
 from braid.dialects.braid.names import union_names
-from braid.passes.canonicalize.equivalence import op_key, same_regions
+from braid.passes.canonicalize.equivalence import op_key
 
 _Key = tuple[object, ...]
 
@@ -37,8 +36,10 @@ class _Scopes:
         while len(self._log) > mark:
             self._available[self._log.pop()].pop()
 
-    def candidates(self, key: _Key) -> Iterable[Operation]:
-        return reversed(self._available.get(key, ()))
+    def find(self, key: _Key) -> Operation | None:
+        """The op that was added last."""
+        ops = self._available.get(key)
+        return ops[-1] if ops else None
 
     def add(self, key: _Key, op: Operation) -> None:
         self._available.setdefault(key, []).append(op)
@@ -94,10 +95,10 @@ class _Eliminator:
         if op.has_trait(IsTerminator):
             return
         key = op_key(op)
-        for earlier in self._scopes.candidates(key):
-            if self._still_valid(earlier, op) and same_regions(earlier, op):
-                _merge(earlier, op)
-                return
+        earlier = self._scopes.find(key)
+        if earlier is not None and self._still_valid(earlier, op):
+            _merge(earlier, op)
+            return
         if effects:
             self._writes_before_read[op] = self._writes
         self._scopes.add(key, op)
