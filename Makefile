@@ -16,8 +16,7 @@ demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
-	$(BIN)/lit -s test
-	$(BIN)/python -m pytest
+	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest && exit $$lit
 
 lint: build
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import statistics
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,12 @@ def test_every_room_is_linked() -> None:
     assert linked == ALL_ROOMS
     for room in ALL_ROOMS:
         assert (ROOT / "braid" / room).readlink() == Path("..") / room
+
+
+def test_every_room_is_type_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    rooms = {f"braid/{room}" for room in ALL_ROOMS}
+    assert set(settings["tool"]["pyright"]["include"]) == {"braid", *rooms}
 
 
 @pytest.mark.parametrize(
