@@ -7,8 +7,9 @@ rectangles that do not overlap.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, gcd, lcm
+from dataclasses import dataclass, replace
+from math import ceil, gcd, isfinite, lcm
+from time import monotonic
 
 from ortools.sat.python import cp_model
 
@@ -86,6 +87,7 @@ class _Model:
         self.members = members
         self.unit = common_unit(items, members)
         self.model = cp_model.CpModel()
+        self.fixed_search = False
         self.steps = {i: lcm(items[i].alignment, self.unit) for i in members}
         self.variables = {
             i: self.model.new_int_var(0, (ceiling - items[i].extent) // self.steps[i], f"base{i}")
@@ -125,29 +127,77 @@ class _Model:
         for i in self.members:
             self.model.add_hint(self.variables[i], bases[i] // self.steps[i])
 
+    def search_freely(self) -> None:
+        """Leave it to the solver what to decide."""
+        self.model.proto.search_strategy.clear()
+        self.fixed_search = False
+
+    def place_in_order(self, order: Sequence[int]) -> None:
+        """Decide bases in `order`, always an item that can lie lowest, there first."""
+        self.search_freely()
+        self.model.add_decision_strategy(
+            [self.variables[i] for i in order],
+            cp_model.CHOOSE_LOWEST_MIN,
+            cp_model.SELECT_MIN_VALUE,
+        )
+        self.fixed_search = True
+
     def run(self, search: Search) -> tuple[dict[int, int] | None, bool, int]:
         """Return the bases found, whether there are provably none, and the proven bound."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = search.workers
         solver.parameters.random_seed = search.seed
         solver.parameters.max_time_in_seconds = max(search.time_limit, 0.01)
+        if self.fixed_search:
+            solver.parameters.search_branching = cp_model.FIXED_SEARCH
         status = solver.solve(self.model)
-        bound = ceil(solver.best_objective_bound - 1e-6)
+        known = solver.best_objective_bound
+        bound = ceil(known - 1e-6) if isfinite(known) else 0
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None, status == cp_model.INFEASIBLE, bound
         bases = {i: solver.value(v) * self.steps[i] for i, v in self.variables.items()}
         return bases, False, bound
 
 
-def fit(items: Sequence[Item], members: Sequence[int], ceiling: int, search: Search) -> ExactResult:
+def fit(
+    items: Sequence[Item],
+    members: Sequence[int],
+    ceiling: int,
+    orders: Sequence[Sequence[int]],
+    search: Search,
+) -> ExactResult:
     """Search for bases of `members` that end at or before `ceiling`.
 
-    `lower_bound` of the result is above `ceiling` when there are provably none, else 0.
+    Whether placing the lowest first succeeds at once depends on the order among equals, and no
+    order is best for all instances: each of `orders` is tried for longer and longer, then the
+    solver's own search gets the rest. `lower_bound` of the result is above `ceiling` when there
+    are provably no such bases, else 0.
     """
     if any(items[i].extent + (items[i].fixed or 0) > ceiling for i in members):
         return ExactResult(None, ceiling + 1)
-    bases, infeasible, _ = _Model(items, members, ceiling).run(search)
+    deadline = monotonic() + search.time_limit
+    model = _Model(items, members, ceiling)
+    for dive in _dives(search.time_limit, len(orders)):
+        for order in orders:
+            model.place_in_order(order)
+            limit = min(dive, deadline - monotonic())
+            bases, infeasible = model.run(replace(search, time_limit=limit, workers=1))[:2]
+            if bases is not None or infeasible:
+                return ExactResult(bases, ceiling + 1 if infeasible else 0)
+    model.search_freely()
+    bases, infeasible, _ = model.run(replace(search, time_limit=deadline - monotonic()))
     return ExactResult(bases, ceiling + 1 if infeasible else 0)
+
+
+def _dives(time_limit: float, orders: int) -> list[float]:
+    """Return the seconds of each round of dives: doubling, and half the time limit in all."""
+    rounds: list[float] = []
+    dive, left = 0.25, time_limit / 2
+    while orders and dive * orders <= left:
+        rounds.append(dive)
+        left -= dive * orders
+        dive *= 2
+    return rounds
 
 
 def minimize(

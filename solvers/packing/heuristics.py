@@ -8,11 +8,12 @@ from braid.solvers.packing.placement import Placer
 
 
 def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
-    """Return orders by size, by bytes x time, by duration, by pressure and by begin."""
+    """Return orders by size, by bytes x time, by duration, by pressure, by begin and by end."""
     items = placer.items
     extent, conflicts = placer.extents, placer.conflicts
     duration = {i: items[i].duration for i in members}
     begin = {i: min((p.lifetimes[0][0] for p in items[i].parts), default=0) for i in members}
+    end = {i: max((p.lifetimes[-1][1] for p in items[i].parts), default=0) for i in members}
     pressure = {i: extent[i] + sum(extent[j] for j, _, _ in conflicts[i]) for i in members}
     return [
         sorted(members, key=lambda i: (-extent[i], -duration[i], begin[i])),
@@ -20,6 +21,7 @@ def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
         sorted(members, key=lambda i: (-duration[i], -extent[i], begin[i])),
         sorted(members, key=lambda i: (-pressure[i], -extent[i], begin[i])),
         sorted(members, key=lambda i: (begin[i], -extent[i])),
+        sorted(members, key=lambda i: (-end[i], -extent[i])),
     ]
 
 
@@ -37,15 +39,18 @@ def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[list[int
         yield placer.lowest_first(members, rank)
 
 
-def greedy(placer: Placer, members: Sequence[int], target: int) -> list[int]:
-    """Return the lowest greedy packing of `members`, the first that ends at or below `target`."""
+def greedy(placer: Placer, members: Sequence[int], target: int, deadline: float) -> list[int]:
+    """Return the lowest greedy packing of `members`, the first that ends at or below `target`.
+
+    After `deadline` (of `time.monotonic`) no further rule is tried.
+    """
     best: list[int] = []
     best_height = -1
     for bases in greedy_packings(placer, members):
         height = placer.height(bases, members)
         if not best or height < best_height:
             best, best_height = bases, height
-        if best_height <= target:
+        if best_height <= target or monotonic() > deadline:
             break
     return best
 

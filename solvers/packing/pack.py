@@ -6,7 +6,7 @@ from time import monotonic
 from braid.solvers.packing import exact
 from braid.solvers.packing.bounds import max_live
 from braid.solvers.packing.conflicts import find_conflicts
-from braid.solvers.packing.heuristics import greedy, promote
+from braid.solvers.packing.heuristics import greedy, orders, promote
 from braid.solvers.packing.placement import Placer
 from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, validate
 
@@ -77,7 +77,7 @@ class _Packer:
         """Pack all; the higher of `capacity` and the bound is good enough."""
         target = max(self.lower_bound, capacity or 0)
         for members in self.components:
-            self._adopt(greedy(self.placer, members, target), members)
+            self._adopt(greedy(self.placer, members, target, self.deadline), members)
         # The component that is highest after the greedy rules is likely to be the hardest.
         for members in sorted(self.components, key=self._height, reverse=True):
             target = max(self.lower_bound, capacity or 0)
@@ -91,7 +91,8 @@ class _Packer:
         self._adopt(bases, members)
         if self._height(members) <= target or len(members) > EXACT_MEMBERS:
             return
-        found = exact.fit(self.items, members, target, self._search(0.5))
+        dives = orders(self.placer, members)
+        found = exact.fit(self.items, members, target, dives, self._search(0.5))
         if found.bases is not None:
             self._adopt(found.bases, members)
             return
