@@ -4,6 +4,7 @@ The format is described in `runtime/native/include/braid/runtime.h`, whose C rea
 files without Python.
 """
 
+import functools
 import mmap
 import os
 import struct
@@ -43,6 +44,7 @@ def _align_up(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
+@functools.cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the dtype of a manifest's dtype name, numpy's or ml_dtypes'.
 

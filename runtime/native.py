@@ -5,6 +5,7 @@ models side by side: one `NativeModel`, one `NativeContext` each.
 """
 
 import ctypes
+import math
 import os
 import weakref
 from collections.abc import Sequence
@@ -166,7 +167,7 @@ class NativeContext:
             return buffer
         sizes = load_library().braid_context_output_shape(self._handle, index)
         shape = tuple(int(sizes[d]) for d in range(buffer.ndim))
-        return buffer.reshape(-1)[: int(np.prod(shape))].reshape(shape)
+        return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def _read_specs(tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
