@@ -103,9 +103,7 @@ class Problem:
     @cached_property
     def pinned_bytes(self) -> int:
         """Bytes of the graph's inputs, resident all the time."""
-        return sum(
-            size for size, maker in zip(self.sizes, self.producer, strict=True) if maker < 0
-        )
+        return sum(size for size, maker in zip(self.sizes, self.producer, strict=True) if maker < 0)
 
     def own_tensors(self, op: int) -> frozenset[int]:
         """The computed tensors that must be resident while `op` runs."""
@@ -139,9 +137,9 @@ class Schedule:
 class InfeasibleBudgetError(Exception):
     """No schedule within `budget` exists, or none was found.
 
-    `proven` tells the two apart: it is True when `budget < lower_bound`, the bytes that `blamed_ops`
-    need at the same time for `blamed_tensors`. `smallest_found` is the peak of the leanest schedule
-    that was found.
+    `proven` tells the two apart: it is True when `budget < lower_bound`, the bytes that each of
+    `blamed_ops` needs by itself, for `blamed_tensors` (without ops: what the graph's inputs and
+    outputs need). `smallest_found` is the peak of the leanest schedule that was found.
     """
 
     def __init__(

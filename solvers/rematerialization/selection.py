@@ -12,20 +12,12 @@ constraint per candidate.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from ortools.sat.python import cp_model
 
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much effort one call of CP-SAT may take."""
-
-    seconds: float
-    workers: int = 1
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -139,19 +131,14 @@ class SelectionModel:
             wanted[gap.tensor] = value
             self.cp.add_hint(gap.held, value)
 
-    def minimize(self, limits: Limits, *, ceiling: float) -> tuple[int, ...] | None:
-        """Return the best selection of duration below `ceiling` found within `limits`, or None."""
+    def minimize(self, floor: float) -> None:
+        """Ask for the selection of least duration, which is known to be at least `floor` ticks."""
         weights = [self.scale.durations[op] for op in self.places]
         total = cp_model.LinearExpr.weighted_sum(self.runs, weights)
+        self.cp.add(total >= ceil(floor - 1e-6))
         self.cp.minimize(total)
-        solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = max(0.01, limits.seconds)
-        solver.parameters.num_workers = limits.workers
-        solver.parameters.random_seed = limits.seed
-        self.status = solver.solve(self.cp)
-        self.solver = solver
-        if self.status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None
-        return tuple(
-            op for op, run in zip(self.places, self.runs, strict=True) if solver.boolean_value(run)
-        )
+
+    def selected(self, solver: cp_model.CpSolver) -> tuple[int, ...]:
+        """Return the sequence that `solver` found."""
+        chosen = zip(self.places, self.runs, strict=True)
+        return tuple(op for op, run in chosen if solver.boolean_value(run))

@@ -1,0 +1,74 @@
+"""Lower bounds on the duration, in rounds of growing effort."""
+
+from collections.abc import Iterator
+
+from braid.solvers.rematerialization.cut_model import CutModel
+from braid.solvers.rematerialization.cuts import choose_cuts
+from braid.solvers.rematerialization.neighbourhoods import every_schedule
+from braid.solvers.rematerialization.progress import Progress
+from braid.solvers.rematerialization.selection import SelectionModel
+from braid.solvers.rematerialization.simulate import simulate
+
+_PLACES = 400
+"""Largest supersequence of all schedules that is worth solving."""
+
+
+def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
+    """Yield after each round; ends when nothing is left to try.
+
+    The relaxation with ever more cuts, each valid for all orders by itself, and for tiny graphs
+    finally the model of all schedules.
+    """
+    problem = progress.problem
+    profile = simulate(problem, problem.required).profile
+    count, solved = 1, -1
+    while True:
+        cuts = choose_cuts(problem, profile, problem.required, progress.budget, count)
+        if len(cuts) == solved:
+            break
+        solved = len(cuts)
+        model = CutModel(problem, cuts, progress.budget, progress.ticks)
+        outcome = progress.minimize(model.cp, _seconds(progress), seed)
+        progress.raise_bound(outcome.bound)
+        yield
+        count = 4 if count == 1 else 2 * count
+    yield from _prove_exactly(progress, seed)
+
+
+def _seconds(progress: Progress) -> float:
+    return max(1.0, progress.remaining / 3)
+
+
+def _most_executions(progress: Progress) -> int:
+    """Return a number of executions that a schedule at least as good as the best need not exceed.
+
+    An execution is useful if a reader needs it; one beyond an op's first costs its duration.
+    """
+    problem, durations = progress.problem, progress.scale.durations
+    spare = progress.ticks - sum(durations[op] for op in problem.required)
+    most: dict[int, int] = {}
+    for op in reversed(problem.required):
+        outputs = problem.ops[op].outputs
+        uses = sum(most.get(user, 0) for tensor in outputs for user in problem.consumers[tensor])
+        uses += sum(tensor in problem.outputs for tensor in outputs)
+        limit = max(1, uses)
+        if durations[op]:
+            limit = min(limit, 1 + spare // durations[op])
+        most[op] = limit if problem.ops[op].recomputable else 1
+    return sum(most.values())
+
+
+def _prove_exactly(progress: Progress, seed: int) -> Iterator[None]:
+    problem = progress.problem
+    passes = max(_most_executions(progress), len(progress.sequence))
+    if passes * len(problem.required) > _PLACES:
+        return
+    candidates = every_schedule(problem, progress.sequence, passes)
+    model = SelectionModel(problem, candidates.ops, progress.budget)
+    model.hint(candidates.chosen)
+    model.minimize(progress.bound)
+    outcome = progress.minimize(model.cp, progress.remaining, seed)
+    if outcome.solver is not None:
+        progress.offer(model.selected(outcome.solver))
+    progress.raise_bound(outcome.bound)
+    yield
