@@ -2,15 +2,15 @@
 
 import gc
 from bisect import bisect_right
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Operation, Region, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
@@ -99,11 +99,38 @@ def _location(span: Span[str] | Span[bytes], line_offset: int) -> SourceLocation
     return SourceLocation(location.file, location.line + line_offset, location.col)
 
 
+class _ScopedValues(dict[str, tuple[SSAValue, ...]]):
+    """The values by name that are visible; those of a region are taken out when it ends.
+
+    xDSL copies the whole table at the beginning of every region, which makes parsing quadratic.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._defined: list[str] = []
+
+    def __setitem__(self, name: str, values: tuple[SSAValue, ...]) -> None:
+        self._defined.append(name)
+        super().__setitem__(name, values)
+
+    def copy(self) -> Self:
+        return self
+
+    def enter(self) -> int:
+        return len(self._defined)
+
+    def leave(self, mark: int) -> None:
+        while len(self._defined) > mark:
+            del self[self._defined.pop()]
+
+
 class _LocatingParser(Parser):
     """xDSL's parser, which keeps locations, collects external resources and never crashes."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
         super().__init__(context, text, file)
+        self._scopes = _ScopedValues()
+        self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}
         self._file = StringAttr(file)
         self._line_offset = line_offset
@@ -145,6 +172,14 @@ class _LocatingParser(Parser):
         if isinstance(op.location, UnknownLoc):
             op.location = self._attribute_at(position)
         return op
+
+    def parse_optional_region(
+        self, arguments: Iterable[Parser.Argument] | None = None
+    ) -> Region | None:
+        mark = self._scopes.enter()
+        region = super().parse_optional_region(arguments)
+        self._scopes.leave(mark)
+        return region
 
     def _parse_op_result_list(self) -> list[tuple[Span, int]]:
         results = super()._parse_op_result_list()
