@@ -6,6 +6,7 @@ from itertools import product
 from math import inf
 
 import numpy as np
+
 from braid.solvers.strategy import ProblemBuilder, StrategyProblem, evaluate
 
 

@@ -145,3 +145,13 @@ class DualAscent:
         added = self.load_usage * np.repeat(per_load, self._load_sizes)
         self._flat += np.bincount(self._load_slot, added, minlength=self._flat.size)
         self.prices = prices.copy()
+
+    def write_back(self, residual: Residual) -> None:
+        """Give `residual`, from which this was made, the reparametrized costs without prices."""
+        prices = self.prices
+        self.reprice(np.zeros(prices.size))
+        for node, costs in zip(self.nodes, self.costs, strict=True):
+            residual.costs[node] = costs.copy()
+        for u, v, costs in self.edges:
+            residual.set_edge(self.nodes[u], self.nodes[v], costs.copy())
+        self.reprice(prices)

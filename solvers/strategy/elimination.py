@@ -49,6 +49,14 @@ def components(residual: Residual) -> list[list[int]]:
     return found
 
 
+def independent_parts(residual: Residual) -> list[list[int]]:
+    """Return sets of nodes that neither edges nor memory rows couple."""
+    parts = components(residual)
+    coupled = [part for part in parts if any(residual.loads[node] for node in part)]
+    free = [part for part in parts if not any(residual.loads[node] for node in part)]
+    return [*free, sorted(node for part in coupled for node in part)] if coupled else free
+
+
 def elimination_order(residual: Residual, nodes: Iterable[int]) -> EliminationOrder:
     """Return a greedy order for `nodes`, which must be closed under neighbourhood."""
     members = list(nodes)

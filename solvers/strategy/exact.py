@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf, log2
+from math import floor, inf
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -11,8 +11,8 @@ from ortools.sat.python import cp_model
 from braid.solvers.strategy.problem import Integers, Matrix
 from braid.solvers.strategy.residual import Residual
 
-_SCALED_BITS = 40
-"""Bits of the scaled objective when costs are not integers."""
+_OBJECTIVE_BITS = 40
+"""Most bits of the integer objective."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ExactResult:
 
     Attributes:
         choice: per node of the residual, or None when no assignment was found.
-        bound: lower bound; ``inf`` when it is proven that no assignment exists.
+        bound: lower bound on assignments within the cutoff; ``inf`` when there is none.
     """
 
     choice: Integers | None
@@ -34,24 +34,26 @@ def solve_exactly(
     seconds: float,
     workers: int,
     seed: int,
-    hint: Integers | None = None,
+    cutoff: float,
+    tolerance: float,
 ) -> ExactResult:
     """Search the residual problem with CP-SAT.
 
-    Costs are rounded down to multiples of a unit (1 when all are integers), so that the bound
-    holds for the true costs.
+    Costs are rounded down to multiples of a unit, so that the bound holds for the true costs.
 
     Args:
         residual: not changed.
         seconds: time limit.
         workers: threads.
         seed: CP-SAT's random seed.
-        hint: an assignment to start from.
+        cutoff: only assignments that cost at most this are of interest; may be ``inf``.
+        tolerance: error of the bound that does no harm.
     """
-    unit = _unit(residual)
-    encoder = _Encoder(residual, unit)
-    if hint is not None:
-        encoder.add_hint(hint)
+    problem, taken = _normalized(residual)
+    if cutoff < taken:
+        return ExactResult(None, inf)
+    scale = _scale(problem, cutoff - taken, tolerance)
+    encoder = _Encoder(problem, scale)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(seconds, 0.01)
     solver.parameters.num_workers = workers
@@ -60,7 +62,7 @@ def solve_exactly(
     status = solver.solve(encoder.model)
     if status == cp_model.INFEASIBLE:
         return ExactResult(None, inf)
-    bound = residual.constant + solver.best_objective_bound * unit
+    bound = taken + solver.best_objective_bound * scale.unit
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return ExactResult(None, bound if np.isfinite(bound) else -inf)
     choice = np.zeros(len(residual.costs), dtype=np.int64)
@@ -69,25 +71,47 @@ def solve_exactly(
     return ExactResult(choice, bound)
 
 
-def _unit(residual: Residual) -> float:
-    """Return the cost of one unit of the integer objective."""
-    if residual.integral:
-        return 1.0
-    largest = 0.0
+@dataclass(frozen=True)
+class _Scale:
+    """How costs become integers: multiples of `unit`, those beyond `largest` forbidden."""
+
+    unit: float
+    largest: float
+
+
+def _normalized(residual: Residual) -> tuple[Residual, float]:
+    """Return the problem with every node's and edge's least cost at zero, and what that took."""
+    problem, taken = residual.fresh_copy(), residual.constant
     for node in residual.alive:
-        for costs in (residual.costs[node], *residual.neighbours[node].values()):
-            finite = costs[np.isfinite(costs)]
-            largest = max(largest, float(np.abs(finite).max(initial=0.0)))
-    terms = 2 * len(residual.alive) + 1
-    return 2.0 ** (floor(log2(largest * terms)) + 1 - _SCALED_BITS) if largest else 1.0
+        least = float(residual.costs[node].min())
+        problem.costs[node] = residual.costs[node] - least
+        taken += least
+        for other, costs in residual.neighbours[node].items():
+            if node < other:
+                least = float(costs.min())
+                problem.set_edge(node, other, costs - least)
+                taken += least
+    return problem, taken
+
+
+def _scale(problem: Residual, gap: float, tolerance: float) -> _Scale:
+    """Choose a unit so that rounding down all terms loses less than a quarter of `tolerance`."""
+    terms, highest = 1, 0.0
+    for node in problem.alive:
+        for costs in (problem.costs[node], *problem.neighbours[node].values()):
+            terms += 1
+            highest += float(costs[np.isfinite(costs)].max())
+    largest = min(gap, highest)
+    finest = max(largest, tolerance) / 2**_OBJECTIVE_BITS
+    return _Scale(max(tolerance / (4 * terms), finest) or 1.0, largest)
 
 
 class _Encoder:
     """Booleans per strategy, and per pair of strategies where the pair has a cost."""
 
-    def __init__(self, residual: Residual, unit: float) -> None:
+    def __init__(self, residual: Residual, scale: _Scale) -> None:
         self.model = cp_model.CpModel()
-        self._unit = unit
+        self._scale = scale
         self._terms: list[tuple[cp_model.IntVar, int]] = []
         self.picks: dict[int, list[cp_model.IntVar]] = {}
         for node in sorted(residual.alive):
@@ -99,13 +123,9 @@ class _Encoder:
         self._add_rows(residual)
         variables = [variable for variable, _ in self._terms]
         weights = [weight for _, weight in self._terms]
-        self.model.minimize(cp_model.LinearExpr.weighted_sum(variables, weights))
-
-    def add_hint(self, choice: Integers) -> None:
-        """Suggest `choice`."""
-        for node, literals in self.picks.items():
-            for s, literal in enumerate(literals):
-                self.model.add_hint(literal, s == choice[node])
+        total = cp_model.LinearExpr.weighted_sum(variables, weights)
+        self.model.add(total <= floor(scale.largest / scale.unit))
+        self.model.minimize(total)
 
     def _add_node(self, node: int, residual: Residual) -> None:
         costs = residual.costs[node]
@@ -116,10 +136,10 @@ class _Encoder:
             self._add_cost(literal, cost)
 
     def _add_cost(self, literal: cp_model.IntVar, cost: float) -> None:
-        if cost == inf:
+        if cost > self._scale.largest:
             self.model.add(literal == 0)
-        elif floor(cost / self._unit):
-            self._terms.append((literal, floor(cost / self._unit)))
+        elif floor(cost / self._scale.unit):
+            self._terms.append((literal, floor(cost / self._scale.unit)))
 
     def _add_edge(
         self, rows: list[cp_model.IntVar], columns: list[cp_model.IntVar], costs: Matrix

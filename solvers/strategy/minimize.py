@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, inf, isfinite
 
 import numpy as np
 
 from braid.solvers.strategy.dive import dive
 from braid.solvers.strategy.dual import DualAscent
-from braid.solvers.strategy.elimination import components, eliminate, elimination_order
+from braid.solvers.strategy.elimination import (
+    components,
+    eliminate,
+    elimination_order,
+    independent_parts,
+)
 from braid.solvers.strategy.exact import solve_exactly
 from braid.solvers.strategy.fixing import fix_by_bound
-from braid.solvers.strategy.neighbourhood import NeighbourhoodSearch
+from braid.solvers.strategy.neighbourhood import NeighbourhoodSearch, subproblem
 from braid.solvers.strategy.presolve import presolve
 from braid.solvers.strategy.pricing import ascend
 from braid.solvers.strategy.problem import InfeasibleAssignment, Integers, Vector
@@ -106,7 +111,7 @@ class Minimizer:
         """Alternate bounding, rounding and fixing while the problem shrinks."""
         while not self.proven:
             self._decide_components()
-            if self.proven:
+            if self.proven or self._split():
                 return
             cells = self._work.cells()
             dual = self._ascend()
@@ -114,9 +119,12 @@ class Minimizer:
             if self.proven or self.limits.remaining() <= 0:
                 return
             if self.cost < inf:
+                dual.write_back(self._work)
                 fix_by_bound(self._work, dual, self.cutoff())
                 presolve(self._work)
                 self._note("fix")
+            else:
+                dual.write_back(self._work)
             if self._work.cells() > 0.8 * cells:
                 return
 
@@ -133,6 +141,31 @@ class Minimizer:
             self.bound = max(self.bound, min(self._work.constant, self.cost))
             self._note("elimination")
 
+    def _split(self) -> bool:
+        """Solve parts that nothing couples one by one; return False if there is only one part."""
+        parts = independent_parts(self._work)
+        if len(parts) < 2:
+            return False
+        choice = np.zeros(len(self._work.costs), dtype=np.int64)
+        bound = self._work.constant
+        subproblems = [subproblem(self._work, nodes, choice) for nodes in parts]
+        cells = [part.cells() for part in subproblems]
+        complete = True
+        for k, (nodes, part) in enumerate(zip(parts, subproblems, strict=True)):
+            deadline = self.limits.share(cells[k] / sum(cells[k:]))
+            search = Minimizer(part, replace(self.limits, deadline=deadline))
+            search.run()
+            bound += search.cost if search.proven else search.bound
+            if search.choice is None:
+                complete = False
+            else:
+                choice[nodes] = search.choice
+        if complete:
+            self._offer(choice)
+        self._raise_bound(bound)
+        self._note("parts")
+        return True
+
     def _ascend(self) -> DualAscent:
         """Improve the bound; return the reparametrized costs that prove it."""
         prices = np.array([self._prices.get(t, 0.0) for t in self._work.times.tolist()])
@@ -142,7 +175,7 @@ class Minimizer:
             iterations=self.limits.iterations,
             deadline=self.limits.share(0.3),
             target=self.cost,
-            tolerance=1e-5,
+            tolerance=1e-3 * (self.cost - self.bound) if self.bound > -inf else inf,
         )
         self._remember(ascent.prices)
         self._raise_bound(ascent.bound)
@@ -160,7 +193,10 @@ class Minimizer:
             if found is not None:
                 self._offer(found)
         self._note("dive")
-        if self.choice is not None and not self.proven and self.limits.depth == 0:
+        if self.choice is None or self.proven or self.limits.depth:
+            return
+        close = self.cost - self.bound <= 1e-3 * abs(self.cost)
+        if not (close and self._work.cells() <= self.limits.exact_cells):
             self._polish(self.limits.share(0.1), idle=30)
 
     def _polish(self, deadline: float, idle: int) -> None:
@@ -197,6 +233,8 @@ class Minimizer:
             seconds=self.limits.remaining(),
             workers=self.limits.workers,
             seed=int(self.limits.rng.integers(1 << 30)),
+            cutoff=self.cutoff(),
+            tolerance=self._tolerance(),
         )
         if result.choice is not None:
             self._offer(result.choice)

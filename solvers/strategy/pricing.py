@@ -35,7 +35,8 @@ def ascend(
         iterations: most pairs of sweeps.
         deadline: `time.monotonic` value at which to stop.
         target: cost of a known assignment, or ``inf``.
-        tolerance: gain per iteration, relative to the bound, below which sweeping has converged.
+        tolerance: gain per iteration below which sweeping has converged; at most a part in 10^5
+            of the bound counts.
     """
     steps = _PriceSteps(dual)
     best = Ascent(-np.inf, dual.prices)
@@ -45,7 +46,7 @@ def ascend(
         dual.sweep(forward=False)
         bound = dual.bound()
         gain = bound - best.bound
-        idle = 0 if gain > tolerance * abs(bound) else idle + 1
+        idle = 0 if gain > min(tolerance, 1e-5 * abs(bound)) else idle + 1
         if gain > 0:
             best = Ascent(bound, dual.prices)
         if time.monotonic() > deadline or bound >= target or idle > 3 * _PATIENCE:

@@ -6,6 +6,10 @@ from math import inf, isinf
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.generators.small_strategies import brute_force, random_problem
 from braid.solvers.strategy import (
     InfeasibleAssignment,
     ProblemBuilder,
@@ -14,9 +18,6 @@ from braid.solvers.strategy import (
     greedy,
     solve,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from benchmarks.generators.small_strategies import brute_force, random_problem
 
 
 def _agrees_with_enumeration(problem: StrategyProblem) -> None:
@@ -86,7 +87,7 @@ def test_reports_why_memory_is_infeasible() -> None:
     builder = ProblemBuilder()
     builder.add_node([1, 2], usage=[5, 4], live=(0, 3))
     builder.add_node([1, 2], usage=[9, 7], live=(2, 5))
-    with pytest.raises(InfeasibleAssignment, match="at time 2 .* by 1"):
+    with pytest.raises(InfeasibleAssignment, match=r"at time 2 .* by 1"):
         solve(builder.build(memory_limit=10))
 
 
