@@ -5,7 +5,7 @@ an online scheme lacks: the order of first executions is known, so a victim is j
 to its next use (Belady) as well as by what recomputing it costs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -46,16 +46,16 @@ class _Machine:
             uses.pop()
         return uses[-1] if uses else inf
 
-    def missing(self, op: int) -> set[int]:
-        """Return the ops that must run before `op` can, given what is resident."""
+    def missing(self, tensors: Iterable[int]) -> set[int]:
+        """Return the ops that must run before all of `tensors` can be resident."""
         found: set[int] = set()
-        pending = [op]
+        pending = list(tensors)
         while pending:
-            for tensor in self.problem.ops[pending.pop()].inputs:
-                maker = self.problem.producer[tensor]
-                if maker >= 0 and tensor not in self.resident and maker not in found:
-                    found.add(maker)
-                    pending.append(maker)
+            tensor = pending.pop()
+            maker = self.problem.producer[tensor]
+            if maker >= 0 and tensor not in self.resident and maker not in found:
+                found.add(maker)
+                pending.extend(self.problem.ops[maker].inputs)
         return found
 
     def badness(self, tensor: int, step: int, wanted: set[int]) -> tuple[bool, float]:
@@ -64,8 +64,8 @@ class _Machine:
         if distance == inf and tensor not in wanted:
             return False, 0.0
         maker = self.problem.producer[tensor]
-        again = self.missing(maker) | {maker}
         ops = self.problem.ops
+        again = self.missing(ops[maker].inputs) | {maker}
         if any(not ops[op].recomputable for op in again & self.executed):
             return True, inf
         time = sum(ops[op].duration for op in again) + 1e-9
@@ -115,14 +115,18 @@ def construct(
     """
     machine = _Machine(problem, order, budget, rule)
     rank = {op: step for step, op in enumerate(order)}
-    for step, target in enumerate(order):
-        while target not in machine.executed or machine.sequence[-1] != target:
-            plan = machine.missing(target) | {target}
-            wanted = {tensor for op in plan for tensor in problem.ops[op].inputs}
+    goals = [({op}, problem.ops[op].inputs) for op in order]
+    goals.append((set(), tuple(sorted(problem.outputs))))
+    for step, (target, tensors) in enumerate(goals):
+        while plan := machine.missing(tensors) | target:
+            wanted = {tensor for op in plan for tensor in problem.ops[op].inputs}.union(tensors)
+            op = min(plan, key=rank.__getitem__)
             if len(machine.sequence) > patience * len(order):
                 return None
-            if not machine.execute(min(plan, key=rank.__getitem__), step, wanted):
+            if not machine.execute(op, step, wanted):
                 return None
+            if op in target:
+                break
         machine.resident = {
             tensor for tensor in machine.resident if machine.next_use(tensor, step + 1) < inf
         }

@@ -27,7 +27,8 @@ def _search(progress: Progress, candidates: Supersequence, seconds: float, seed:
     outcome = progress.minimize(model.cp, seconds, seed)
     if outcome.solver is not None:
         sequence = model.selected(outcome.solver)
-        progress.offer(prune(progress.problem, sequence, progress.budget))
+        fixed = progress.fixed_order
+        progress.offer(prune(progress.problem, sequence, progress.budget, fixed_order=fixed))
     return outcome.optimal
 
 
@@ -80,7 +81,7 @@ def _reorder_rounds(progress: Progress, seconds: float, seed: int) -> Iterator[N
         fruitless = 0 if progress.ticks < before else fruitless + 1
 
 
-def improvement_rounds(progress: Progress, *, fixed_order: bool, seed: int) -> Iterator[None]:
+def improvement_rounds(progress: Progress, seed: int) -> Iterator[None]:
     """Yield after each round of search; ends when nothing is left to try.
 
     First recomputation in the present order until that is exhausted, then order and recomputation
@@ -90,7 +91,7 @@ def improvement_rounds(progress: Progress, *, fixed_order: bool, seed: int) -> I
     while True:
         before = progress.ticks
         yield from _recompute_rounds(progress, slice_seconds, seed)
-        if fixed_order:
+        if progress.fixed_order:
             return
         yield from _reorder_rounds(progress, slice_seconds / 4, seed + 1)
         if progress.ticks == before:

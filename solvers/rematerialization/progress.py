@@ -19,11 +19,18 @@ class Progress:
     """
 
     def __init__(
-        self, problem: Problem, budget: int, sequence: Sequence[int], deadline: float
+        self,
+        problem: Problem,
+        budget: int,
+        sequence: Sequence[int],
+        deadline: float,
+        *,
+        fixed_order: bool = False,
     ) -> None:
         self.problem = problem
         self.budget = budget
         self.deadline = deadline
+        self.fixed_order = fixed_order
         self.scale = Scale.of(problem, budget)
         self.sequence = tuple(sequence)
         self.ticks = self._ticks(sequence)

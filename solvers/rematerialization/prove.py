@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 
+from ortools.sat.python import cp_model
+
+from braid.solvers.rematerialization.cp_sat import Limits, run_cp_sat
 from braid.solvers.rematerialization.cut_model import CutModel
 from braid.solvers.rematerialization.cuts import choose_cuts
 from braid.solvers.rematerialization.neighbourhoods import every_schedule
+from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.selection import SelectionModel
 from braid.solvers.rematerialization.simulate import simulate
@@ -68,7 +72,15 @@ def _prove_exactly(progress: Progress, seed: int) -> Iterator[None]:
     model.hint(candidates.chosen)
     model.minimize(progress.bound)
     outcome = progress.minimize(model.cp, progress.remaining, seed)
-    if outcome.solver is not None:
+    if outcome.solver is not None and not progress.fixed_order:
         progress.offer(model.selected(outcome.solver))
     progress.raise_bound(outcome.bound)
     yield
+
+
+def relaxation_is_infeasible(problem: Problem, budget: int, seconds: float, seed: int) -> bool:
+    """Return whether the relaxation proves that no schedule at all keeps `budget`."""
+    profile = simulate(problem, problem.required).profile
+    cuts = choose_cuts(problem, profile, problem.required, budget, 16)
+    model = CutModel(problem, cuts, budget, ceiling=None)
+    return run_cp_sat(cp_model.CpSolver(), model.cp, Limits(seconds, seed=seed)).infeasible

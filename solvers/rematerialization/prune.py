@@ -6,17 +6,20 @@ from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.simulate import simulate
 
 
-def prune(problem: Problem, sequence: Sequence[int], budget: int) -> tuple[int, ...]:
+def prune(
+    problem: Problem, sequence: Sequence[int], budget: int, *, fixed_order: bool
+) -> tuple[int, ...]:
     """Return a subsequence with the same meaning, peak <= `budget`, and no removable execution.
 
     Executions are tried from the longest to the shortest; without one of them, its readers use the
-    instance before it. O(n) simulations.
+    instance before it. Without `fixed_order` a first execution may go as well, in favour of a later
+    one. O(n) simulations.
     """
     current = list(sequence)
     by_duration = sorted(set(current), key=lambda op: (-problem.ops[op].duration, op))
     for op in by_duration:
         steps = [step for step, other in enumerate(current) if other == op]
-        for step in reversed(steps):
+        for step in reversed(steps[1:] if fixed_order and op in problem.required else steps):
             shorter = current[:step] + current[step + 1 :]
             if op not in shorter and op in problem.required:
                 break

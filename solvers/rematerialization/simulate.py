@@ -32,14 +32,16 @@ def live_ranges(problem: Problem, sequence: Sequence[int]) -> list[LiveRange]:
 
     An instance lives from the execution that makes it to its last reader before the tensor is
     made again, and the last instance of a graph output to the end.
-    Raises ValueError when an op runs before its inputs exist, a required op never runs, or an op
-    that is not recomputable runs twice.
+    Raises ValueError when an op does not exist, runs before its inputs exist, is required and never
+    runs, or is not recomputable and runs twice.
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     ranges: list[LiveRange] = []
     seen: set[int] = set()
     for step, index in enumerate(sequence):
+        if not 0 <= index < len(problem.ops):
+            raise ValueError(f"step {step}: there is no op {index}")
         op = problem.ops[index]
         if index in seen and not op.recomputable:
             raise ValueError(f"op {index} runs twice but cannot be recomputed")

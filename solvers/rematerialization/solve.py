@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from time import monotonic
 
 from braid.solvers.rematerialization.improve import improvement_rounds
@@ -9,9 +10,9 @@ from braid.solvers.rematerialization.minimum import Need, minimum_budget, struct
 from braid.solvers.rematerialization.order import candidate_orders
 from braid.solvers.rematerialization.problem import InfeasibleBudgetError, Problem, Schedule
 from braid.solvers.rematerialization.progress import Progress
-from braid.solvers.rematerialization.prove import proof_rounds
+from braid.solvers.rematerialization.prove import proof_rounds, relaxation_is_infeasible
 from braid.solvers.rematerialization.simulate import simulate
-from braid.solvers.rematerialization.start import first_schedule
+from braid.solvers.rematerialization.start import find_schedule, first_schedule
 
 _ORDERS = 8
 """Orders of first executions that the heuristics start from."""
@@ -33,19 +34,24 @@ def solve(
     passed. With `workers` >= 2, one thread improves the schedule while another proves bounds; with
     one they take turns.
 
-    Raises InfeasibleBudgetError when a single op needs more than `budget` (proven), or when no
-    schedule within it was found.
+    Raises InfeasibleBudgetError when a single op needs more than `budget` or the relaxation has no
+    solution (both are proofs), or when no schedule within it was found.
     """
     begin = monotonic()
     need = structural_need(problem)
     if budget < need.bytes:
         raise _infeasible(problem, budget, need, time_limit, seed)
     orders = candidate_orders(problem, seed, 1 if fixed_order else _ORDERS)
-    sequence = first_schedule(problem, budget, orders, begin + 0.1 * time_limit)
+    soon = begin + 0.1 * time_limit
+    sequence = first_schedule(problem, budget, orders, soon, fixed_order=fixed_order)
+    if sequence is None and not fixed_order:
+        sequence = find_schedule(problem, budget, 0.3 * time_limit, seed)
     if sequence is None:
+        if relaxation_is_infeasible(problem, budget, 0.1 * time_limit, seed):
+            need = replace(need, bytes=budget + 1)
         raise _infeasible(problem, budget, need, time_limit - (monotonic() - begin), seed)
-    progress = Progress(problem, budget, sequence, begin + time_limit)
-    improving = improvement_rounds(progress, fixed_order=fixed_order, seed=seed)
+    progress = Progress(problem, budget, sequence, begin + time_limit, fixed_order=fixed_order)
+    improving = improvement_rounds(progress, seed)
     proving = proof_rounds(progress, seed)
     if workers < 2:
         _alternate(progress, proving, improving)
