@@ -65,7 +65,11 @@ def minimum_budget(
     best = min(orders, key=lambda order: simulate(problem, order).peak)
     found, refuted = simulate(problem, best).peak, need.bytes - 1
     trial = need.bytes
-    while found > need.bytes and found - refuted > tolerance * found and monotonic() < deadline:
+    while (
+        found > need.bytes
+        and found - refuted > max(1, tolerance * found)
+        and monotonic() < deadline
+    ):
         sequence = first_schedule(problem, trial, orders, deadline=0.0)
         if sequence is None:
             refuted = trial
