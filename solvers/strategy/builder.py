@@ -97,7 +97,9 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _checked_costs(costs: npt.ArrayLike, dims: int, what: str) -> npt.NDArray[np.float64]:
-    array = np.array(costs, dtype=np.float64)
+    array = np.asarray(costs, dtype=np.float64)
+    if array.flags.writeable:  # read-only arrays are shared, not copied
+        array = array.copy()
     if array.ndim != dims:
         raise ValueError(f"costs of {what} have {array.ndim} dimensions; expected {dims}")
     if bool(np.isnan(array).any()) or bool((array == -np.inf).any()):
