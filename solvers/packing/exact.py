@@ -87,7 +87,6 @@ class _Model:
         self.members = members
         self.unit = common_unit(items, members)
         self.model = cp_model.CpModel()
-        self.fixed_search = False
         self.steps = {i: lcm(items[i].alignment, self.unit) for i in members}
         self.variables = {
             i: self.model.new_int_var(0, (ceiling - items[i].extent) // self.steps[i], f"base{i}")
@@ -127,28 +126,34 @@ class _Model:
         for i in self.members:
             self.model.add_hint(self.variables[i], bases[i] // self.steps[i])
 
-    def search_freely(self) -> None:
-        """Leave it to the solver what to decide."""
-        self.model.proto.search_strategy.clear()
-        self.fixed_search = False
+    def run_in_order(
+        self, order: Sequence[int], search: Search
+    ) -> tuple[dict[int, int] | None, bool, int]:
+        """Like `run`, but decide as in placing: an item that can lie lowest, there, first.
 
-    def place_in_order(self, order: Sequence[int]) -> None:
-        """Decide bases in `order`, always an item that can lie lowest, there first."""
-        self.search_freely()
+        Of items that can lie equally low the first of `order` is decided.
+        """
+        free = self.model
+        self.model = free.clone()
         self.model.add_decision_strategy(
-            [self.variables[i] for i in order],
+            [self.model.get_int_var_from_proto_index(self.variables[i].index) for i in order],
             cp_model.CHOOSE_LOWEST_MIN,
             cp_model.SELECT_MIN_VALUE,
         )
-        self.fixed_search = True
+        try:
+            return self.run(search, as_ordered=True)
+        finally:
+            self.model = free
 
-    def run(self, search: Search) -> tuple[dict[int, int] | None, bool, int]:
+    def run(
+        self, search: Search, as_ordered: bool = False
+    ) -> tuple[dict[int, int] | None, bool, int]:
         """Return the bases found, whether there are provably none, and the proven bound."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = search.workers
         solver.parameters.random_seed = search.seed
         solver.parameters.max_time_in_seconds = max(search.time_limit, 0.01)
-        if self.fixed_search:
+        if as_ordered:
             solver.parameters.search_branching = cp_model.FIXED_SEARCH
         status = solver.solve(self.model)
         known = solver.best_objective_bound
@@ -179,12 +184,11 @@ def fit(
     model = _Model(items, members, ceiling)
     for dive in _dives(search.time_limit, len(orders)):
         for order in orders:
-            model.place_in_order(order)
             limit = min(dive, deadline - monotonic())
-            bases, infeasible = model.run(replace(search, time_limit=limit, workers=1))[:2]
+            alone = replace(search, time_limit=limit, workers=1)
+            bases, infeasible = model.run_in_order(order, alone)[:2]
             if bases is not None or infeasible:
                 return ExactResult(bases, ceiling + 1 if infeasible else 0)
-    model.search_freely()
     bases, infeasible, _ = model.run(replace(search, time_limit=deadline - monotonic()))
     return ExactResult(bases, ceiling + 1 if infeasible else 0)
 

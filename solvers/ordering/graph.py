@@ -1,0 +1,90 @@
+"""A dependence graph of ops numbered from 0, and its topological orders."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A directed acyclic graph: `predecessors[op]` are the ops that come before `op`."""
+
+    predecessors: tuple[tuple[int, ...], ...]
+
+    @staticmethod
+    def from_edges(size: int, edges: Iterable[tuple[int, int]]) -> "Graph":
+        """Return the graph of `size` ops with `edges` from an op to one that comes after it."""
+        before: list[set[int]] = [set() for _ in range(size)]
+        for source, target in edges:
+            before[target].add(source)
+        return Graph(tuple(tuple(sorted(ops)) for ops in before))
+
+    def __post_init__(self) -> None:
+        if len(self.topological_order) < len(self):
+            raise ValueError("the graph has a cycle: expected a directed acyclic graph")
+
+    def __len__(self) -> int:
+        return len(self.predecessors)
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """The ops that come after each op, ascending."""
+        after: list[list[int]] = [[] for _ in self.predecessors]
+        for op, before in enumerate(self.predecessors):
+            for predecessor in before:
+                after[predecessor].append(op)
+        return tuple(tuple(ops) for ops in after)
+
+    @cached_property
+    def topological_order(self) -> tuple[int, ...]:
+        """The order of Kahn's algorithm, first in, first out."""
+        missing = [len(before) for before in self.predecessors]
+        order = [op for op, count in enumerate(missing) if not count]
+        for op in order:
+            for after in self.successors[op]:
+                missing[after] -= 1
+                if not missing[after]:
+                    order.append(after)
+        return tuple(order)
+
+    def is_order(self, order: Sequence[int]) -> bool:
+        """Whether `order` has every op once, after its predecessors."""
+        position = {op: place for place, op in enumerate(order)}
+        return len(position) == len(order) == len(self) and all(
+            position[before] < position[op]
+            for op in position
+            for before in self.predecessors[op]
+            if before in position
+        )
+
+    def restrict(self, ops: Sequence[int]) -> "Graph":
+        """Return the graph on `ops` alone, renumbered by their place in `ops`."""
+        local = {op: place for place, op in enumerate(ops)}
+        return Graph(
+            tuple(
+                tuple(sorted(local[before] for before in self.predecessors[op] if before in local))
+                for op in ops
+            )
+        )
+
+
+def count_orders(graph: Graph, limit: int | None = None) -> int | None:
+    """Return the number of topological orders, None when there are more than `limit`.
+
+    Counts the paths through the lattice of ideals (sets closed under predecessors) level by
+    level. Every order has one prefix in each level and every prefix can be completed, so more
+    than `limit` prefixes in a level are more than `limit` orders.
+    """
+    needs = [sum(1 << before for before in graph.predecessors[op]) for op in range(len(graph))]
+    level = {0: 1}
+    for _ in range(len(graph)):
+        following: dict[int, int] = {}
+        for ideal, count in level.items():
+            for op, need in enumerate(needs):
+                if not ideal >> op & 1 and need & ideal == need:
+                    grown = ideal | 1 << op
+                    following[grown] = following.get(grown, 0) + count
+        level = following
+        if limit is not None and sum(level.values()) > limit:
+            return None
+    return sum(level.values())

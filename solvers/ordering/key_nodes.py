@@ -1,0 +1,55 @@
+"""Where every path of a graph comes together, and pieces cut there."""
+
+from collections.abc import Sequence
+
+from braid.solvers.ordering.graph import Graph
+
+
+def key_nodes(graph: Graph) -> list[int]:
+    """Return the ops on every path from a virtual source to a virtual sink, in order.
+
+    Scanning a topological order, an op is on every path exactly when no edge passes over it,
+    edges from the virtual source and to the virtual sink included.
+    """
+    order = graph.topological_order
+    position = {op: place for place, op in enumerate(order)}
+    sources = [position[op] for op, before in enumerate(graph.predecessors) if not before]
+    sinks = [position[op] for op, after in enumerate(graph.successors) if not after]
+    found: list[int] = []
+    reach = max(sources, default=0)
+    for op in order:
+        if reach <= position[op] <= min(sinks):
+            found.append(op)
+        reach = max(reach, *(position[after] for after in graph.successors[op]), 0)
+    return found
+
+
+def split_at_key_nodes(
+    graph: Graph, key_nodes_per_subgraph: int = 1, min_nodes: int = 1
+) -> list[list[int]]:
+    """Cut the graph after every `key_nodes_per_subgraph`-th key node.
+
+    Returns pieces in data-flow order that cover all ops, each in topological order. A piece ends
+    with a key node, so that its successor needs nothing else that is not already there in
+    order. Pieces of fewer than `min_nodes` ops join the one before them (the first: the next);
+    single ops always do when there are larger pieces.
+    """
+    if key_nodes_per_subgraph < 1:
+        raise ValueError(f"key nodes per subgraph is {key_nodes_per_subgraph}; expected at least 1")
+    cuts = set(key_nodes(graph)[key_nodes_per_subgraph - 1 :: key_nodes_per_subgraph])
+    pieces: list[list[int]] = [[]]
+    for op in graph.topological_order:
+        pieces[-1].append(op)
+        if op in cuts:
+            pieces.append([])
+    return _merge_small([piece for piece in pieces if piece], max(min_nodes, 2))
+
+
+def _merge_small(pieces: Sequence[list[int]], min_nodes: int) -> list[list[int]]:
+    merged: list[list[int]] = []
+    for piece in pieces:
+        if merged and (len(piece) < min_nodes or (len(merged[0]) < min_nodes and len(merged) == 1)):
+            merged[-1] = merged[-1] + piece
+        else:
+            merged.append(piece)
+    return merged

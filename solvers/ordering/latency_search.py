@@ -1,0 +1,74 @@
+"""Least makespan: exact on small pieces, beams and local search on what is left."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+from braid.solvers.ordering.key_nodes import key_nodes
+from braid.solvers.ordering.latency import LatencyProblem, restrict
+from braid.solvers.ordering.latency_beam import beam_search, local_search
+from braid.solvers.ordering.latency_exact import BranchAndBound
+
+LOCAL_ROUNDS = 200_000
+
+
+def improve_latency(
+    problem: LatencyProblem, start: list[int], deadline: float, seed: int, good_enough: float
+) -> tuple[list[int], float]:
+    """Return an order no worse than `start`, and a lower bound on all orders.
+
+    Where every stage waits for its op's predecessors, nothing overlaps a key node: the makespan
+    is the sum over the pieces between them, each searched on its own.
+    """
+    pieces = _independent_pieces(problem, start)
+    left = len(start)
+    order: list[int] = []
+    bound = 0.0
+    for piece in pieces:
+        local = restrict(problem, piece)
+        now = monotonic()
+        limit = now + (deadline - now) * len(piece) / max(left, 1)
+        target = good_enough if len(pieces) == 1 else 0.0
+        found, local_bound = _improve_piece(local, limit, seed, target)
+        order += [piece[op] for op in found]
+        bound += local_bound
+        left -= len(piece)
+    if problem.evaluate(order) > problem.evaluate(start):
+        order = start
+    return order, max(bound, problem.lower_bound())
+
+
+def _independent_pieces(problem: LatencyProblem, order: Sequence[int]) -> list[list[int]]:
+    cuts = set(key_nodes(problem.graph))
+    if not all(stage.waits for own in problem.stages for stage in own):
+        cuts = set[int]()
+    pieces: list[list[int]] = [[]]
+    for op in order:
+        pieces[-1].append(op)
+        if op in cuts:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
+
+
+def _improve_piece(
+    problem: LatencyProblem, deadline: float, seed: int, good_enough: float
+) -> tuple[list[int], float]:
+    """Return an order no worse than the given one (0, 1, ...) and a lower bound."""
+    order = list(range(len(problem)))
+    bound = problem.lower_bound()
+    now = monotonic()
+    for width in (1, 8, 64):
+        value = problem.evaluate(order)
+        if value <= max(bound, good_enough):
+            return order, bound
+        found = beam_search(problem, width, now + (deadline - now) * 0.25)
+        if found is None:
+            break
+        order = min(order, found, key=problem.evaluate)
+    now = monotonic()
+    exact = BranchAndBound(problem, problem.evaluate(order), now + (deadline - now) * 0.5)
+    complete = exact.run(good_enough)
+    order = exact.best or order
+    if complete:
+        return order, exact.value
+    target = max(bound, good_enough)
+    return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound

@@ -1,0 +1,167 @@
+"""Least peak memory: cut at key nodes, exact search, then beams and windows for what is left."""
+
+from collections.abc import Sequence
+from random import Random
+from time import monotonic
+
+from braid.solvers.ordering.beam import beam_search
+from braid.solvers.ordering.ideal_table import MAX_OPS, IdealTable
+from braid.solvers.ordering.key_nodes import key_nodes
+from braid.solvers.ordering.memory import MemoryProblem
+from braid.solvers.ordering.memory_exact import ExactOrder, least_peak
+
+EXACT_OPS = 1500
+"""Pieces with more ops are not searched exactly: their ideals would fill the memory."""
+WINDOW_STATES = 20_000
+
+
+def improve_memory(
+    problem: MemoryProblem, start: list[int], deadline: float, seed: int, good_enough: float
+) -> tuple[list[int], int]:
+    """Return an order no worse than `start`, and a lower bound on all orders."""
+    search = _MemorySearch(problem, start, deadline, seed, good_enough)
+    search.solve_pieces()
+    search.widen_beams()
+    search.reorder_windows()
+    return search.order, search.bound
+
+
+class _MemorySearch:
+    """The best order so far and what is proven."""
+
+    def __init__(
+        self,
+        problem: MemoryProblem,
+        start: list[int],
+        deadline: float,
+        seed: int,
+        good_enough: float,
+    ) -> None:
+        self.problem = problem
+        self.order = start
+        self.value = problem.evaluate(start)
+        self.bound = problem.lower_bound()
+        self.deadline = deadline
+        self.random = Random(seed)
+        self.good_enough = good_enough
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing to gain or no time."""
+        return self.value <= max(self.bound, self.good_enough) or monotonic() > self.deadline
+
+    def _adopt(self, order: Sequence[int] | None) -> None:
+        if order is None:
+            return
+        value = self.problem.evaluate(order)
+        if value < self.value:
+            self.order, self.value = list(order), value
+
+    def solve_pieces(self) -> None:
+        """Search between adjacent key nodes, each piece exactly up to its share of the time.
+
+        Every op comes before or after a key node in all orders, so pieces are independent and
+        the least peak is the greatest of theirs.
+        """
+        pieces = _pieces(self.problem, self.order)
+        hard: list[list[int]] = []
+        done: list[int] = []
+        order: list[int] = []
+        for piece in pieces:
+            local = self.problem.restrict(piece, done)
+            done += piece
+            found = self._solve_piece(local, len(piece) / len(self.order))
+            order += [piece[op] for op in found] if found else piece
+            if not found:
+                hard.append(piece)
+        if not hard or self.problem.evaluate(order) < self.value:
+            self._adopt(order)
+
+    def _solve_piece(self, local: MemoryProblem, share: float) -> list[int] | None:
+        if self.finished or len(local) > EXACT_OPS:
+            self.bound = max(self.bound, local.lower_bound() if len(local) <= 200 else 0)
+            return None
+        level = max(self.bound, local.lower_bound())
+        now = monotonic()
+        limit = now + max(0.6 * share, 0.1) * (self.deadline - now)
+        small = len(local) <= MAX_OPS
+        quick = now + 0.1 * (limit - now) if small else limit
+        result = least_peak(local, level, self.value, quick)
+        if small and result.order is None and result.lower_bound < self.value:
+            result = _tabulate(local, result.lower_bound, self.value, limit)
+        self.bound = max(self.bound, min(result.lower_bound, self.value))
+        return result.order
+
+    def widen_beams(self) -> None:
+        """Run beams of doubling width for a half of the time that is left."""
+        now = monotonic()
+        deadline = now + (self.deadline - now) / 2
+        width = 1
+        while not self.finished and width <= 4096:
+            order = beam_search(self.problem, width, self.bound, deadline)
+            if order is None:
+                return
+            self._adopt(order)
+            width *= 4
+
+    def reorder_windows(self) -> None:
+        """Reorder windows of the order around its peak, exactly, in growing size."""
+        size, failures = 12, 0
+        while not self.finished and failures < 200:
+            window = self._window(min(size, len(self.order)))
+            if self._reorder(*window):
+                failures = 0
+                continue
+            failures += 1
+            size = 12 + (size + 7) % 120
+
+    def _window(self, size: int) -> tuple[int, int]:
+        peaks = [during for during, _ in self.problem.profile(self.order)]
+        at = peaks.index(max(peaks))
+        low = max(0, min(at - self.random.randrange(size), len(self.order) - size))
+        return low, low + size
+
+    def _reorder(self, low: int, high: int) -> bool:
+        window = self.order[low:high]
+        local = self.problem.restrict(window, self.order[:low])
+        before = (
+            local.evaluate(range(len(window))) if local.graph.is_order(range(high - low)) else 0
+        )
+        level = max(local.lower_bound(), self.bound)
+        if before <= level:
+            return False
+        found = least_peak(local, level, before, self.deadline, WINDOW_STATES)
+        if found.order is None or local.evaluate(found.order) >= before:
+            return False
+        self.order[low:high] = [window[op] for op in found.order]
+        self.value = self.problem.evaluate(self.order)
+        return True
+
+
+def _pieces(problem: MemoryProblem, order: Sequence[int]) -> list[list[int]]:
+    """Return `order` cut after every key node."""
+    cuts = set(key_nodes(problem.graph))
+    pieces: list[list[int]] = [[]]
+    for op in order:
+        pieces[-1].append(op)
+        if op in cuts:
+            pieces.append([])
+    return [piece for piece in pieces if piece]
+
+
+def _tabulate(problem: MemoryProblem, level: int, ceiling: int, deadline: float) -> ExactOrder:
+    """Return the least order below `ceiling`; where that takes too long, a better bound.
+
+    The lower the ceiling the smaller the tables, so a search that is cut short is repeated with
+    half the distance to the bound: that either finds an order or raises the bound.
+    """
+    goal = ceiling
+    while level < goal and monotonic() < deadline:
+        found = IdealTable(problem, level, goal, deadline).run()
+        if found is None:
+            goal = level + (goal - level) // 2
+        elif found.order is not None:
+            return found
+        else:
+            level, goal = goal, ceiling if goal == ceiling else goal + (ceiling - goal + 1) // 2
+    return ExactOrder(None, level)

@@ -1,0 +1,141 @@
+from collections.abc import Iterator
+from itertools import permutations
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.solvers.ordering import (
+    Graph,
+    LatencyProblem,
+    MemoryProblem,
+    Stage,
+    Tensor,
+    baselines,
+    search,
+)
+
+seeds = st.integers(0, 2**32)
+
+
+def all_orders(graph: Graph) -> Iterator[tuple[int, ...]]:
+    return filter(graph.is_order, permutations(range(len(graph))))
+
+
+def random_graph(random: Random, size: int) -> Graph:
+    density = random.uniform(0.1, 0.8)
+    edges = [(i, j) for j in range(size) for i in range(j) if random.random() < density]
+    names = list(range(size))
+    random.shuffle(names)
+    return Graph.from_edges(size, [(names[i], names[j]) for i, j in edges])
+
+
+def random_memory(random: Random, graph: Graph) -> MemoryProblem:
+    tensors = [Tensor(random.randint(0, 9), None, (0,), random.random() < 0.2)]
+    for op in range(len(graph)):
+        users = list(graph.successors[op])
+        half = random.randint(0, len(users))
+        for part in (users[:half], users[half:]):
+            tensors.append(Tensor(random.randint(0, 20), op, tuple(part), random.random() < 0.1))
+    workspace = tuple(random.choice([0, 0, 5]) for _ in range(len(graph)))
+    return MemoryProblem(graph, tuple(tensors), workspace)
+
+
+def random_latency(random: Random, graph: Graph) -> LatencyProblem:
+    waits = random.random() < 0.5
+    return LatencyProblem(
+        graph,
+        tuple(
+            tuple(
+                Stage(random.randrange(3), random.randint(0, 9), waits or random.random() < 0.5)
+                for _ in range(random.randint(1, 3))
+            )
+            for _ in range(len(graph))
+        ),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds, st.integers(1, 6))
+def test_least_peak_equals_brute_force(seed: int, size: int) -> None:
+    random = Random(seed)
+    problem = random_memory(random, random_graph(random, size))
+    found = search(problem, time_limit=5)
+    assert problem.graph.is_order(found.order)
+    assert found.value == min(map(problem.evaluate, all_orders(problem.graph)))
+    assert found.proven
+
+
+@settings(max_examples=60, deadline=None)
+@given(seeds, st.integers(1, 6))
+def test_least_makespan_equals_brute_force(seed: int, size: int) -> None:
+    random = Random(seed)
+    problem = random_latency(random, random_graph(random, size))
+    found = search(problem, time_limit=5)
+    assert problem.graph.is_order(found.order)
+    assert found.value == min(map(problem.evaluate, all_orders(problem.graph)))
+    assert found.proven
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds, st.booleans())
+def test_never_worse_than_the_classical_orders(seed: int, memory: bool) -> None:
+    random = Random(seed)
+    graph = random_graph(random, 40)
+    problem = (random_memory if memory else random_latency)(random, graph)
+    found = search(problem, time_limit=0.2, seed=seed)
+    assert graph.is_order(found.order)
+    assert found.value == problem.evaluate(found.order)
+    for order in baselines(problem).values():
+        assert graph.is_order(order)
+        assert found.lower_bound <= found.value <= problem.evaluate(order)
+
+
+def test_a_branch_is_finished_before_the_next_begins() -> None:
+    """Two branches with a large middle each: peaks add up when they run in lockstep."""
+    graph = Graph.from_edges(6, [(0, 1), (0, 2), (1, 3), (2, 4), (3, 5), (4, 5)])
+    sizes = [1, 100, 100, 1, 1, 1]
+    tensors = tuple(
+        Tensor(size, op, graph.successors[op], pinned=op == 5) for op, size in enumerate(sizes)
+    )
+    problem = MemoryProblem(graph, tensors)
+    assert problem.evaluate((0, 1, 2, 3, 4, 5)) == 201
+    found = search(problem)
+    assert found.value == found.lower_bound == 102
+
+
+def test_the_long_branch_is_issued_first() -> None:
+    graph = Graph.from_edges(4, [(1, 2), (2, 3)])
+    units = [0, 0, 1, 2]
+    problem = LatencyProblem(graph, tuple((Stage(unit, 1.0),) for unit in units))
+    assert problem.evaluate((0, 1, 2, 3)) == 4.0
+    found = search(problem)
+    assert (found.value, found.lower_bound) == (3.0, 3.0)
+
+
+def test_weights_load_while_a_predecessor_computes() -> None:
+    graph = Graph.from_edges(2, [(0, 1)])
+    stages = ((Stage(1, 5.0),), (Stage(0, 4.0, waits=False), Stage(1, 1.0)))
+    assert LatencyProblem(graph, stages).evaluate((0, 1)) == 6.0
+
+
+def test_good_enough_ends_the_search() -> None:
+    random = Random(5)
+    problem = random_latency(random, random_graph(random, 60))
+    easy = min(map(problem.evaluate, baselines(problem).values()))
+    assert search(problem, time_limit=60, good_enough=easy).value <= easy
+
+
+def test_a_candidate_is_a_lower_mark_and_must_be_an_order() -> None:
+    problem = random_memory(Random(1), Graph.from_edges(2, [(0, 1)]))
+    assert search(problem, candidates=[(0, 1)]).order == (0, 1)
+    with pytest.raises(ValueError, match="not a topological order"):
+        search(problem, candidates=[(1, 0)])
+
+
+def test_same_seed_same_order() -> None:
+    random = Random(9)
+    graph = random_graph(random, 14)
+    for problem in (random_memory(random, graph), random_latency(random, graph)):
+        assert search(problem, seed=4) == search(problem, seed=4)
