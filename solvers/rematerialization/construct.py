@@ -123,11 +123,10 @@ def construct(
             op = min(plan, key=rank.__getitem__)
             if len(machine.sequence) > patience * len(order):
                 return None
+            if op in machine.executed and not problem.ops[op].recomputable:
+                return None
             if not machine.execute(op, step, wanted):
                 return None
             if op in target:
                 break
-        machine.resident = {
-            tensor for tensor in machine.resident if machine.next_use(tensor, step + 1) < inf
-        }
     return tuple(machine.sequence)

@@ -1,5 +1,6 @@
 """How the solver calls CP-SAT."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
@@ -43,3 +44,10 @@ def run_cp_sat(solver: cp_model.CpSolver, model: cp_model.CpModel, limits: Limit
         status == cp_model.OPTIMAL,
         status == cp_model.INFEASIBLE,
     )
+
+
+def weighted_sum(
+    literals: Sequence[cp_model.IntVar], weights: Sequence[int]
+) -> cp_model.LinearExpr:
+    """Return the sum of `weights[i] * literals[i]`, with the types that OR-Tools leaves out."""
+    return cp_model.LinearExpr.weighted_sum(literals, weights)  # pyright: ignore[reportUnknownMemberType]

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.rematerialization.cp_sat import weighted_sum
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
 
@@ -90,7 +91,7 @@ class CutModel:
         sizes = [self.scale.sizes[tensor] for tensor in across]
         if used + sum(sizes) > self.scale.capacity:
             literals = [self.carried[stage, tensor] for tensor in across]
-            total = cp_model.LinearExpr.weighted_sum(literals, sizes)
+            total = weighted_sum(literals, sizes)
             self.cp.add(total <= self.scale.capacity - used)
 
     def _held_throughout(self, stage: int) -> dict[int, cp_model.IntVar]:
@@ -121,9 +122,7 @@ class CutModel:
         most = sum(sizes[tensor] for tensor in held)
         total = self.cp.new_int_var(0, max(0, self.scale.capacity), "")
         literals = list(held.values())
-        self.cp.add(
-            total >= cp_model.LinearExpr.weighted_sum(literals, [sizes[tensor] for tensor in held])
-        )
+        self.cp.add(total >= weighted_sum(literals, [sizes[tensor] for tensor in held]))
         cut = self.cuts[stage] if stage < len(self.cuts) else None
         for op in self.problem.required:
             if op == cut or (stage, op) not in self.runs:
@@ -133,11 +132,12 @@ class CutModel:
             if most + need <= self.scale.capacity:
                 continue
             shared = [tensor for tensor in own if tensor in held]
-            twice = cp_model.LinearExpr.weighted_sum(
+            twice = weighted_sum(
                 [held[tensor] for tensor in shared], [sizes[tensor] for tensor in shared]
             )
             room = self.scale.capacity - need
-            self.cp.add(total - twice <= room).only_enforce_if(self.runs[stage, op])
+            fits = self.cp.add(total - twice <= room)
+            fits.only_enforce_if(self.runs[stage, op])  # pyright: ignore[reportUnknownMemberType]
 
     def _add_counts(self, ceiling: int | None) -> None:
         """Every op runs; the duration is minimized, below `ceiling` where one is known."""
@@ -156,7 +156,7 @@ class CutModel:
             if most < len(runs):
                 self.cp.add(sum(runs) <= most)
         weights = [durations[op] for _, op in self.runs]
-        total = cp_model.LinearExpr.weighted_sum(list(self.runs.values()), weights)
+        total = weighted_sum(list(self.runs.values()), weights)
         if ceiling is not None:
             self.cp.add(total <= ceiling)
         self.cp.minimize(total)

@@ -38,8 +38,6 @@ def choose_cuts(
     if len(over) <= count:
         return tuple(over)
     fullest = max(over, key=excess.__getitem__)
-    steps = max(1, count - 1)
-    spread = (
-        {over[(len(over) - 1) * step // steps] for step in range(count)} if count > 1 else set()
-    )
-    return tuple(op for op in over if op == fullest or op in spread)
+    last = len(over) - 1
+    spread = {over[last * step // max(1, count - 1)] for step in range(count)}
+    return tuple(op for op in over if op == fullest or (op in spread and count > 1))

@@ -65,12 +65,9 @@ def minimum_budget(
     best = min(orders, key=lambda order: simulate(problem, order).peak)
     found, refuted = simulate(problem, best).peak, need.bytes - 1
     trial = need.bytes
-    while (
-        found > need.bytes
-        and found - refuted > max(1, tolerance * found)
-        and monotonic() < deadline
-    ):
-        sequence = first_schedule(problem, trial, orders, deadline=0.0)
+    while found - refuted > max(1, tolerance * found) and monotonic() < deadline:
+        give_up = monotonic() + time_limit / 8
+        sequence = first_schedule(problem, trial, orders, enough=0.0, give_up=give_up)
         if sequence is None:
             refuted = trial
         else:

@@ -16,6 +16,7 @@ from math import ceil
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.rematerialization.cp_sat import weighted_sum
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
 
@@ -96,7 +97,7 @@ class SelectionModel:
         for terms in self._memory:
             if sum(size for size, _ in terms) > self.scale.capacity:
                 sizes = [size for size, _ in terms]
-                used = cp_model.LinearExpr.weighted_sum([literal for _, literal in terms], sizes)
+                used = weighted_sum([literal for _, literal in terms], sizes)
                 self.cp.add(used <= self.scale.capacity)
 
     def _add_counts(self) -> None:
@@ -134,7 +135,7 @@ class SelectionModel:
     def minimize(self, floor: float) -> None:
         """Ask for the selection of least duration, which is known to be at least `floor` ticks."""
         weights = [self.scale.durations[op] for op in self.places]
-        total = cp_model.LinearExpr.weighted_sum(self.runs, weights)
+        total = weighted_sum(self.runs, weights)
         self.cp.add(total >= ceil(floor - 1e-6))
         self.cp.minimize(total)
 

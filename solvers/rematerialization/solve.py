@@ -42,8 +42,14 @@ def solve(
     if budget < need.bytes:
         raise _infeasible(problem, budget, need, time_limit, seed)
     orders = candidate_orders(problem, seed, 1 if fixed_order else _ORDERS)
-    soon = begin + 0.1 * time_limit
-    sequence = first_schedule(problem, budget, orders, soon, fixed_order=fixed_order)
+    sequence = first_schedule(
+        problem,
+        budget,
+        orders,
+        enough=begin + 0.1 * time_limit,
+        give_up=begin + 0.5 * time_limit,
+        fixed_order=fixed_order,
+    )
     if sequence is None and not fixed_order:
         sequence = find_schedule(problem, budget, 0.3 * time_limit, seed)
     if sequence is None:

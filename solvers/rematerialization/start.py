@@ -24,22 +24,23 @@ def first_schedule(
     problem: Problem,
     budget: int,
     orders: Iterable[Sequence[int]],
-    deadline: float,
     *,
+    enough: float,
+    give_up: float,
     fixed_order: bool = False,
 ) -> tuple[int, ...] | None:
     """Return the shortest sequence within `budget` that the heuristics find, or None.
 
-    Stops at the first order that fits without recomputation, and after `deadline` (a time of
-    `time.monotonic`) as soon as something was found.
+    Stops at the first order that fits without recomputation; with what it has at the time `enough`,
+    and with or without anything at the time `give_up` (both of `time.monotonic`).
     """
     best: tuple[float, tuple[int, ...]] | None = None
     for order in dict.fromkeys(tuple(order) for order in orders):
         if simulate(problem, order).peak <= budget:
             return order
         for rule in RULES:
-            if best is not None and monotonic() > deadline:
-                return best[1]
+            if monotonic() > (give_up if best is None else enough):
+                return None if best is None else best[1]
             found = construct(problem, order, budget, rule)
             if found is not None:
                 found = prune(problem, found, budget, fixed_order=fixed_order)
