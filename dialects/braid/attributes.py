@@ -1,0 +1,91 @@
+"""Attributes of the braid dialect: layouts in types, backends on ops."""
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import NoneAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.layout import InvalidLayout, Layout
+
+
+@irdl_attr_definition
+class LayoutAttr(ParametrizedAttribute):
+    """How a tensor is stored, as the encoding of its type.
+
+    The shape in the type stays the logical shape. Aliases such as `NHWC` are accepted and
+    printed as the tag. Verification fails for a tag that means nothing; that its rank is the
+    tensor's is checked by the op that has such an operand or result.
+
+    ```mlir
+    tensor<1x64x56x56xf32, #braid.layout<"aBcd16b">>
+    ```
+    """
+
+    name = "braid.layout"
+
+    tag: StringAttr = param_def()
+
+    @staticmethod
+    def of(layout: Layout) -> "LayoutAttr":
+        """The attribute for a layout."""
+        return LayoutAttr(StringAttr(layout.tag))
+
+    @property
+    def layout(self) -> Layout:
+        """The parsed tag."""
+        return Layout.parse(self.tag.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Reads `<"tag">` and replaces an alias by its tag."""
+        with parser.in_angle_brackets():
+            text = parser.parse_str_literal("layout tag")
+        try:
+            return [StringAttr(Layout.parse(text).tag)]
+        except InvalidLayout as error:
+            parser.raise_error(str(error))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Prints `<"tag">`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.tag)
+
+    def verify(self) -> None:
+        """Fails for a tag that means nothing."""
+        try:
+            Layout.parse(self.tag.data)
+        except InvalidLayout as error:
+            raise VerifyException(str(error)) from None
+
+
+@irdl_attr_definition
+class BackendAttr(ParametrizedAttribute):
+    """The backend an op runs on, by its name in the target description.
+
+    ```mlir
+    {braid.backend = #braid.backend<"gpu">}
+    ```
+    """
+
+    name = "braid.backend"
+
+    backend: StringAttr = param_def()
+
+
+def layout_of(tensor: Attribute) -> Layout:
+    """The layout in which a tensor of this type is stored: row-major if it does not say."""
+    tensor_type = cast(TensorType[Any], tensor)
+    if isinstance(tensor_type.encoding, LayoutAttr):
+        return tensor_type.encoding.layout
+    return Layout.row_major(tensor_type.get_num_dims())
+
+
+def with_layout(tensor: Attribute, layout: Layout) -> TensorType[Any]:
+    """The same tensor stored in `layout`; row-major is spelled as no encoding."""
+    tensor_type = cast(TensorType[Any], tensor)
+    encoding = NoneAttr() if layout.is_row_major else LayoutAttr.of(layout)
+    return TensorType(tensor_type.element_type, tensor_type.get_shape(), encoding)

@@ -1,0 +1,137 @@
+"""The common parts of braid's ops: type inference, verification, semantics, structure."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, TensorType, i64
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.structure import Structure
+
+AnyTensor = TensorType[Any]
+
+OPERATOR_FORMAT = "operands attr-dict `:` functional-type(operands, results)"
+"""Assembly format of all ops that only map operands to results."""
+
+
+class TensorOp(IRDLOperation, ABC):
+    """An op from tensors to tensors without side effects.
+
+    A subclass says which result types follow from its operands and attributes, and what the
+    results are; the verifier and the builder come from that.
+    """
+
+    traits = traits_def(Pure())
+    assembly_format: ClassVar[str | None] = OPERATOR_FORMAT
+
+    @abstractmethod
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The logical result types.
+
+        Raises VerifyException where operands and attributes do not fit together.
+        """
+
+    @abstractmethod
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The results for operands given as logical arrays, whatever the layouts are.
+
+        This is the meaning of the op. It is written in numpy alone, independently of
+        `structure` and of every lowering.
+        """
+
+    @classmethod
+    def on(cls, *operands: SSAValue | Operation, **attributes: Attribute | None) -> Self:
+        """Builds the op with the result types inferred; attributes that are None are left out."""
+        present = {name: value for name, value in attributes.items() if value is not None}
+        values = [SSAValue.get(operand) for operand in operands]
+        op = cls.create(operands=values, attributes=present)
+        set_result_types(op, op.infer_result_types())
+        return op
+
+    def verify_(self) -> None:
+        """Compares the result types with the inferred ones and checks the layouts' ranks."""
+        for value in (*self.operands, *self.results):
+            verify_layout_rank(value)
+        expected = self.infer_result_types()
+        if len(expected) != len(self.results):
+            raise VerifyException(f"expected {len(expected)} results, got {len(self.results)}")
+        for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
+            verify_logical_type(f"result {index}", want, result.type)
+
+    def operand_type(self, index: int) -> AnyTensor:
+        """The type of operand `index`."""
+        return cast(AnyTensor, self.operands[index].type)
+
+    def result_type(self, index: int = 0) -> AnyTensor:
+        """The type of result `index`."""
+        return cast(AnyTensor, self.results[index].type)
+
+
+class StructuredOp(TensorOp, ABC):
+    """An op that is a sequence of loop nests over iteration spaces."""
+
+    @abstractmethod
+    def structure(self) -> Structure:
+        """The stages that compute the results, on logical indices."""
+
+
+def set_result_types(op: Operation, types: Sequence[Attribute]) -> None:
+    """Gives an op that was built without results results of these types."""
+    op.results = SSAValues(OpResult(type, op, index) for index, type in enumerate(types))
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Logical shape of a tensor value, -1 for open dims."""
+    return cast(AnyTensor, value.type).get_shape()
+
+
+def element_type_of(value: SSAValue) -> Attribute:
+    """Element type of a tensor value."""
+    return cast(AnyTensor, value.type).element_type
+
+
+def verify_layout_rank(value: SSAValue) -> None:
+    """Raises VerifyException if a tensor's layout is for another rank."""
+    type = value.type
+    if not isinstance(type, TensorType) or not isinstance(type.encoding, LayoutAttr):
+        return
+    layout = type.encoding.layout
+    if layout.rank != type.get_num_dims():
+        raise VerifyException(
+            f"layout '{layout}' is for rank {layout.rank}, the tensor has rank "
+            f"{type.get_num_dims()}"
+        )
+
+
+def verify_logical_type(what: str, expected: AnyTensor, actual: Attribute) -> None:
+    """Raises VerifyException unless shapes (open dims fit all) and element types agree."""
+    if isinstance(actual, TensorType) and (
+        expected.element_type == actual.element_type
+        and fits(expected.get_shape(), actual.get_shape())
+    ):
+        return
+    raise VerifyException(f"{what} has type {actual}, expected {expected}")
+
+
+def fits(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Whether two shapes may be equal: open dims (-1) fit every extent."""
+    return len(left) == len(right) and all(
+        a == b or -1 in (a, b) for a, b in zip(left, right, strict=True)
+    )
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises VerifyException with `message` unless `condition` holds."""
+    if not condition:
+        raise VerifyException(message)
+
+
+def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
+    """`array<i64: …>`, the form of all integer lists of the dialect."""
+    return DenseArrayBase.from_list(i64, list(values))

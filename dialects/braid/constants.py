@@ -1,0 +1,149 @@
+"""Values that are known before the model runs."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
+from xdsl.traits import ConstantLike
+
+from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, set_result_types
+from braid.dialects.braid.dtypes import dense_from_numpy, numpy_from_dense, to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Position
+from braid.dialects.braid.structure import Stage, Structure, parallel
+from braid.errors import BraidError
+
+
+class HasConstantValue(ConstantLike):
+    """The constant's value is its attribute `value`."""
+
+    @classmethod
+    def get_constant_value(cls, op: Operation) -> Attribute:
+        """The elements attribute."""
+        return op.attributes["value"]
+
+
+@irdl_op_definition
+class ConstantOp(TensorOp):
+    """A small tensor written in the IR. Weights are `braid.parameter`.
+
+    ```mlir
+    %0 = braid.constant {value = dense<1.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+    ```
+    """
+
+    name = "braid.constant"
+
+    value = attr_def(DenseIntOrFPElementsAttr)
+    output = result_def(TensorType)
+
+    traits = traits_def(HasConstantValue())
+    assembly_format = "attr-dict `:` type($output)"
+
+    @staticmethod
+    def of(array: Array | float | int | bool, dtype: Any = None) -> "ConstantOp":
+        """The constant that holds `array`."""
+        return ConstantOp.on(value=dense_from_numpy(np.asarray(array, dtype)))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The type of the value."""
+        return [cast(AnyTensor, self.value.type)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The value."""
+        return (numpy_from_dense(self.value),)
+
+
+@irdl_op_definition
+class ParameterOp(TensorOp):
+    """A weight, named by `key`. Its bytes are outside the IR, in the module's parameter source.
+
+    ```mlir
+    %w = braid.parameter {key = "conv1.weight"} : tensor<64x3x7x7xf32>
+    ```
+    """
+
+    name = "braid.parameter"
+
+    key = attr_def(StringAttr)
+    output = result_def(TensorType)
+
+    assembly_format = "attr-dict `:` type($output)"
+
+    @staticmethod
+    def of(key: str, type: AnyTensor) -> "ParameterOp":
+        """The parameter `key` of this type."""
+        op = ParameterOp.create(attributes={"key": StringAttr(key)})
+        set_result_types(op, [type])
+        return op
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """Whatever it is declared as."""
+        return [self.result_type()]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Raises BraidError: only who holds the parameter source knows the value."""
+        raise BraidError(
+            f"parameter '{self.key.data}' has no value",
+            hint="give the file with the parameters (the module's 'braid.parameters')",
+        )
+
+
+@irdl_op_definition
+class IotaOp(StructuredOp):
+    """Every element is its own index along dim `dim`.
+
+    ```mlir
+    %0 = braid.iota {dim = 1 : i64} : tensor<2x3xi64>
+    ```
+    """
+
+    name = "braid.iota"
+
+    dim = attr_def(IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    assembly_format = "attr-dict `:` type($output)"
+
+    @staticmethod
+    def of(dim: int, type: AnyTensor) -> "IotaOp":
+        """The indices along `dim` as a tensor of this type."""
+        op = IotaOp.create(attributes={"dim": IntegerAttr(dim, i64)})
+        set_result_types(op, [type])
+        return op
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """Whatever it is declared as."""
+        rank, dim = self.result_type().get_num_dims(), self.dim.value.data
+        require(0 <= dim < rank, f"dim is {dim}, expected 0 to {rank - 1}")
+        return [self.result_type()]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's index grid."""
+        result = self.result_type()
+        indices = np.indices(result.get_shape())[self.dim.value.data]
+        return (indices.astype(to_numpy(result.element_type)),)
+
+    def structure(self) -> Structure:
+        """One stage that reads nothing."""
+        result = self.result_type()
+        rank, shape, element_type = (
+            result.get_num_dims(),
+            result.get_shape(),
+            result.element_type,
+        )
+        body = Position(self.dim.value.data, element_type)
+        identity = AffineMap.identity(rank)
+        stage = Stage(parallel(rank), shape, (), identity, shape, element_type, body)
+        return Structure((stage,), (0,))

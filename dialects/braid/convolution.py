@@ -1,0 +1,152 @@
+"""Convolution."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    element_type_of,
+    integers,
+    require,
+    shape_of,
+)
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.structure import (
+    Access,
+    OperandSource,
+    Padding,
+    Stage,
+    Structure,
+    parallel,
+    reduction,
+)
+from braid.dialects.braid.windows import Windows, padded_windows
+
+
+@irdl_op_definition
+class ConvOp(StructuredOp):
+    """Convolution (cross-correlation) over any number of spatial dims.
+
+    Operands: input `[N, C, spatial…]`, weight `[O, C / groups, window…]`.
+    Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
+    The input is padded with zeros. A bias is a separate `braid.add`.
+    Fails verification for other ranks, channel counts that do not fit, or an empty result.
+
+    ```mlir
+    %y = braid.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pad_low = array<i64: 3, 3>, pad_high = array<i64: 3, 3>, groups = 1 : i64}
+        : (tensor<1x3x224x224xf32>, tensor<64x3x7x7xf32>) -> tensor<1x64x112x112xf32>
+    ```
+    """
+
+    name = "braid.conv"
+
+    input = operand_def(TensorType)
+    weight = operand_def(TensorType)
+    strides = attr_def(DenseArrayBase[IntegerType])
+    dilations = attr_def(DenseArrayBase[IntegerType])
+    pad_low = attr_def(DenseArrayBase[IntegerType])
+    pad_high = attr_def(DenseArrayBase[IntegerType])
+    groups = attr_def(IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(
+        input: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        *,
+        strides: Sequence[int],
+        pad_low: Sequence[int],
+        pad_high: Sequence[int],
+        dilations: Sequence[int],
+        groups: int = 1,
+    ) -> "ConvOp":
+        """Builds a convolution from plain integers."""
+        return ConvOp.on(
+            input,
+            weight,
+            strides=integers(strides),
+            dilations=integers(dilations),
+            pad_low=integers(pad_low),
+            pad_high=integers(pad_high),
+            groups=IntegerAttr(groups, i64),
+        )
+
+    @property
+    def windows(self) -> Windows:
+        """The window of the convolution."""
+        return Windows(
+            shape_of(self.weight)[2:],
+            self.strides.get_values(),
+            self.dilations.get_values(),
+            self.pad_low.get_values(),
+            self.pad_high.get_values(),
+        )
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
+        require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
+        require(groups > 0, f"groups is {groups}, expected a positive number")
+        require(
+            x[1] in (-1, w[1] * groups),
+            f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",
+        )
+        require(w[0] % groups == 0, f"{w[0]} output channels do not divide by {groups} groups")
+        spatial = self.windows.output_shape(x[2:])
+        return [TensorType(element_type_of(self.input), (x[0], w[0], *spatial))]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Sums of products of windows, group by group."""
+        x, w = operands
+        groups = self.groups.value.data
+        windows = padded_windows(x, self.windows, 0)
+        rank = x.ndim - 2
+        window_axes = tuple(range(2 + rank, 2 + 2 * rank))
+        outputs: list[Array] = []
+        for xs, ws in zip(
+            np.split(windows, groups, axis=1), np.split(w, groups, axis=0), strict=True
+        ):
+            y = np.tensordot(xs, ws, axes=((1, *window_axes), tuple(range(1, w.ndim))))
+            outputs.append(np.moveaxis(y, -1, 1))
+        return (np.concatenate(outputs, axis=1).astype(x.dtype),)
+
+    def structure(self) -> Structure:
+        """Dims: n, o, output spatial…, then input channel of the group and window…"""
+        x, w = shape_of(self.input), shape_of(self.weight)
+        result = self.result_type()
+        rank, out, win = len(x) - 2, result.get_shape(), self.windows
+        d = [AffineExpr.dimension(i) for i in range(3 + 2 * rank)]
+        channel = d[2 + rank]
+        if (groups := self.groups.value.data) > 1:
+            channel = (d[1] // (w[0] // groups)) * w[1] + channel
+        window = d[3 + rank :]
+        spatial = win.input_index(d[2 : 2 + rank], window)
+        padding = Padding((0, 0, *win.pad_low), (0, 0, *win.pad_high), 0)
+        element_type = result.element_type
+        stage = Stage(
+            parallel(2 + rank) + reduction(1 + rank),
+            (*out, w[1], *win.size),
+            (
+                Access(
+                    OperandSource(0),
+                    AffineMap(len(d), 0, (d[0], channel, *spatial)),
+                    padding if win.is_padded else None,
+                ),
+                Access(OperandSource(1), AffineMap(len(d), 0, (d[1], d[2 + rank], *window))),
+            ),
+            AffineMap(len(d), 0, tuple(d[: 2 + rank])),
+            out,
+            element_type,
+            Apply("mul", (Argument(0), Argument(1)), element_type),
+            "add",
+        )
+        return Structure((stage,), (0,))

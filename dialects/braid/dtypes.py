@@ -1,0 +1,100 @@
+"""Element types of tensors and their numpy counterparts."""
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from braid.dialects.braid.relayout import Array
+from braid.errors import UnsupportedError
+
+_FLOATS: dict[type[AnyFloat], npt.DTypeLike] = {
+    Float16Type: np.float16,
+    BFloat16Type: ml_dtypes.bfloat16,
+    Float32Type: np.float32,
+    Float64Type: np.float64,
+}
+_INTEGERS: dict[tuple[int, bool], npt.DTypeLike] = {
+    (1, False): np.bool_,
+    (8, False): np.int8,
+    (16, False): np.int16,
+    (32, False): np.int32,
+    (64, False): np.int64,
+    (8, True): np.uint8,
+    (16, True): np.uint16,
+    (32, True): np.uint32,
+    (64, True): np.uint64,
+}
+
+i1 = IntegerType(1)
+i64 = IntegerType(64)
+f32 = Float32Type()
+
+
+def is_float(element_type: Attribute) -> bool:
+    """Whether values of this type are floating-point numbers."""
+    return isinstance(element_type, AnyFloat)
+
+
+def is_unsigned(element_type: Attribute) -> bool:
+    """Whether this is an unsigned integer type (`ui8`); signless integers count as signed."""
+    return (
+        isinstance(element_type, IntegerType)
+        and element_type.signedness.data == Signedness.UNSIGNED
+    )
+
+
+def to_numpy(element_type: Attribute) -> np.dtype:
+    """numpy's name for an element type. Raises UnsupportedError if it has none."""
+    if isinstance(element_type, IntegerType):
+        key = (element_type.width.data, is_unsigned(element_type))
+        if key in _INTEGERS:
+            return np.dtype(_INTEGERS[key])
+    elif type(element_type) in _FLOATS:
+        return np.dtype(_FLOATS[type(element_type)])
+    raise UnsupportedError(f"element type {element_type} is not supported")
+
+
+def from_numpy(dtype: npt.DTypeLike) -> Attribute:
+    """The element type of a numpy array. Raises UnsupportedError if there is none."""
+    dtype = np.dtype(dtype)
+    for float_type, candidate in _FLOATS.items():
+        if np.dtype(candidate) == dtype:
+            return float_type()
+    for (width, unsigned), candidate in _INTEGERS.items():
+        if np.dtype(candidate) == dtype:
+            return IntegerType(width, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
+    raise UnsupportedError(f"arrays of {dtype} are not supported")
+
+
+def bytes_of(element_type: Attribute) -> int:
+    """Bytes of one element in memory; a bool takes a whole byte."""
+    return to_numpy(element_type).itemsize
+
+
+def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
+    """`array` as an elements attribute. Meant for small arrays: weights stay outside the IR."""
+    array = np.asarray(array)
+    tensor_type = TensorType(from_numpy(array.dtype), array.shape)
+    if array.size and array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
+        array = array.reshape(-1)[:1]
+    return DenseIntOrFPElementsAttr.from_list(tensor_type, array.reshape(-1).tolist())  # type: ignore
+
+
+def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
+    """The array that an elements attribute holds; a splat is spread out."""
+    values = np.array(dense.get_values()).astype(to_numpy(dense.get_element_type()))
+    if values.size == 1:
+        return np.full(dense.get_shape(), values.reshape(()))
+    return values.reshape(dense.get_shape())

@@ -1,0 +1,209 @@
+"""Elementwise ops, all from one table.
+
+Operands have one rank; a dim of size 1 is repeated to fit the other operands (so `?` never
+stands for a repeated dim). Signless integers are signed, `uiN` are unsigned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid import numpy_functions as fn
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    element_type_of,
+    require,
+    set_result_types,
+    shape_of,
+)
+from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """One row of the table.
+
+    `result` is `same` (the type of the last operand), `bool`, or `any` (the result type is
+    given: `cast`). `flops` is the cost of one element on a scalar unit, relative to an add.
+    """
+
+    name: str
+    arity: int
+    function: fn.Function
+    summary: str
+    result: str = "same"
+    flops: int = 1
+
+
+TABLE = (
+    Elementwise("add", 2, np.add, "a + b"),
+    Elementwise("sub", 2, np.subtract, "a - b"),
+    Elementwise("mul", 2, np.multiply, "a * b"),
+    Elementwise("div", 2, fn.divide, "a / b; integers round toward zero", flops=4),
+    Elementwise("rem", 2, fn.remainder, "remainder with the sign of the dividend a", flops=8),
+    Elementwise("pow", 2, fn.power, "a to the power of b", flops=30),
+    Elementwise("maximum", 2, np.maximum, "the larger; NaN if either is NaN"),
+    Elementwise("minimum", 2, np.minimum, "the smaller; NaN if either is NaN"),
+    Elementwise("and", 2, np.bitwise_and, "bitwise and"),
+    Elementwise("or", 2, np.bitwise_or, "bitwise or"),
+    Elementwise("xor", 2, np.bitwise_xor, "bitwise exclusive or"),
+    Elementwise("shift_left", 2, np.left_shift, "a shifted left by b bits"),
+    Elementwise("shift_right", 2, np.right_shift, "a shifted right by b bits, keeping the sign"),
+    Elementwise("eq", 2, np.equal, "a == b", "bool"),
+    Elementwise("ne", 2, np.not_equal, "a != b", "bool"),
+    Elementwise("lt", 2, np.less, "a < b", "bool"),
+    Elementwise("le", 2, np.less_equal, "a <= b", "bool"),
+    Elementwise("gt", 2, np.greater, "a > b", "bool"),
+    Elementwise("ge", 2, np.greater_equal, "a >= b", "bool"),
+    Elementwise("select", 3, np.where, "b where the bool a is true, else c"),
+    Elementwise("not", 1, np.invert, "bitwise not"),
+    Elementwise("neg", 1, np.negative, "-a"),
+    Elementwise("abs", 1, np.abs, "|a|"),
+    Elementwise("sign", 1, np.sign, "-1, 0 or 1"),
+    Elementwise("ceil", 1, np.ceil, "rounded up"),
+    Elementwise("floor", 1, np.floor, "rounded down"),
+    Elementwise("round", 1, np.rint, "rounded to nearest, halves to even"),
+    Elementwise("sqrt", 1, np.sqrt, "square root", flops=6),
+    Elementwise("rsqrt", 1, fn.reciprocal_sqrt, "1 / square root", flops=8),
+    Elementwise("reciprocal", 1, np.reciprocal, "1 / a", flops=4),
+    Elementwise("exp", 1, np.exp, "e to the power of a", flops=12),
+    Elementwise("log", 1, np.log, "natural logarithm", flops=15),
+    Elementwise("erf", 1, fn.erf, "Gauss error function", flops=20),
+    Elementwise("tanh", 1, np.tanh, "hyperbolic tangent", flops=15),
+    Elementwise("sin", 1, np.sin, "sine", flops=15),
+    Elementwise("cos", 1, np.cos, "cosine", flops=15),
+    Elementwise("tan", 1, np.tan, "tangent", flops=25),
+    Elementwise("asin", 1, np.arcsin, "inverse sine", flops=25),
+    Elementwise("acos", 1, np.arccos, "inverse cosine", flops=25),
+    Elementwise("atan", 1, np.arctan, "inverse tangent", flops=25),
+    Elementwise("sinh", 1, np.sinh, "hyperbolic sine", flops=25),
+    Elementwise("cosh", 1, np.cosh, "hyperbolic cosine", flops=25),
+    Elementwise("asinh", 1, np.arcsinh, "inverse hyperbolic sine", flops=30),
+    Elementwise("acosh", 1, np.arccosh, "inverse hyperbolic cosine", flops=30),
+    Elementwise("atanh", 1, np.arctanh, "inverse hyperbolic tangent", flops=30),
+    Elementwise("isnan", 1, np.isnan, "whether a is NaN", "bool"),
+    Elementwise("isinf", 1, np.isinf, "whether a is infinite", "bool"),
+    Elementwise("cast", 1, fn.identity, "a in the element type of the result", "any"),
+)
+
+
+class ElementwiseOp(StructuredOp):
+    """Base of the ops made from the table; `ROW` is the op's row."""
+
+    ROW: ClassVar[Elementwise]
+
+    inputs = var_operand_def(TensorType)
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """Shape after repeating dims of size 1; element type as the table says."""
+        row = self.ROW
+        require(len(self.inputs) == row.arity, f"expected {row.arity} operands")
+        self._verify_element_types()
+        shape = repeated_shape([shape_of(value) for value in self.inputs])
+        element_type = element_type_of(self.inputs[-1])
+        if row.result == "bool":
+            element_type = i1
+        elif row.result == "any":
+            element_type = element_type_of(self.results[0])
+        return [TensorType(element_type, shape)]
+
+    def _verify_element_types(self) -> None:
+        types = [element_type_of(value) for value in self.inputs]
+        if self.ROW.name == "select":
+            require(types[0] == i1, f"the condition has element type {types[0]}, expected i1")
+            types = types[1:]
+        for other in types[1:]:
+            require(other == types[0], f"operands have element types {types[0]} and {other}")
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The numpy function of the row, in the element type of the result."""
+        with np.errstate(all="ignore"):
+            value = self.ROW.function(*operands)
+        return (np.asarray(value).astype(to_numpy(self.result_type().element_type)),)
+
+    def structure(self) -> Structure:
+        """One stage over the result's dims; repeated dims are read at 0."""
+        result = self.result_type()
+        rank, shape = result.get_num_dims(), result.get_shape()
+        reads = tuple(
+            Access(OperandSource(i), repeated_map(shape_of(value), shape))
+            for i, value in enumerate(self.inputs)
+        )
+        arguments = tuple(Argument(i) for i in range(len(reads)))
+        body = Apply(self.ROW.name, arguments, result.element_type)
+        identity = AffineMap.identity(rank)
+        stage = Stage(parallel(rank), shape, reads, identity, shape, result.element_type, body)
+        return Structure((stage,), (0,))
+
+
+def repeated_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The common shape of operands of one rank whose dims of size 1 are repeated.
+
+    Raises VerifyException where the ranks differ or two extents do.
+    """
+    for shape in shapes[1:]:
+        require(
+            len(shape) == len(shapes[0]),
+            f"operands have ranks {len(shapes[0])} and {len(shape)}; reshape one of them",
+        )
+    result: list[int] = []
+    for dim, extents in enumerate(zip(*shapes, strict=True)):
+        known = {extent for extent in extents if extent not in (1, -1)}
+        if len(known) > 1:
+            raise VerifyException(f"dim {dim} has extents {sorted(known)} in different operands")
+        result.append(known.pop() if known else (-1 if -1 in extents else 1))
+    return tuple(result)
+
+
+def repeated_map(shape: Sequence[int], target: Sequence[int]) -> AffineMap:
+    """Identity from `target`'s index, with 0 at the dims that `shape` repeats."""
+    return AffineMap(
+        len(target),
+        0,
+        tuple(
+            AffineExpr.constant(0) if extent == 1 and wanted != 1 else AffineExpr.dimension(dim)
+            for dim, (extent, wanted) in enumerate(zip(shape, target, strict=True))
+        ),
+    )
+
+
+def _define(row: Elementwise) -> type[ElementwiseOp]:
+    class_name = "".join(part.capitalize() for part in row.name.split("_")) + "Op"
+    doc = f"""Elementwise: {row.summary}.
+
+    Operands: {row.arity} of one rank, dims of size 1 are repeated.
+    Fails verification for other ranks, extents or element types.
+    """
+    fields: dict[str, Any] = {
+        "__doc__": doc,
+        "__module__": __name__,
+        "name": f"braid.{row.name}",
+        "__annotations__": {"ROW": ClassVar[Elementwise]},
+        "ROW": row,
+    }
+    return irdl_op_definition(cast(type[ElementwiseOp], type(class_name, (ElementwiseOp,), fields)))
+
+
+ELEMENTWISE: dict[str, type[ElementwiseOp]] = {row.name: _define(row) for row in TABLE}
+"""The op class of every row, by the row's name."""
+
+
+def elementwise(name: str, *operands: Any, element_type: Attribute | None = None) -> ElementwiseOp:
+    """Builds `braid.<name>`; `element_type` is the result's, for `cast` alone."""
+    if element_type is None:
+        return ELEMENTWISE[name].on(*operands)
+    op = ELEMENTWISE[name].create(operands=list(operands))
+    set_result_types(op, [TensorType(element_type, shape_of(operands[0]))])
+    return op

@@ -1,0 +1,148 @@
+"""How a tensor is stored: oneDNN-style layout tags and their index mathematics. No IR.
+
+A tag lists the dims of storage from outermost to innermost. Letters are logical dims (`a` is
+dim 0); a capital says that the dim is split into blocks, whose inner dims follow as a size and
+a letter: `abcd` = NCHW, `acdb` = NHWC, `aBcd16b` = NCHW16c, `ba` = column-major. Blocked dims
+are padded to whole blocks and the tail is zero. The suffix `:buffer` marks linear memory as
+opposed to a device's tiled memory.
+
+Source of the notation: oneDNN developer guide, "Understanding Memory Formats".
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+ALIASES = {
+    "NCHW": "abcd",
+    "NHWC": "acdb",
+    "OIHW": "abcd",
+    "HWIO": "cdba",
+    "NCHW8c": "aBcd8b",
+    "NCHW16c": "aBcd16b",
+    "row_major": "ab",
+    "col_major": "ba",
+}
+"""Names accepted on input; printed as the tag."""
+
+DYNAMIC = -1
+"""An open dim, `?` in a type."""
+
+_TAG = re.compile(r"(?P<outer>[A-Za-z]*)(?P<inner>(?:[1-9][0-9]*[a-z])*)(?P<storage>:buffer)?")
+
+
+@dataclass(frozen=True)
+class StorageDim:
+    """One dim of storage: the part of logical dim `dim` that counts in steps of `step`.
+
+    Its index is `(i floordiv step) mod extent` for logical index i; `extent` is None for the
+    outermost part of a dim, which has no upper bound of its own.
+    """
+
+    dim: int
+    step: int
+    extent: int | None
+
+
+class InvalidLayout(ValueError):
+    """A tag that means nothing; the message says why."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A parsed layout tag. Build it with `Layout.parse`."""
+
+    tag: str
+    dims: tuple[StorageDim, ...]
+    rank: int
+    is_buffer: bool
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def parse(text: str) -> "Layout":
+        """The layout that `text` (a tag or an alias) names.
+
+        Raises InvalidLayout for anything else.
+        """
+        name, separator, storage = text.partition(":")
+        tag = ALIASES.get(name, name) + separator + storage
+        match = _TAG.fullmatch(tag)
+        if match is None:
+            raise InvalidLayout(f"'{text}' is neither a layout tag nor one of {sorted(ALIASES)}")
+        outer = match["outer"]
+        inner = [(int(n), c) for n, c in re.findall(r"([0-9]+)([a-z])", match["inner"])]
+        rank = len(outer)
+        if sorted(outer.lower()) != [chr(ord("a") + i) for i in range(rank)]:
+            raise InvalidLayout(f"'{text}' does not name each of its {rank} dims exactly once")
+        blocked = {c for _, c in inner}
+        if blocked != {c.lower() for c in outer if c.isupper()}:
+            raise InvalidLayout(f"'{text}' must have an inner block for each capital and no other")
+        return Layout(tag, _storage_dims(outer, inner), rank, match["storage"] is not None)
+
+    @staticmethod
+    def row_major(rank: int) -> "Layout":
+        """The layout of a tensor without encoding."""
+        return Layout.parse("".join(chr(ord("a") + i) for i in range(rank)))
+
+    @cached_property
+    def is_row_major(self) -> bool:
+        """Whether a tensor of this layout is stored like one without encoding."""
+        return self == Layout.row_major(self.rank)
+
+    @cached_property
+    def is_permutation(self) -> bool:
+        """Whether no dim is blocked."""
+        return len(self.dims) == self.rank
+
+    @cached_property
+    def permutation(self) -> tuple[int, ...]:
+        """Logical dim of each outer storage dim; blocks are left out."""
+        return tuple(d.dim for d in self.dims if d.extent is None)
+
+    def block(self, dim: int) -> int:
+        """Elements of logical dim `dim` in one block, 1 if it is not split."""
+        return math.prod(d.extent for d in self.dims if d.dim == dim and d.extent is not None)
+
+    def storage_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Shape in memory of a tensor of logical `shape`; open dims stay open."""
+        return tuple(_storage_extent(d, shape[d.dim]) for d in self.dims)
+
+    def storage_index(self, index: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
+        """Storage index of the element at logical `index`."""
+        return tuple(_storage_expr(d, index[d.dim]) for d in self.dims)
+
+    @cached_property
+    def storage_map(self) -> AffineMap:
+        """`storage_index` as a map from the logical to the storage index."""
+        logical = [AffineExpr.dimension(i) for i in range(self.rank)]
+        return AffineMap(self.rank, 0, self.storage_index(logical))
+
+    def __str__(self) -> str:
+        return self.tag
+
+
+def _storage_dims(outer: str, inner: Sequence[tuple[int, str]]) -> tuple[StorageDim, ...]:
+    """Outer dims first, then the blocks; a block's step is the product of those after it."""
+    steps = dict.fromkeys(outer.lower(), 1)
+    blocks: list[StorageDim] = []
+    for size, letter in reversed(inner):
+        blocks.append(StorageDim(ord(letter) - ord("a"), steps[letter], size))
+        steps[letter] *= size
+    outers = [StorageDim(ord(c) - ord("a"), steps[c], None) for c in outer.lower()]
+    return (*outers, *reversed(blocks))
+
+
+def _storage_extent(dim: StorageDim, size: int) -> int:
+    if dim.extent is not None:
+        return dim.extent
+    return DYNAMIC if size == DYNAMIC else -(-size // dim.step)
+
+
+def _storage_expr(dim: StorageDim, index: AffineExpr) -> AffineExpr:
+    if dim.step != 1:
+        index = index // dim.step
+    return index if dim.extent is None else index % dim.extent

@@ -1,0 +1,85 @@
+"""Matrix multiplication."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import AnyTensor, StructuredOp, element_type_of, require, shape_of
+from braid.dialects.braid.elementwise import repeated_map, repeated_shape
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.structure import (
+    Access,
+    OperandSource,
+    Stage,
+    Structure,
+    parallel,
+    reduction,
+)
+
+
+@irdl_op_definition
+class MatmulOp(StructuredOp):
+    """Matrix product of the last two dims; leading dims are batches.
+
+    Operands: `[batch…, M, K]` and `[batch…, K, N]` of one rank; batch dims of size 1 are repeated.
+    Result: `[batch…, M, N]`. A transposed operand is a `braid.transpose` or a layout.
+    Fails verification for other ranks, extents or element types.
+
+    ```mlir
+    %y = braid.matmul %a, %b : (tensor<128x768xf32>, tensor<768x64xf32>) -> tensor<128x64xf32>
+    ```
+    """
+
+    name = "braid.matmul"
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        require(len(a) >= 2, f"the left operand has rank {len(a)}, expected at least 2")
+        require(len(a) == len(b), f"operands have ranks {len(a)} and {len(b)}")
+        left, right = element_type_of(self.lhs), element_type_of(self.rhs)
+        require(left == right, f"operands have element types {left} and {right}")
+        require(
+            a[-1] == b[-2] or -1 in (a[-1], b[-2]),
+            f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",
+        )
+        batch = repeated_shape([a[:-2], b[:-2]])
+        return [TensorType(left, (*batch, a[-2], b[-1]))]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's matmul."""
+        return (np.matmul(*operands).astype(operands[0].dtype),)
+
+    def structure(self) -> Structure:
+        """Dims: batch…, m, n, then k."""
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        result = self.result_type()
+        shape, rank = result.get_shape(), result.get_num_dims()
+        d = [AffineExpr.dimension(i) for i in range(rank + 1)]
+        m, n, k = d[rank - 2], d[rank - 1], d[rank]
+        batch = shape[:-2]
+        left = (*repeated_map(a[:-2], batch).results, m, k)
+        right = (*repeated_map(b[:-2], batch).results, k, n)
+        element_type = result.element_type
+        stage = Stage(
+            parallel(rank) + reduction(1),
+            (*shape, a[-1] if a[-1] != -1 else b[-2]),
+            (
+                Access(OperandSource(0), AffineMap(rank + 1, 0, left)),
+                Access(OperandSource(1), AffineMap(rank + 1, 0, right)),
+            ),
+            AffineMap(rank + 1, 0, tuple(d[:rank])),
+            shape,
+            element_type,
+            Apply("mul", (Argument(0), Argument(1)), element_type),
+            "add",
+        )
+        return Structure((stage,), (0,))

@@ -1,0 +1,85 @@
+"""Ops that change where or how a tensor is stored, not its value."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
+
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import AnyTensor, TensorOp, require, set_result_types, shape_of
+from braid.dialects.braid.base import element_type_of as element_type
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.relayout import Array
+
+
+class CopyingOp(TensorOp):
+    """Base of the ops whose result is their operand."""
+
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The operand's logical type."""
+        return [TensorType(element_type(self.input), shape_of(self.input))]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The operand."""
+        return operands
+
+
+@irdl_op_definition
+class ReorderOp(CopyingOp):
+    """The same tensor stored in the layout of the result's type.
+
+    ```mlir
+    %y = braid.reorder %x : (tensor<1x64x8x8xf32>) -> tensor<1x64x8x8xf32, #braid.layout<"acdb">>
+    ```
+    """
+
+    name = "braid.reorder"
+
+    @staticmethod
+    def to(input: SSAValue | Operation, layout: Layout) -> "ReorderOp":
+        """Builds the reorder to `layout`."""
+        value = SSAValue.get(input)
+        op = ReorderOp.create(operands=[value])
+        set_result_types(op, [with_layout(value.type, layout)])
+        return op
+
+
+@irdl_op_definition
+class CopyOp(CopyingOp):
+    """The same tensor in memory space `memory` of the target.
+
+    ```mlir
+    %y = braid.copy %x {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "braid.copy"
+
+    memory = attr_def(StringAttr)
+
+
+@irdl_op_definition
+class ChannelOp(CopyingOp):
+    """A bounded buffer between clusters: holds at most `capacity` tensors.
+
+    `memory` names the memory space of the buffer; without it the consumer's is used.
+
+    ```mlir
+    %y = braid.channel %x {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "braid.channel"
+
+    capacity = attr_def(IntegerAttr[IntegerType])
+    memory = opt_attr_def(StringAttr)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The operand's logical type; the capacity must be positive."""
+        capacity = self.capacity.value.data
+        require(capacity > 0, f"capacity is {capacity}, expected at least 1")
+        return super().infer_result_types()

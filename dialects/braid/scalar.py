@@ -1,0 +1,64 @@
+"""Scalar expressions: the body of a stage, as data.
+
+A body is a tree over the operations of the elementwise table, so the same body can be counted
+(cost), interpreted, and written as `arith`/`math` on scalars or on vectors.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.ir import Attribute
+
+
+@dataclass(frozen=True)
+class Argument:
+    """The value read through access `index` of the stage."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number of the given element type."""
+
+    value: float | int | bool
+    type: Attribute
+
+
+@dataclass(frozen=True)
+class Position:
+    """The value of iteration dim `dim`, as an integer of the given type."""
+
+    dim: int
+    type: Attribute
+
+
+@dataclass(frozen=True)
+class Apply:
+    """Elementwise operation `operation` on `arguments`; the value has element type `type`."""
+
+    operation: str
+    arguments: tuple["Scalar", ...]
+    type: Attribute
+
+
+Scalar: TypeAlias = Argument | Literal | Position | Apply
+
+
+def walk(body: Scalar) -> Iterator[Scalar]:
+    """Every node of the expression, arguments before what uses them."""
+    if isinstance(body, Apply):
+        for argument in body.arguments:
+            yield from walk(argument)
+    yield body
+
+
+def substitute(body: Scalar, arguments: tuple[Scalar, ...]) -> Scalar:
+    """`body` with every `Argument(i)` replaced by `arguments[i]`."""
+    if isinstance(body, Argument):
+        return arguments[body.index]
+    if isinstance(body, Apply):
+        inner = tuple(substitute(argument, arguments) for argument in body.arguments)
+        return Apply(body.operation, inner, body.type)
+    return body

@@ -1,0 +1,70 @@
+"""Sliding windows over spatial dims, shared by convolution and pooling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir.affine import AffineExpr
+
+from braid.dialects.braid.base import require
+from braid.dialects.braid.relayout import Array
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A window per output position; every field has one entry per spatial dim."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pad_low: tuple[int, ...]
+    pad_high: tuple[int, ...]
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether windows reach over the edge."""
+        return any(self.pad_low) or any(self.pad_high)
+
+    def output_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
+        """Output positions per dim, -1 where the input is open.
+
+        Raises VerifyException for fields of the wrong length or an empty output.
+        """
+        for name in ("size", "strides", "dilations", "pad_low", "pad_high"):
+            length = len(getattr(self, name))
+            require(length == len(spatial), f"{name} has {length} entries, expected {len(spatial)}")
+        require(min(self.strides) > 0, f"strides are {self.strides}, expected positive numbers")
+        require(min(self.dilations) > 0, f"dilations are {self.dilations}, expected positive")
+        return tuple(self._extent(dim, extent) for dim, extent in enumerate(spatial))
+
+    def _extent(self, dim: int, extent: int) -> int:
+        if extent == -1:
+            return -1
+        padded = extent + self.pad_low[dim] + self.pad_high[dim]
+        reach = self.dilations[dim] * (self.size[dim] - 1) + 1
+        require(padded >= reach, f"spatial dim {dim}: window of {reach} on {padded} elements")
+        return (padded - reach) // self.strides[dim] + 1
+
+    def input_index(
+        self, output: Sequence[AffineExpr], window: Sequence[AffineExpr]
+    ) -> list[AffineExpr]:
+        """Index into the padded input for an output position and a position in the window."""
+        return [
+            o * stride + w * dilation
+            for o, w, stride, dilation in zip(
+                output, window, self.strides, self.dilations, strict=True
+            )
+        ]
+
+
+def padded_windows(x: Array, windows: Windows, value: float) -> Array:
+    """All windows of `x` `[N, C, spatial…]`, as `[N, C, positions…, window…]` (a view)."""
+    pads = [(0, 0), (0, 0), *zip(windows.pad_low, windows.pad_high, strict=True)]
+    padded = np.pad(x, pads, constant_values=value) if windows.is_padded else x
+    reach = [d * (s - 1) + 1 for d, s in zip(windows.dilations, windows.size, strict=True)]
+    axes = tuple(range(2, x.ndim))
+    views = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=axes)
+    every = (slice(None), slice(None))
+    positions = tuple(slice(None, None, s) for s in windows.strides)
+    inner = tuple(slice(None, None, d) for d in windows.dilations)
+    return views[every + positions + inner]
