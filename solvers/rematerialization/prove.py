@@ -13,6 +13,8 @@ from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.selection import SelectionModel
 from braid.solvers.rematerialization.simulate import simulate
 
+_CARRIED = 12_000
+"""Most cuts times ops: larger relaxations are not solved in the time that smaller ones take."""
 _PLACES = 400
 """Largest supersequence of all schedules that is worth solving."""
 
@@ -28,7 +30,7 @@ def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
     count, solved = 1, -1
     while True:
         cuts = choose_cuts(problem, profile, problem.required, progress.budget, count)
-        if len(cuts) == solved:
+        if len(cuts) == solved or (solved > 0 and len(cuts) * len(problem.required) > _CARRIED):
             break
         solved = len(cuts)
         model = CutModel(problem, cuts, progress.budget, progress.ticks)

@@ -16,6 +16,8 @@ from braid.solvers.rematerialization.start import find_schedule, first_schedule
 
 _ORDERS = 8
 """Orders of first executions that the heuristics start from."""
+_SHARE = 0.93
+"""Share of the time limit after which no search is begun: CP-SAT ends a little late."""
 
 
 def solve(
@@ -56,7 +58,9 @@ def solve(
         if relaxation_is_infeasible(problem, budget, 0.1 * time_limit, seed):
             need = replace(need, bytes=budget + 1)
         raise _infeasible(problem, budget, need, time_limit - (monotonic() - begin), seed)
-    progress = Progress(problem, budget, sequence, begin + time_limit, fixed_order=fixed_order)
+    progress = Progress(
+        problem, budget, sequence, begin + _SHARE * time_limit, fixed_order=fixed_order
+    )
     improving = improvement_rounds(progress, seed)
     proving = proof_rounds(progress, seed)
     if workers < 2:
