@@ -116,10 +116,10 @@ class _Domains:
 
     def _narrow(self, k: int, mask: _Mask) -> bool:
         """Set a smaller domain and propagate it."""
-        pending = [(k, mask)]
+        pending: list[tuple[int, _Mask]] = [(k, mask)]
         while pending:
-            k, mask = pending.pop()
-            mask = mask & self.masks[k]
+            k, wanted = pending.pop()
+            mask = np.logical_and(wanted, self.masks[k])
             if not mask.any():
                 return False
             if (mask == self.masks[k]).all():
@@ -130,7 +130,7 @@ class _Domains:
                 return False
             for other, _, hard in self._around[k]:
                 if hard is not None:
-                    partners = hard[mask].any(axis=0)
+                    partners: _Mask = np.asarray(hard[mask].any(axis=0))
                     if (self.masks[other] & ~partners).any():
                         pending.append((other, partners))
         return True

@@ -106,6 +106,10 @@ def _scale(problem: Residual, gap: float, tolerance: float) -> _Scale:
     return _Scale(max(tolerance / (4 * terms), finest) or 1.0, largest)
 
 
+def _weighted_sum(variables: list[cp_model.IntVar], weights: list[int]) -> cp_model.LinearExprT:
+    return cp_model.LinearExpr.weighted_sum(variables, weights)  # pyright: ignore[reportUnknownMemberType]
+
+
 class _Encoder:
     """Booleans per strategy, and per pair of strategies where the pair has a cost."""
 
@@ -123,7 +127,7 @@ class _Encoder:
         self._add_rows(residual)
         variables = [variable for variable, _ in self._terms]
         weights = [weight for _, weight in self._terms]
-        total = cp_model.LinearExpr.weighted_sum(variables, weights)
+        total = _weighted_sum(variables, weights)
         self.model.add(total <= floor(scale.largest / scale.unit))
         self.model.minimize(total)
 
@@ -151,13 +155,14 @@ class _Encoder:
             return
         by_row: list[list[cp_model.IntVar]] = [[] for _ in rows]
         by_column: list[list[cp_model.IntVar]] = [[] for _ in columns]
-        for s, t in zip(*(axis.tolist() for axis in np.nonzero(finite)), strict=True):
+        pairs_allowed: list[list[int]] = np.argwhere(finite).tolist()
+        for s, t in pairs_allowed:
             pair = self.model.new_bool_var("")
             by_row[s].append(pair)
             by_column[t].append(pair)
             self._add_cost(pair, float(costs[s, t]))
         for pick, pairs in zip([*rows, *columns], [*by_row, *by_column], strict=True):
-            self.model.add(cp_model.LinearExpr.sum(pairs) == pick)
+            self.model.add(_weighted_sum(pairs, [1] * len(pairs)) == pick)
 
     def _add_compatibility(
         self, picks: list[cp_model.IntVar], others: list[cp_model.IntVar], allowed: np.ndarray
@@ -178,4 +183,4 @@ class _Encoder:
         for row, capacity in zip(rows, residual.capacity.tolist(), strict=True):
             variables = [variable for variable, _ in row]
             weights = [weight for _, weight in row]
-            self.model.add(cp_model.LinearExpr.weighted_sum(variables, weights) <= int(capacity))
+            self.model.add(_weighted_sum(variables, weights) <= int(capacity))

@@ -187,17 +187,31 @@ class Minimizer:
 
     def _round(self, dual: DualAscent) -> None:
         """Look for a better choice near the dual solution."""
-        orders = [list(range(len(dual.nodes))), list(range(len(dual.nodes)))[::-1]]
-        for order in orders:
-            found = dive(self._work, dual, order=order, deadline=self.limits.share(0.3))
+        ascending = list(range(len(dual.nodes)))
+        for order in (ascending, ascending[::-1]):
+            found = dive(self._work, dual, order=order, deadline=self.limits.share(0.2))
             if found is not None:
                 self._offer(found)
+        if self.choice is None and self._work.capacity.size:
+            self._round_frugally(dual)
         self._note("dive")
         if self.choice is None or self.proven or self.limits.depth:
             return
         close = self.cost - self.bound <= 1e-3 * abs(self.cost)
         if not (close and self._work.cells() <= self.limits.exact_cells):
             self._polish(self.limits.share(0.1), idle=30)
+
+    def _round_frugally(self, dual: DualAscent) -> None:
+        """Dive with ever dearer memory until something fits; the prices of `dual` are restored."""
+        prices = dual.prices
+        level = (abs(self.bound) + 1.0) / float(dual.capacity.sum() + 1.0)
+        for power in range(8):
+            dual.reprice(prices + level * 8.0**power / 8.0)
+            found = dive(self._work, dual, failures=20, deadline=self.limits.share(0.2))
+            if found is not None:
+                self._offer(found)
+                break
+        dual.reprice(prices)
 
     def _polish(self, deadline: float, idle: int) -> None:
         """Large neighbourhood search from the best known choice."""
@@ -219,8 +233,8 @@ class Minimizer:
 
     def _search(self) -> None:
         """Spend the remaining time on what is left, exactly if it is small enough."""
-        small = self._work.cells() <= self.limits.exact_cells
-        if small or (self.choice is None and self.limits.depth == 0):
+        affordable = self.limits.exact_cells * (4 if self.choice is None else 1)
+        if self._work.cells() <= affordable:
             self._search_exactly()
         while self.choice is not None and not self.proven and self.limits.depth == 0:
             if self.limits.remaining() <= 0:

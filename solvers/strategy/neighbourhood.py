@@ -120,7 +120,8 @@ class NeighbourhoodSearch:
         seen = set(found)
         for node in found:
             around = [v for v in self.residual.neighbours[node] if v not in seen]
-            for k in self.rng.permutation(len(around)).tolist():
+            order: list[int] = self.rng.permutation(len(around)).tolist()
+            for k in order:
                 if len(found) >= self.size:
                     return sorted(found)
                 seen.add(around[k])
