@@ -1,0 +1,88 @@
+"""The protocol between decisions and code generators: what a kernel family offers.
+
+Layout selection, fusion, tuning and lowering all ask families; none of them knows a family by
+name. A family takes groups (`braid.fused` regions, one kernel each).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+
+
+@dataclass(frozen=True)
+class LayoutChoice:
+    """Layouts in which a family takes a group: one per operand and one per result."""
+
+    operands: tuple[Layout, ...]
+    results: tuple[Layout, ...]
+
+
+Schedule = Mapping[str, int]
+"""Tile sizes and unroll factors by name; what the names mean is the family's affair."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel in upstream dialects, ready for code generation.
+
+    `module` holds one public function `symbol` on memrefs of the physical shapes, in
+    destination-passing style: the group's operands, its results, a scratch buffer
+    `memref<{scratch_bytes}xi8>` if `scratch_bytes` is not 0, and two `index` arguments
+    `begin, end`: the call computes iterations [begin, end) of the `grid` independent iterations
+    of the kernel. A kernel with scratch has a grid of 1.
+    """
+
+    symbol: str
+    module: ModuleOp
+    grid: int = 1
+    scratch_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class KernelRequest:
+    """A group with its layouts in the types, and the schedule to emit it with."""
+
+    group: FusedOp
+    symbol: str
+    schedule: Schedule = field(default_factory=dict[str, int])
+
+
+class KernelFamily(Protocol):
+    """A parameterized emitter of kernels for one kind of group on one backend."""
+
+    @property
+    def name(self) -> str:
+        """Stable name, as in tuning records."""
+        ...
+
+    def accepts(self, group: FusedOp) -> bool:
+        """Whether the family can compute `group` in at least one choice of layouts."""
+        ...
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """The layouts in which the family takes `group`, the preferred choice first.
+
+        The types of `group` may carry any layouts; they are not looked at.
+        """
+        ...
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """The schedule space for the layouts in the types of `group`, from coarse to fine."""
+        ...
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """A good schedule without measuring, for the layouts in the types of `group`."""
+        ...
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """Predicted time of one run on one core in these layouts."""
+        ...
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """The kernel for the layouts in the types of the group."""
+        ...
