@@ -15,7 +15,12 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
-from benchmarks.generators.layered_graphs import latency_problem, layered_graph, memory_problem
+from benchmarks.generators.layered_graphs import (
+    latency_problem,
+    layered_graph,
+    memory_problem,
+    narrow_graph,
+)
 from braid.solvers.ordering import (
     Graph,
     LatencyProblem,
@@ -95,9 +100,9 @@ def quality(name: str, problem: MemoryProblem | LatencyProblem, limit: float, se
 
 
 def narrow(arguments: argparse.Namespace) -> Iterator[Record]:
-    """Search graphs of 60 ops in layers of up to 8 for the least peak."""
+    """Search graphs of 60 ops with antichains of up to 8 for the least peak."""
     for seed in range(arguments.seed, arguments.seed + arguments.count):
-        problem = memory_problem(layered_graph(60, 8, seed), seed)
+        problem = memory_problem(narrow_graph(60, 8, seed), seed)
         yield quality("memory", problem, arguments.time_limit, seed)
 
 

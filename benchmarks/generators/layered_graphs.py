@@ -24,6 +24,23 @@ def layered_graph(size: int, width: int, seed: int) -> Graph:
     return Graph.from_edges(size, edges)
 
 
+def narrow_graph(size: int, width: int, seed: int) -> Graph:
+    """Return `size` ops on `width` chains with edges across: no antichain is larger."""
+    random = Random(seed)
+    last: list[int | None] = [None] * width
+    edges: list[tuple[int, int]] = []
+    for op in range(size):
+        chain = random.randrange(width)
+        before = last[chain]
+        if before is not None:
+            edges.append((before, op))
+        other = last[random.randrange(width)]
+        if other is not None and random.random() < 0.4:
+            edges.append((other, op))
+        last[chain] = op
+    return Graph.from_edges(size, edges)
+
+
 def memory_problem(graph: Graph, seed: int) -> MemoryProblem:
     """Return a problem in which every op makes one tensor of 1 to 64 KiB; sinks are outputs."""
     random = Random(seed)

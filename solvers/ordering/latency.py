@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
+from math import inf
 
 from braid.solvers.ordering.graph import Graph
 
@@ -135,13 +136,13 @@ def one_machine_bound(jobs: Sequence[tuple[float, float, float]]) -> float:
             heappush(available, (-pending[index][2], pending[index][1]))
             index += 1
         tail, duration = heappop(available)
-        until = pending[index][0] if index < len(pending) else now + duration
-        run = min(duration, until - now)
-        now += run
-        if run < duration:
-            heappush(available, (tail, duration - run))
-        else:
+        arrival = pending[index][0] if index < len(pending) else inf
+        if now + duration <= arrival:
+            now += duration
             bound = max(bound, now - tail)
+        else:
+            heappush(available, (tail, duration - (arrival - now)))
+            now = arrival
     return bound
 
 

@@ -28,7 +28,7 @@ class BranchAndBound:
         visited = 0
         while stack:
             visited += 1
-            if visited % 256 == 0 and monotonic() > self.deadline:
+            if visited % 16 == 0 and monotonic() > self.deadline:
                 return False
             state = stack.pop()
             if state.bound >= self.value or self._dominated(state):

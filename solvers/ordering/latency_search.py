@@ -8,6 +8,8 @@ from braid.solvers.ordering.latency import LatencyProblem, restrict
 from braid.solvers.ordering.latency_beam import beam_search, local_search
 from braid.solvers.ordering.latency_exact import BranchAndBound
 
+EXACT_OPS = 300
+"""Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
 LOCAL_ROUNDS = 200_000
 
 
@@ -64,11 +66,12 @@ def _improve_piece(
         if found is None:
             break
         order = min(order, found, key=problem.evaluate)
-    now = monotonic()
-    exact = BranchAndBound(problem, problem.evaluate(order), now + (deadline - now) * 0.5)
-    complete = exact.run(good_enough)
-    order = exact.best or order
-    if complete:
-        return order, exact.value
+    if len(problem) <= EXACT_OPS:
+        now = monotonic()
+        exact = BranchAndBound(problem, problem.evaluate(order), now + (deadline - now) * 0.5)
+        complete = exact.run(good_enough)
+        order = exact.best or order
+        if complete:
+            return order, exact.value
     target = max(bound, good_enough)
     return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound

@@ -106,14 +106,15 @@ class MemoryProblem:
         return max((during for during, _ in self.profile(order)), default=self.initial)
 
     def lower_bound(self) -> int:
-        """Return what every order needs: each op its operands, results and workspace, and more.
+        """Return what every order needs: all outputs, and each op what it uses and makes.
 
         Pinned tensors that are surely live when an op runs (no producer, or one of its ancestors)
         count as well, and so do tensors between its ancestors and its descendants (the latter
         only in graphs of up to 2000 ops, since finding them is quadratic).
         """
         live = self._surely_live() if len(self) <= 2000 else self._own_needs()
-        return max(self.initial, max(live, default=0))
+        kept = self.base + sum(tensor.size for tensor in self.tensors if tensor.pinned)
+        return max(self.initial, kept, max(live, default=0))
 
     def _own_needs(self) -> Iterator[int]:
         pinned = sum(t.size for t in self.tensors if t.pinned and t.producer is None)
