@@ -55,9 +55,20 @@ def ascend(
             break
         if idle > 3 or dual.prices.any():  # prices move only after the messages have settled
             steps.step(bound, best.bound, target, improved=idle == 0)
-    if dual.prices.size:
-        dual.reprice(best.prices)
-    return best
+    dual.reprice(best.prices)
+    return Ascent(max(best.bound, _settle(dual, best.bound, deadline)), best.prices)
+
+
+def _settle(dual: DualAscent, goal: float, deadline: float) -> float:
+    """Sweep until the messages fit the prices: those left behind belong to later prices."""
+    bound = dual.bound()
+    for _ in range(_PATIENCE):
+        if bound >= goal or time.monotonic() > deadline:
+            break
+        dual.sweep(forward=True)
+        dual.sweep(forward=False)
+        bound = dual.bound()
+    return bound
 
 
 class _PriceSteps:

@@ -139,7 +139,10 @@ def drop_dominated(residual: Residual, node: int) -> bool:
         with np.errstate(invalid="ignore"):
             difference = edge[:, None, :] - edge
         difference[:, np.isinf(edge)] = -np.inf  # where t is forbidden, s is no worse
-        worst = worst + difference.max(axis=2)
+        added = difference.max(axis=2)
+        impossible = (worst == -np.inf) | (added == -np.inf)  # t has no partner at some edge
+        with np.errstate(invalid="ignore"):
+            worst = np.where(impossible, -np.inf, worst + added)
         if worst.min() == np.inf:
             return False
     dominates = worst <= 0
