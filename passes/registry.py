@@ -18,6 +18,7 @@ PassFactory = Callable[[], type[ModulePass]]
 PASSES: dict[str, str] = {
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "cse": "braid.passes.canonicalize.cse:CSEPass",
+    "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
 }
 """Name of the pass -> `module:class`."""
 

@@ -3,6 +3,7 @@
 from xdsl.ir import Dialect
 
 from braid.dialects.braid.attributes import BackendAttr, LayoutAttr
+from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
@@ -40,5 +41,5 @@ Braid = Dialect(
         TransposeOp,
         YieldOp,
     ],
-    [LayoutAttr, BackendAttr],
+    [BackendAttr, BufferAttr, LayoutAttr],
 )

@@ -1,0 +1,152 @@
+"""`outline-kernels`: every fused group becomes a call of one kernel function."""
+
+from dataclasses import dataclass
+from io import StringIO
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
+from braid.dialects.braid.regions import FusedOp, YieldOp
+
+KERNEL_PREFIX = "kernel_"
+
+
+def is_view(op: Operation) -> bool:
+    """Whether `op` only renames the elements of its operand's buffer."""
+    return isinstance(op, ReshapeOp) and all(
+        layout_of(value.type).is_row_major for value in (op.input, op.output)
+    )
+
+
+def needs_kernel(op: Operation) -> bool:
+    """Whether `op` computes something that is not in a group yet."""
+    return isinstance(op, TensorOp) and not (
+        isinstance(op, ConstantOp | ParameterOp) or is_view(op)
+    )
+
+
+def in_group_of_its_own(op: Operation) -> FusedOp:
+    """Replaces `op` by a group that holds only it."""
+    body = Block(arg_types=op.operand_types)
+    inner = op.clone(dict(zip(op.operands, body.args, strict=True)))
+    for index, operand in enumerate(body.args):
+        inner.operands[index] = operand
+    body.add_ops([inner, YieldOp(*inner.results)])
+    group = FusedOp(list(op.operands), list(op.result_types), body)
+    union_names(group, op)
+    group.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(group, op)
+    for old, new in zip(op.results, group.results, strict=True):
+        old.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+    return group
+
+
+def kernel_key(group: FusedOp) -> str:
+    """Text that is equal for groups that compute the same: the body without names."""
+    bare = group.clone()
+    for inner in bare.walk():
+        inner.attributes.pop(NAME_ATTRIBUTE, None)
+    text = StringIO()
+    Printer(stream=text, print_generic_format=True).print_region(bare.body)
+    return text.getvalue()
+
+
+def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
+    """The private function that computes the group's body."""
+    region = group.clone().detach_region(0)
+    last = region.block.last_op
+    assert isinstance(last, YieldOp)
+    region.block.insert_op_before(func.ReturnOp(*last.arguments), last)
+    last.detach()
+    last.erase()
+    for inner in region.walk():
+        inner.attributes.pop(NAME_ATTRIBUTE, None)
+    signature = FunctionType.from_lists(list(group.operand_types), list(group.result_types))
+    return func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
+
+
+def replace_by_call(symbol: str, group: FusedOp) -> None:
+    """Puts a call of the kernel where the group stands."""
+    call = func.CallOp(symbol, list(group.operands), list(group.result_types))
+    call.attributes.update(group.attributes)
+    call.location = group.location
+    block = group.parent
+    assert block is not None
+    block.insert_op_before(call, group)
+    for old, new in zip(group.results, call.results, strict=True):
+        old.replace_all_uses_with(new)
+    group.detach()
+    group.erase()
+
+
+def inputs_once(group: FusedOp) -> None:
+    """Joins operands that are the same value, so that a kernel's arguments never alias."""
+    block = group.body.block
+    first: dict[SSAValue, int] = {}
+    kept: list[SSAValue] = []
+    for argument, operand in zip(list(block.args), list(group.operands), strict=True):
+        if operand in first:
+            argument.replace_all_uses_with(block.args[first[operand]])
+            block.erase_arg(argument)
+        else:
+            first[operand] = len(kept)
+            kept.append(operand)
+    group.operands = kept
+
+
+@dataclass(frozen=True)
+class OutlineKernelsPass(ModulePass):
+    """Makes one private function `@kernel_N` of every `braid.fused` group and calls it.
+
+    In: a function `@main` in whose body (and nested control flow) every op that computes is in a
+    group; one that is not gets a group of its own. Out: `@main` holds only calls, control flow,
+    views, parameters and constants. Groups that compute the same share a kernel.
+
+    ```mlir
+    %y = braid.fused(%x) : (tensor<4xf32>) -> tensor<4xf32> { … }
+    // becomes
+    %y = func.call @kernel_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "outline-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Outlines the groups of every public function."""
+        symbols: dict[str, str] = {}
+        for function in list(op.ops):
+            if isinstance(function, func.FuncOp) and function.sym_visibility is None:
+                for group in _groups(function.body):
+                    inputs_once(group)
+                    key = kernel_key(group)
+                    if key not in symbols:
+                        symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
+                        op.body.block.add_op(kernel_function(symbols[key], group))
+                    replace_by_call(symbols[key], group)
+
+
+def _groups(region: Region) -> list[FusedOp]:
+    """All groups of the region, in order; ops without one get it."""
+    groups: list[FusedOp] = []
+    for block in region.blocks:
+        for op in list(block.ops):
+            if isinstance(op, FusedOp):
+                groups.append(op)
+            elif needs_kernel(op):
+                groups.append(in_group_of_its_own(op))
+            else:
+                groups.extend(group for inner in op.regions for group in _groups(inner))
+    return groups
