@@ -8,7 +8,10 @@ UNITS = ("load", "store", "matrix", "vector")
 
 
 def layered_graph(size: int, width: int, seed: int) -> Graph:
-    """Return `size` ops in layers of 1 to `width`; edges come from up to three layers back."""
+    """Return `size` ops in layers of 1 to `width`; edges come from up to three layers back.
+
+    Only ops of the last layer have no successors.
+    """
     random = Random(seed)
     layers: list[list[int]] = []
     edges: list[tuple[int, int]] = []
@@ -19,6 +22,10 @@ def layered_graph(size: int, width: int, seed: int) -> Graph:
             edges.append((random.choice(layers[-1]), target))
             for _ in range(random.randint(0, 2)):
                 edges.append((random.choice(random.choice(layers[-3:])), target))
+        if layers:
+            # What nobody uses would be an output: many of those hide what the order can save.
+            used = {source for source, _ in edges}
+            edges += [(source, random.choice(layer)) for source in layers[-1] if source not in used]
         layers.append(layer)
         op = layer[-1] + 1
     return Graph.from_edges(size, edges)
