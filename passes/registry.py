@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
+    "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
 }
 """Name of the pass -> `module:class`."""
 

@@ -54,26 +54,29 @@ def in_group_of_its_own(op: Operation) -> FusedOp:
     return group
 
 
+def body_without_names(group: FusedOp) -> Region:
+    """A copy of the body in which no op says which layer of the model it was."""
+    body = group.body.clone()
+    for inner in body.walk():
+        inner.attributes.pop(NAME_ATTRIBUTE, None)
+    return body
+
+
 def kernel_key(group: FusedOp) -> str:
     """Text that is equal for groups that compute the same: the body without names."""
-    bare = group.clone()
-    for inner in bare.walk():
-        inner.attributes.pop(NAME_ATTRIBUTE, None)
     text = StringIO()
-    Printer(stream=text, print_generic_format=True).print_region(bare.body)
+    Printer(stream=text, print_generic_format=True).print_region(body_without_names(group))
     return text.getvalue()
 
 
 def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
     """The private function that computes the group's body."""
-    region = group.clone().detach_region(0)
+    region = body_without_names(group)
     last = region.block.last_op
     assert isinstance(last, YieldOp)
     region.block.insert_op_before(func.ReturnOp(*last.arguments), last)
     last.detach()
     last.erase()
-    for inner in region.walk():
-        inner.attributes.pop(NAME_ATTRIBUTE, None)
     signature = FunctionType.from_lists(list(group.operand_types), list(group.result_types))
     return func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
 

@@ -1,0 +1,1 @@
+"""What is recomputed, fused, and where in memory it lives."""

@@ -1,0 +1,234 @@
+"""Which tensors of a program share a buffer, and for how long each buffer is needed.
+
+Views, the values that an `scf.if` yields, and the values that a loop carries from one iteration
+to the next are one storage; so are a result of the function and the kernel result that becomes
+it. Where sharing is not possible, the terminator copies (see `copies`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from braid.analysis.liveness import Numbering
+from braid.analysis.locations import source_location
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import bytes_of
+from braid.errors import UnsupportedError
+from braid.passes.kernels.outline_kernels import is_view
+
+AnyTensor = TensorType[Attribute]
+
+
+@dataclass(eq=False)
+class Storage:
+    """One buffer: live from `lower` to `upper` (numbers of ops, both included).
+
+    `place` is set where it is not in the arena.
+    """
+
+    size: int
+    lower: int
+    upper: int
+    place: BufferAttr | None = None
+
+
+def tensor_bytes(tensor: Attribute, op: Operation) -> int:
+    """Bytes that a tensor of this type takes in its layout.
+
+    Raises UnsupportedError for open dims.
+    """
+    tensor = cast(AnyTensor, tensor)
+    shape = layout_of(tensor).storage_shape(tensor.get_shape())
+    if -1 in shape:
+        raise UnsupportedError(
+            f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
+            location=source_location(op),
+            hint="give the shapes of the inputs (--shape name=1,3,224,224)",
+        )
+    return math.prod(shape) * bytes_of(tensor.element_type)
+
+
+class StorageAssignment:
+    """The storage of every tensor value of a function."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self.numbering = Numbering(function.body)
+        self.of: dict[SSAValue, Storage] = {}
+        for index, argument in enumerate(_tensors(function.body.block.args)):
+            self._new(argument, function, BufferAttr.of("input", index))
+        self._visit(function.body.block)
+        self._share_results(function)
+
+    def copies(self, terminator: Operation, targets: Sequence[SSAValue]) -> list[tuple[int, bool]]:
+        """Operands that `terminator` must copy to `targets`: (operand, needs a staging buffer).
+
+        A staging buffer is needed where the operand is another target, which a copy before it
+        may overwrite.
+        """
+        values = _forwarded(terminator)
+        destinations = [self.of.get(target) for target in targets]
+        result: list[tuple[int, bool]] = []
+        for index, (value, destination) in enumerate(zip(values, destinations, strict=True)):
+            source = self.of.get(value)
+            if source is not None and source is not destination:
+                result.append((index, source in destinations))
+        return result
+
+    def _new(self, value: SSAValue, op: Operation, place: BufferAttr | None = None) -> Storage:
+        number = self.numbering.definition(value)
+        storage = Storage(tensor_bytes(value.type, op), number, number, place)
+        self._bind(value, storage)
+        return storage
+
+    def _bind(self, value: SSAValue, storage: Storage) -> None:
+        storage.lower = min(storage.lower, self.numbering.definition(value))
+        storage.upper = max(storage.upper, self.numbering.last_use(value))
+        self.of[value] = storage
+
+    def _visit(self, block: Block) -> None:
+        for op in block.ops:
+            match op:
+                case scf.IfOp():
+                    self._visit_if(op)
+                case scf.ForOp():
+                    self._visit_for(op)
+                case scf.WhileOp():
+                    self._visit_while(op)
+                case ConstantOp() | ParameterOp():
+                    self._new(op.output, op, BufferAttr.of("weights", 0))
+                case _ if is_view(op):
+                    self._bind(op.results[0], self.of[op.operands[0]])
+                    self._extend(op.operands[0], op.results[0])
+                case _:
+                    for result in _tensors(op.results):
+                        self._new(result, op)
+
+    def _extend(self, source: SSAValue, view: SSAValue) -> None:
+        """A view that leaves through a terminator is read where the terminator stands."""
+        storage = self.of[source]
+        storage.upper = max(storage.upper, self.numbering.last_use(view))
+
+    def _visit_if(self, op: scf.IfOp) -> None:
+        for result in _tensors(op.results):
+            self._new(result, op)
+        for region in op.regions:
+            if region.blocks:
+                self._visit(region.block)
+                terminator = region.block.last_op
+                assert terminator is not None
+                for value, result in zip(terminator.operands, op.results, strict=True):
+                    if isinstance(result.type, TensorType):
+                        self._share(value, self.of[result], region.block)
+
+    def _visit_for(self, op: scf.ForOp) -> None:
+        block = op.body.block
+        self._carry(op, op.iter_args, block.args[1:], op.results)
+        self._visit(block)
+        self._share_carried(block, block.args[1:])
+
+    def _visit_while(self, op: scf.WhileOp) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        self._carry(op, op.arguments, before.args, ())
+        self._visit(before)
+        condition = before.last_op
+        assert isinstance(condition, scf.ConditionOp)
+        for value, argument, result in zip(condition.args, after.args, op.results, strict=True):
+            if not isinstance(value.type, TensorType):
+                continue
+            if value in before.args:
+                self._bind(argument, self.of[value])
+                self._bind(result, self.of[value])
+            else:
+                storage = self._new(result, op)
+                storage.upper = max(storage.upper, self.numbering.span(op).end)
+                self._bind(argument, storage)
+                self._share(value, storage, before)
+        self._visit(after)
+        self._share_carried(after, before.args)
+
+    def _carry(
+        self,
+        op: Operation,
+        initial: Sequence[SSAValue],
+        arguments: Sequence[SSAValue],
+        results: Sequence[SSAValue],
+    ) -> None:
+        """One storage per carried tensor, live while the loop runs and its result is read."""
+        assert op.parent is not None
+        for index, argument in enumerate(arguments):
+            if isinstance(argument.type, TensorType):
+                storage = self._new(argument, op)
+                storage.upper = max(storage.upper, self.numbering.span(op).end)
+                if results:
+                    self._bind(results[index], storage)
+                if initial[index].has_one_use():
+                    self._share(initial[index], storage, op.parent)
+
+    def _share_carried(self, block: Block, arguments: Sequence[SSAValue]) -> None:
+        """Kernels write the next iteration's value in place where the old one is not read."""
+        terminator = block.last_op
+        assert terminator is not None
+        for value, argument in zip(terminator.operands, arguments, strict=True):
+            if isinstance(argument.type, TensorType) and isinstance(value, OpResult):
+                storage = self.of[argument]
+                if self._last_read(storage, block) < self.numbering.span(value.op).start:
+                    self._share(value, storage, block)
+
+    def _last_read(self, storage: Storage, block: Block) -> int:
+        """The last number inside the loop of `block` at which `storage` is read."""
+        loop = block.parent_op()
+        assert loop is not None
+        span = self.numbering.span(loop)
+        reads = [
+            self.numbering.span(use.operation).start
+            for value, other in self.of.items()
+            if other is storage
+            for use in value.uses
+            if span.start < self.numbering.span(use.operation).start <= span.end
+        ]
+        return max(reads, default=-1)
+
+    def _share_results(self, function: func.FuncOp) -> None:
+        terminator = function.body.block.last_op
+        assert terminator is not None
+        for index, value in enumerate(terminator.operands):
+            storage = self.of[value]
+            if storage.place is None:
+                storage.place = BufferAttr.of("output", index)
+
+    def _share(self, value: SSAValue, storage: Storage, block: Block) -> None:
+        """Makes `value` live in `storage` if it is computed in `block` and nowhere else bound."""
+        source = self.of[value]
+        written = [v for v, s in self.of.items() if s is source]
+        movable = (
+            source.place is None
+            and source is not storage
+            and all(isinstance(v, OpResult) and _stands_in(v.op, block) for v in written)
+        )
+        if movable:
+            for v in written:
+                self._bind(v, storage)
+
+
+def _stands_in(op: Operation, block: Block) -> bool:
+    """Whether `op` runs once whenever `block` does, or on one of its branches."""
+    if isinstance(op, scf.ForOp | scf.WhileOp):
+        return False
+    parent = op.parent_op()
+    nested = isinstance(parent, scf.IfOp) and parent.parent is not None
+    return op.parent is block or (nested and _stands_in(parent, block))
+
+
+def _tensors(values: Sequence[SSAValue]) -> list[SSAValue]:
+    return [value for value in values if isinstance(value.type, TensorType)]
+
+
+def _forwarded(terminator: Operation) -> Sequence[SSAValue]:
+    return terminator.args if isinstance(terminator, scf.ConditionOp) else terminator.operands
