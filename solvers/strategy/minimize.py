@@ -113,7 +113,7 @@ class Minimizer:
             self._decide_components()
             if self.proven or self._split():
                 return
-            cells = self._work.cells()
+            cells, gap = self._work.cells(), self.cost - self.bound
             dual = self._ascend()
             self._round(dual)
             if self.proven or self.limits.remaining() <= 0:
@@ -125,7 +125,8 @@ class Minimizer:
                 self._note("fix")
             else:
                 dual.write_back(self._work)
-            if self._work.cells() > 0.8 * cells:
+            closing = self.cost < inf and self.cost - self.bound <= 0.9 * gap
+            if self._work.cells() > 0.8 * cells and not closing:
                 return
 
     def _decide_components(self) -> None:
@@ -173,7 +174,7 @@ class Minimizer:
         ascent = ascend(
             dual,
             iterations=self.limits.iterations,
-            deadline=self.limits.share(0.3),
+            deadline=self.limits.share(0.3 if self.cost < inf else 0.1),  # steps need a target
             target=self.cost,
             tolerance=1e-3 * (self.cost - self.bound) if self.bound > -inf else inf,
         )
