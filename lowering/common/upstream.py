@@ -1,0 +1,34 @@
+"""Running upstream passes on MLIR text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from braid.errors import BraidError
+from braid.lowering.common.mlir_bindings import ir, llvm, passmanager
+
+
+def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
+    """The module `text` after the upstream `passes`, again as text.
+
+    Raises BraidError with upstream's diagnostics if it does not parse or a pass fails.
+    """
+    with ir.Context():
+        return str(_run(text, passes))
+
+
+def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
+    """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
+
+    Raises BraidError as `run_upstream_passes` does.
+    """
+    with ir.Context():
+        return str(llvm.translate_module_to_llvmir(_run(text, passes).operation))
+
+
+def _run(text: str, passes: Sequence[str]) -> Any:
+    try:
+        module = ir.Module.parse(text)
+        passmanager.PassManager.parse(f"builtin.module({','.join(passes)})").run(module.operation)
+    except (ir.MLIRError, ValueError) as error:
+        raise BraidError(f"upstream MLIR rejects the kernel: {error}") from error
+    return module

@@ -1,0 +1,49 @@
+"""Calls one kernel on numpy arrays: for tests and for measuring schedules."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.analysis.kernel_family import Kernel
+from braid.lowering.cpu.compiler import compile_kernel
+from braid.lowering.cpu.loaded_code import LoadedCode, load_objects
+
+Array = npt.NDArray[Any]
+
+_SCRATCH_ALIGNMENT = 64
+
+
+class CallableKernel:
+    """A compiled kernel loaded into this process."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Compiles `kernel` for the host. Raises BraidError as `compile_kernel` does."""
+        self._code: LoadedCode = load_objects([compile_kernel(kernel)])
+        self._address = self._code.address(kernel.symbol)
+        self._grid = kernel.grid
+        self._scratch = np.empty(kernel.scratch_bytes + _SCRATCH_ALIGNMENT, np.uint8)
+        self._has_scratch = kernel.scratch_bytes > 0
+
+    def __call__(self, *arrays: Array, begin: int = 0, end: int | None = None) -> None:
+        """Computes iterations [begin, end), by default all of them.
+
+        `arrays` are the operands and the results as stored (physical shapes, C order); the
+        results are written.
+        """
+        pointers = [array.ctypes.data for array in arrays]
+        if self._has_scratch:
+            start = self._scratch.ctypes.data
+            pointers.append(start + -start % _SCRATCH_ALIGNMENT)
+        kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
+        function = ctypes.CFUNCTYPE(None, *kinds)(self._address)
+        function(*pointers, begin, self._grid if end is None else end)
+
+
+def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:
+    """Compiles `kernel` and runs all of it on `arrays`, see `CallableKernel`."""
+    for array in arrays:
+        assert array.flags.c_contiguous, "kernels take arrays in C order"
+    CallableKernel(kernel)(*arrays)

@@ -1,0 +1,78 @@
+"""Kernels to object code: through the cache, and otherwise through upstream MLIR and LLVM."""
+
+import os
+from collections.abc import Sequence
+
+from braid.analysis.kernel_family import Kernel
+from braid.errors import BraidError
+from braid.lowering.common.upstream import to_llvm_ir
+from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
+from braid.lowering.cpu.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.object_cache import ObjectCache, cache_key, default_cache
+from braid.lowering.cpu.objects import emit_object
+from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.cpu.workers import compile_texts
+
+
+def compile_text(text: str, machine: TargetMachineSpec) -> bytes:
+    """The object file of a module in upstream dialects, compiled in this process.
+
+    Raises BraidError if upstream MLIR or LLVM rejects it.
+    """
+    return emit_object(to_llvm_ir(text, LLVM_PASSES), machine)
+
+
+def compile_kernel(kernel: Kernel, machine: TargetMachineSpec | None = None) -> bytes:
+    """The object file that defines `kernel.symbol`; `machine` is the host by default.
+
+    Raises BraidError naming the kernel if upstream MLIR or LLVM rejects it.
+    """
+    return compile_kernels([kernel], machine=machine, jobs=1)[0]
+
+
+def compile_kernels(
+    kernels: Sequence[Kernel],
+    *,
+    machine: TargetMachineSpec | None = None,
+    jobs: int | None = None,
+    cache: ObjectCache | None = None,
+) -> list[bytes]:
+    """The object files of `kernels`, in their order, compiled by `jobs` worker processes.
+
+    `jobs` is by default the number of CPUs this process may use; 1 compiles in this process,
+    which an instruction that LLVM cannot select would end. Raises BraidError naming the first
+    kernel that cannot be compiled.
+    """
+    machine = machine or host_machine()
+    cache = cache or default_cache()
+    jobs = jobs or len(os.sched_getaffinity(0))
+    texts = [anonymous_text(kernel) for kernel in kernels]
+    keys = [cache_key(text, machine) for text in texts]
+    found = {key: cache.get(key) for key in set(keys)}
+    missing = [key for key in dict.fromkeys(keys) if found[key] is None]
+    first = {key: index for index, key in reversed(list(enumerate(keys)))}
+    names = [kernels[first[key]].symbol for key in missing]
+    sources = [texts[first[key]] for key in missing]
+    for key, object_code in zip(missing, _compile(names, sources, machine, jobs), strict=True):
+        cache.put(key, object_code)
+        found[key] = object_code
+    objects: list[bytes] = []
+    for kernel, key in zip(kernels, keys, strict=True):
+        object_code = found[key]
+        assert object_code is not None
+        objects.append(with_symbol(object_code, kernel.symbol))
+    return objects
+
+
+def _compile(
+    names: Sequence[str], texts: Sequence[str], machine: TargetMachineSpec, jobs: int
+) -> list[bytes]:
+    if jobs > 1 and texts:
+        return compile_texts(names, texts, machine, min(jobs, len(texts)))
+    objects: list[bytes] = []
+    for name, text in zip(names, texts, strict=True):
+        try:
+            objects.append(compile_text(text, machine))
+        except BraidError as error:
+            raise BraidError(f"kernel '{name}': {error.message}") from error
+    return objects

@@ -1,0 +1,44 @@
+"""A kernel at the stages of its lowering, for `--emit`."""
+
+from enum import StrEnum
+
+from braid.analysis.kernel_family import Kernel
+from braid.lowering.common.upstream import run_upstream_passes, to_llvm_ir
+from braid.lowering.cpu.compiler import compile_kernel
+from braid.lowering.cpu.kernel_text import module_text
+from braid.lowering.cpu.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.objects import emit_assembly, optimize
+from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
+
+
+class EmitStage(StrEnum):
+    """Where to stop."""
+
+    LINALG = "linalg"
+    """As the family emits it: linalg, vector, scf, memref."""
+
+    LLVM = "llvm"
+    """LLVM IR after LLVM's optimizations."""
+
+    ASM = "asm"
+    OBJ = "obj"
+
+
+def emit(
+    kernel: Kernel, stage: EmitStage | str, machine: TargetMachineSpec | None = None
+) -> str | bytes:
+    """The kernel at `stage` for `machine` (the host by default): text, or bytes for an object.
+
+    Raises BraidError if upstream MLIR or LLVM rejects the kernel, ValueError for an unknown
+    stage.
+    """
+    machine = machine or host_machine()
+    match EmitStage(stage):
+        case EmitStage.LINALG:
+            return run_upstream_passes(module_text(kernel.module), ())
+        case EmitStage.LLVM:
+            return optimize(to_llvm_ir(module_text(kernel.module), LLVM_PASSES), machine)
+        case EmitStage.ASM:
+            return emit_assembly(to_llvm_ir(module_text(kernel.module), LLVM_PASSES), machine)
+        case EmitStage.OBJ:
+            return compile_kernel(kernel, machine)

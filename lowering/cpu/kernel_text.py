@@ -1,0 +1,49 @@
+"""A kernel as text under a name that says nothing, and its own name given back to the object.
+
+Kernels with equal code get equal text, and so one entry in the object cache, whatever they are
+called.
+"""
+
+from io import StringIO
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.printer import Printer
+
+from braid.analysis.kernel_family import Kernel
+from braid.errors import BraidError
+
+PLACEHOLDER = "braid_kernel_".ljust(128, "_")
+"""The symbol of every kernel while it is compiled; as long as a symbol may be."""
+
+
+def module_text(module: ModuleOp) -> str:
+    """The module in generic form, which upstream parses for every dialect."""
+    stream = StringIO()
+    Printer(stream, print_generic_format=True).print_op(module)
+    return stream.getvalue()
+
+
+def anonymous_text(kernel: Kernel) -> str:
+    """The text of the kernel's module with the placeholder as the kernel's symbol."""
+    module = kernel.module.clone()
+    for op in module.walk():
+        if isinstance(op, FuncOp) and op.sym_name.data == kernel.symbol:
+            op.sym_name = StringAttr(PLACEHOLDER)
+        for name, attribute in op.properties.items():
+            if isinstance(attribute, SymbolRefAttr):
+                assert attribute.root_reference.data != kernel.symbol, f"{name}: a kernel calls"
+    return module_text(module)
+
+
+def with_symbol(object_code: bytes, symbol: str) -> bytes:
+    """The object with the placeholder replaced by `symbol` in its string table.
+
+    Names there end at a zero byte, so that a shorter one takes the room of a longer one.
+    """
+    placeholder = PLACEHOLDER.encode()
+    encoded = symbol.encode()
+    if len(encoded) > len(placeholder):
+        raise BraidError(f"symbol '{symbol}' is longer than {len(placeholder)} bytes")
+    assert object_code.count(placeholder) == 1, "a kernel has exactly one symbol"
+    return object_code.replace(placeholder, encoded.ljust(len(placeholder), b"\0"))

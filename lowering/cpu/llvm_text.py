@@ -1,0 +1,69 @@
+"""Translates LLVM IR text as MLIR's LLVM writes it to what llvmlite's LLVM reads.
+
+The two differ in floating-point literals alone: the newer LLVM writes shortest decimals, `+inf`,
+`+qnan` and the bits of the value's own type (`f0x3F800000`); the older one wants decimals to be
+exact, and otherwise the bits of the value as a double (`0x3FF0000000000000`), except for half
+(`0xH3C00`) and bfloat (`0xR3F80`).
+"""
+
+import re
+
+import ml_dtypes
+import numpy as np
+
+_TYPES = {
+    "double": (np.float64, np.uint64),
+    "float": (np.float32, np.uint32),
+    "half": (np.float16, np.uint16),
+    "bfloat": (ml_dtypes.bfloat16, np.uint16),
+}
+_TOKEN = re.compile(
+    r"""(?P<string>"[^"]*")
+    | (?<![\w.%@$-])(?P<type>double|float|half|bfloat)(?![\w.$-])
+    | (?<![\w.%@$"])
+      (?P<literal>f0x[0-9A-Fa-f]+ | [-+]?[0-9]+\.[0-9]*(?:e[-+]?[0-9]+)? | [-+](?:inf|s?q?nan))
+      (?![\w.])
+    """,
+    re.VERBOSE,
+)
+
+
+def translate_literals(text: str) -> str:
+    """`text` with every floating-point literal spelled as bits.
+
+    A literal has the type that was named last before it on its line: an instruction names the
+    type of its second operand only with the first.
+    """
+    return "\n".join(_translate_line(line) for line in text.splitlines())
+
+
+def _translate_line(line: str) -> str:
+    if "float" not in line and "double" not in line and "half" not in line:
+        return line
+    current: str | None = None
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal current
+        if match["type"] is not None:
+            current = match["type"]
+        elif match["literal"] is not None and current is not None:
+            return _spell(match["literal"], current)
+        return match[0]
+
+    return _TOKEN.sub(replace, line)
+
+
+def _spell(literal: str, type_name: str) -> str:
+    """The value in the older spelling."""
+    float_type, bits_type = _TYPES[type_name]
+    if literal.startswith("f0x"):
+        bits = np.array(int(literal[3:], 16), bits_type)
+    else:
+        bits = np.array(float(literal.replace("qnan", "nan"))).astype(float_type).view(bits_type)
+    match type_name:
+        case "half":
+            return f"0xH{int(bits):04X}"
+        case "bfloat":
+            return f"0xR{int(bits):04X}"
+        case _:
+            return f"0x{int(bits.view(float_type).astype(np.float64).view(np.uint64)):016X}"

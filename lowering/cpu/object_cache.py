@@ -1,0 +1,71 @@
+"""Object files on disk, by the content of what they were compiled from."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import platformdirs
+
+from braid.lowering.common.mlir_bindings import PACKAGE
+from braid.lowering.cpu.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.target_machine import TargetMachineSpec
+
+
+@dataclass(frozen=True)
+class ObjectCache:
+    """A directory of object files, shared by any number of processes.
+
+    Entries appear whole or not at all, and are never changed. A directory that cannot be
+    written only costs the compilations it would have saved.
+    """
+
+    directory: Path
+
+    def get(self, key: str) -> bytes | None:
+        """The object file under `key`, if there is one."""
+        try:
+            return self._path(key).read_bytes()
+        except OSError:
+            return None
+
+    def put(self, key: str, object_code: bytes) -> None:
+        """Keeps an object file."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(object_code)
+            temporary.replace(path)
+        except OSError:
+            return
+
+    def _path(self, key: str) -> Path:
+        return self.directory / key[:2] / f"{key[2:]}.o"
+
+
+def default_cache() -> ObjectCache:
+    """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory."""
+    root = os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid")
+    return ObjectCache(Path(root) / "objects")
+
+
+def cache_key(text: str, machine: TargetMachineSpec) -> str:
+    """Digest of a kernel's text and of everything that turns it into an object."""
+    parts = (text, *_toolchain(), machine.triple, machine.cpu, machine.features)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@cache
+def _toolchain() -> tuple[str, ...]:
+    distribution = {"torch_mlir": "torch-mlir", "mlir": "mlir-python-bindings"}[PACKAGE]
+    return (
+        distribution,
+        version(distribution),
+        version("llvmlite"),
+        ",".join(LLVM_PASSES),
+    )

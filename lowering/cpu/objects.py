@@ -1,0 +1,67 @@
+"""LLVM IR text to optimized IR, assembly and object code, by llvmlite."""
+
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from braid.errors import BraidError
+from braid.lowering.cpu.llvm_text import translate_literals
+from braid.lowering.cpu.target_machine import TargetMachineSpec
+
+_OPTIMIZATION_LEVEL = 3
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _target_machine(machine: TargetMachineSpec) -> Any:
+    """Position-independent, so that an object serves in process and in a shared library."""
+    _initialize()
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=_OPTIMIZATION_LEVEL,
+        reloc="pic",
+        codemodel="small",
+    )
+
+
+def _optimized(llvm_ir: str, target: Any) -> Any:
+    try:
+        module = llvm.parse_assembly(translate_literals(llvm_ir))
+        module.verify()
+    except RuntimeError as error:
+        raise BraidError(f"LLVM rejects the generated code: {error}") from error
+    module.triple = target.triple
+    module.data_layout = str(target.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION_LEVEL)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    tuning.loop_unrolling = True
+    builder = llvm.create_pass_builder(target, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def optimize(llvm_ir: str, machine: TargetMachineSpec) -> str:
+    """The LLVM IR after LLVM's own optimizations. Raises BraidError if LLVM rejects it."""
+    return str(_optimized(llvm_ir, _target_machine(machine)))
+
+
+def emit_assembly(llvm_ir: str, machine: TargetMachineSpec) -> str:
+    """The assembly of a module. Raises BraidError if LLVM rejects it."""
+    target = _target_machine(machine)
+    return str(target.emit_assembly(_optimized(llvm_ir, target)))
+
+
+def emit_object(llvm_ir: str, machine: TargetMachineSpec) -> bytes:
+    """The object file of a module. Raises BraidError if LLVM rejects it.
+
+    An instruction that LLVM cannot select ends the process: see `workers`.
+    """
+    target = _target_machine(machine)
+    return bytes(target.emit_object(_optimized(llvm_ir, target)))
