@@ -20,6 +20,7 @@ from xdsl.transforms.dead_code_elimination import region_dce
 from braid.analysis.locations import source_location
 from braid.dialects.braid.names import union_names
 from braid.errors import BraidError
+from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 
 _REWRITES_PER_OP = 100
 """More rewrites than this, on the average over the ops, and patterns undo each other's work."""
@@ -75,7 +76,7 @@ class CanonicalizePass(ModulePass):
         """Canonicalize everything in `op`. Raises `BraidError` where that does not end."""
         count = sum(1 for _ in op.walk())
         patterns = GreedyRewritePatternApplier(
-            [CanonicalizationRewritePattern()], ctx=ctx, folding_enabled=True
+            [CanonicalizationRewritePattern(), TensorPatterns()], ctx=ctx, folding_enabled=True
         )
         PatternRewriteWalker(
             _Bounded(patterns, budget=_REWRITES_PER_OP * max(count, 100)),

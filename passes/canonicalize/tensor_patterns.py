@@ -1,0 +1,154 @@
+"""Canonical forms of braid's tensor ops: what is identity goes, what is repeated is merged.
+
+They stand here and not on the ops, since the dialect knows no rewriting; `canonicalize` applies
+them beside the patterns that ops of other dialects bring along.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeated_shape
+from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.dialects.braid.placement import ReorderOp
+from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
+
+_Pattern = Callable[[Operation, PatternRewriter], None]
+
+_NEUTRAL: dict[str, tuple[float, tuple[int, ...]]] = {
+    "add": (0, (0, 1)),
+    "sub": (0, (1,)),
+    "mul": (1, (0, 1)),
+    "div": (1, (1,)),
+    "pow": (1, (1,)),
+}
+"""Elementwise op -> its neutral number and at which operands it is neutral."""
+
+
+def _forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
+    rewriter.replace(op, [], [value])
+
+
+def drop_identity(op: Operation, rewriter: PatternRewriter) -> None:
+    """`f(x)` with the type of `x` is `x`, for ops that only reshape, repeat or convert."""
+    if op.operands[0].type == op.results[0].type:
+        _forward(op, op.operands[0], rewriter)
+
+
+def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
+    """A pad by nothing is its operand."""
+    assert isinstance(op, PadOp)
+    if not any((*op.low.get_values(), *op.high.get_values())):
+        _forward(op, op.input, rewriter)
+
+
+def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
+    """A slice of everything, in order, is its operand."""
+    assert isinstance(op, SliceOp)
+    forward = not any(op.offsets.get_values()) and set(op.strides.get_values()) <= {1}
+    if forward and op.input.type == op.output.type:
+        _forward(op, op.input, rewriter)
+
+
+def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
+    """transpose(transpose(x)) is one transpose; the identity permutation is `x`."""
+    assert isinstance(op, TransposeOp)
+    outer = op.permutation.get_values()
+    if list(outer) == list(range(len(outer))):
+        _forward(op, op.input, rewriter)
+    elif isinstance(inner := op.input.owner, TransposeOp):
+        first = inner.permutation.get_values()
+        rewriter.replace(op, TransposeOp.get(inner.input, [first[p] for p in outer]))
+
+
+def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:
+    """reshape(reshape(x)) is one reshape."""
+    assert isinstance(op, ReshapeOp)
+    if isinstance(inner := op.input.owner, ReshapeOp):
+        rewriter.replace(op, ReshapeOp.get(inner.input, shape_of(op.output)))
+
+
+def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
+    """reorder(reorder(x)) is one reorder."""
+    assert isinstance(op, ReorderOp)
+    if isinstance(inner := op.input.owner, ReorderOp):
+        merged = ReorderOp.create(operands=[inner.input], result_types=[op.output.type])
+        rewriter.replace(op, merged)
+
+
+def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
+    """`x + 0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`."""
+    assert isinstance(op, ElementwiseOp)
+    neutral, positions = _NEUTRAL[op.ROW.name]
+    for position in positions:
+        other = op.operands[1 - position]
+        constant = op.operands[position].owner
+        if (
+            isinstance(constant, ConstantOp)
+            and other.type == op.output.type
+            and splat_value(constant) == neutral
+        ):
+            _forward(op, other, rewriter)
+            return
+
+
+def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
+    """An elementwise op repeats dims itself: a broadcast that feeds it is not needed."""
+    assert isinstance(op, ElementwiseOp)
+    sources = [_before_broadcast(operand) for operand in op.operands]
+    for index, source in enumerate(sources):
+        candidate = [*op.operands[:index], source, *op.operands[index + 1 :]]
+        if source is op.operands[index]:
+            continue
+        if repeated_shape([shape_of(value) for value in candidate]) == shape_of(op.output):
+            element_type = op.result_type().element_type if op.ROW.result == "any" else None
+            rewriter.replace(op, elementwise(op.ROW.name, *candidate, element_type=element_type))
+            return
+
+
+def _before_broadcast(value: SSAValue) -> SSAValue:
+    owner = value.owner
+    return owner.input if isinstance(owner, BroadcastOp) and -1 not in shape_of(value) else value
+
+
+_PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
+    BroadcastOp: (drop_identity,),
+    PadOp: (drop_zero_padding,),
+    ReorderOp: (drop_identity, merge_reorders),
+    ReshapeOp: (drop_identity, merge_reshapes),
+    SliceOp: (drop_whole_slice,),
+    TransposeOp: (merge_transposes,),
+}
+
+
+def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
+    if not isinstance(op, ElementwiseOp):
+        return _PATTERNS.get(cast(type[TensorOp], type(op)), ())
+    if op.ROW.name == "cast":
+        return (drop_identity,)
+    if op.ROW.name in _NEUTRAL:
+        return (drop_neutral_operand, repeat_implicitly)
+    return (repeat_implicitly,) if op.ROW.arity > 1 else ()
+
+
+def _is_logical(op: Operation) -> bool:
+    """Whether no layout was decided for the results; patterns would lose it (reorders keep it)."""
+    return isinstance(op, ReorderOp) or all(layout_of(r.type).is_row_major for r in op.results)
+
+
+class TensorPatterns(RewritePattern):
+    """Constant folding, then the patterns of the op's class, until one applies."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        """Rewrite `op` if a pattern applies."""
+        if not isinstance(op, TensorOp) or not _is_logical(op):
+            return
+        for pattern in (fold_constants, *_patterns_for(op)):
+            pattern(op, rewriter)
+            if rewriter.has_done_action:
+                return

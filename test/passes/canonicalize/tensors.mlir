@@ -1,0 +1,64 @@
+// RUN: %braid-opt %s -p canonicalize | filecheck %s
+
+// CHECK-LABEL: @identities
+// CHECK-NEXT:    func.return %x, %x, %x, %x, %x, %x, %x
+func.func @identities(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+  %zero = braid.constant {value = dense<0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %one = braid.constant {value = dense<1.0> : tensor<1x3xf32>} : tensor<1x3xf32>
+  %0 = braid.reshape %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = braid.cast %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = braid.transpose %x {permutation = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = braid.add %zero, %x : (tensor<1x1xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %4 = braid.mul %x, %one : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  %5 = braid.slice %x {offsets = array<i64: 0, 0>, sizes = array<i64: 2, 3>, strides = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %6 = braid.pad %x {low = array<i64: 0, 0>, high = array<i64: 0, 0>, value = 0.0 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0, %1, %2, %3, %4, %5, %6 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// A neutral operand that makes the result larger is needed, and 0 - x is not x.
+// CHECK-LABEL: @not_identities
+// CHECK:         braid.add
+// CHECK:         braid.sub
+func.func @not_identities(%x: tensor<1x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>) {
+  %zeros = braid.constant {value = dense<0.0> : tensor<2x1xf32>} : tensor<2x1xf32>
+  %zero = braid.constant {value = dense<0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %0 = braid.add %x, %zeros : (tensor<1x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  %1 = braid.sub %zero, %x : (tensor<1x1xf32>, tensor<1x3xf32>) -> tensor<1x3xf32>
+  func.return %0, %1 : tensor<2x3xf32>, tensor<1x3xf32>
+}
+
+// CHECK-LABEL: @merged
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %x {permutation = array<i64: 2, 1, 0>, braid.name = "t2"}
+// CHECK-NEXT:    %[[R:.*]] = braid.reshape %x {{.*}}-> tensor<24xf32>
+// CHECK-NEXT:    func.return %x, %[[T]], %[[R]]
+func.func @merged(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<24xf32>) {
+  %0 = braid.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = braid.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
+  %2 = braid.transpose %0 {permutation = array<i64: 1, 0, 2>, braid.name = "t2"} : (tensor<3x4x2xf32>) -> tensor<4x3x2xf32>
+  %3 = braid.reshape %x : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+  %4 = braid.reshape %3 : (tensor<6x4xf32>) -> tensor<24xf32>
+  func.return %1, %2, %4 : tensor<2x3x4xf32>, tensor<4x3x2xf32>, tensor<24xf32>
+}
+
+// CHECK-LABEL: @implicit_broadcast
+// CHECK-NEXT:    %[[B:.*]] = braid.broadcast %b
+// CHECK-NEXT:    %[[Y:.*]] = braid.add %x, %b : (tensor<2x3xf32>, tensor<1x3xf32>)
+// CHECK-NEXT:    %[[Z:.*]] = braid.exp %[[B]]
+func.func @implicit_broadcast(%x: tensor<2x3xf32>, %b: tensor<1x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %0 = braid.broadcast %b : (tensor<1x3xf32>) -> tensor<2x3xf32>
+  %1 = braid.add %x, %0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = braid.exp %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %1, %2 : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// Small results are folded; large ones stay expressions.
+// CHECK-LABEL: @constants
+// CHECK-DAG:     braid.constant {value = dense<[2, 4]> : tensor<2xi64>}
+// CHECK-DAG:     braid.broadcast
+func.func @constants() -> (tensor<2xi64>, tensor<2048xi64>) {
+  %0 = braid.constant {value = dense<[1, 2]> : tensor<2xi64>} : tensor<2xi64>
+  %1 = braid.add %0, %0 : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %2 = braid.constant {value = dense<1> : tensor<1xi64>} : tensor<1xi64>
+  %3 = braid.broadcast %2 : (tensor<1xi64>) -> tensor<2048xi64>
+  func.return %1, %3 : tensor<2xi64>, tensor<2048xi64>
+}
