@@ -1,0 +1,1 @@
+"""The program: what remains of a model after its kernels, as code on raw pointers."""

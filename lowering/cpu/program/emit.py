@@ -1,0 +1,290 @@
+"""A planned function as a program: kernel calls and control flow on raw pointers."""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.builder import InsertPoint
+from xdsl.dialects import arith, func, llvm, scf, tensor
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, TensorType, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from braid.analysis.locations import source_location
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import bytes_of
+from braid.errors import UnsupportedError
+from braid.lowering.cpu.program.environment import Buffers, Environment
+from braid.lowering.cpu.program.kernels import KernelCalls
+from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder, external_function
+from braid.lowering.cpu.program.profile import ProfileCounters
+from braid.passes.kernels.outline_kernels import is_view
+from braid.passes.memory.plan_memory import BUFFERS, CARRIED, SCRATCH, STAGING, forwarded
+
+AnyTensor = TensorType[Attribute]
+
+ENTRY = "braid_run"
+GRID = "braid.grid"
+
+
+class ProgramEmitter:
+    """Emits one planned function. `tensors` are addresses, `scalars` are values."""
+
+    def __init__(self, source: ModuleOp, function: func.FuncOp, *, profile: bool) -> None:
+        self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
+        self._grids = _grids(source)
+        entry = Block(arg_types=[POINTER] * 5)
+        environment = Environment(*entry.args)
+        prologue, body = Block(), Block()
+        self._tensors: dict[SSAValue, SSAValue] = {}
+        self._scalars: dict[SSAValue, SSAValue] = {}
+        at_entry = PointerBuilder(InsertPoint.at_end(prologue))
+        self._buffers = Buffers(environment, at_entry)
+        self._kernels = KernelCalls(self.module, environment, at_entry)
+        self.counters = ProfileCounters(environment, enabled=profile)
+        results = len(function.function_type.outputs)
+        self._outputs = [BufferAttr.of("output", index) for index in range(results)]
+        for index, argument in enumerate(function.body.block.args):
+            self._tensors[argument] = self._buffers.address(BufferAttr.of("input", index))
+        self._block(function.body.block, PointerBuilder(InsertPoint.at_end(body)))
+        _move_ops(prologue, entry)
+        _move_ops(body, entry)
+        signature = llvm.LLVMFunctionType([POINTER] * 5, i32)
+        linkage = llvm.LinkageAttr("external")
+        self.module.body.block.add_op(llvm.FuncOp(ENTRY, signature, linkage, body=Region(entry)))
+
+    def _block(self, block: Block, builder: PointerBuilder) -> None:
+        for op in block.ops:
+            self._operation(op, builder)
+
+    def _operation(self, op: Operation, builder: PointerBuilder) -> None:
+        match op:
+            case ConstantOp() | ParameterOp():
+                self._bind_results(op)
+            case func.CallOp():
+                self._call(op, builder)
+            case func.ReturnOp():
+                self._return(op, builder)
+            case scf.IfOp():
+                self._if(op, builder)
+            case scf.ForOp():
+                self._for(op, builder)
+            case scf.WhileOp():
+                self._while(op, builder)
+            case tensor.ExtractOp():
+                pointer = self._element(op.tensor, op.indices, builder)
+                self._scalars[op.result] = self._load(pointer, op.result.type, builder)
+            case tensor.FromElementsOp():
+                self._from_elements(op, builder)
+            case _ if is_view(op):
+                self._tensors[op.results[0]] = self._tensors[op.operands[0]]
+            case _ if _is_scalar(op):
+                self._scalar(op, builder)
+            case _:
+                raise UnsupportedError(
+                    f"'{op.name}' cannot be part of a program", location=source_location(op)
+                )
+
+    def _bind_results(self, op: Operation) -> None:
+        for result, buffer in zip(op.results, _buffers(op, BUFFERS), strict=True):
+            if buffer is not None:
+                self._tensors[result] = self._buffers.address(buffer)
+
+    def _call(self, op: func.CallOp, builder: PointerBuilder) -> None:
+        self._bind_results(op)
+        buffers = [self._tensors[value] for value in (*op.operands, *op.results)]
+        scratch = op.attributes.get(SCRATCH)
+        if isinstance(scratch, BufferAttr):
+            buffers.append(self._buffers.address(scratch))
+        symbol = op.callee.root_reference.data
+        with self.counters.around(op, builder):
+            self._kernels.call(builder, symbol, buffers, self._grids.get(symbol, 1))
+
+    def _return(self, op: func.ReturnOp, builder: PointerBuilder) -> None:
+        for value, buffer in zip(op.operands, self._outputs, strict=True):
+            target = self._buffers.address(buffer)
+            self._copy(value, self._tensors[value], target, builder)
+        builder.insert(llvm.ReturnOp(builder.emit(arith.ConstantOp.from_int_and_width(0, 32))))
+
+    def _if(self, op: scf.IfOp, builder: PointerBuilder) -> None:
+        self._bind_results(op)
+        self.counters.count(op, builder)
+        types = _scalar_types(op.results)
+        regions = [self._region(inner, op.results) for inner in op.regions]
+        emitted = scf.IfOp(self._scalars[op.cond], types, *regions)
+        self._bind_scalars(op.results, builder.insert(emitted).results)
+
+    def _for(self, op: scf.ForOp, builder: PointerBuilder) -> None:
+        self._bind_results(op)
+        self.counters.count(op, builder)
+        initial = self._enter(op.iter_args, op.results, op.body.block.args[1:], builder)
+        bounds = [self._scalars[value] for value in (op.lb, op.ub, op.step)]
+        body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
+        self._bind_scalars(op.body.block.args[:1], body.args[:1])
+        self._bind_scalars(op.body.block.args[1:], body.args[1:])
+        self._fill(body, op.body.block, op.body.block.args[1:])
+        emitted = scf.ForOp(*bounds, initial, Region(body))
+        self._bind_scalars(op.results, builder.insert(emitted).results)
+
+    def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        self._bind_results(op)
+        self.counters.count(op, builder)
+        for argument, buffer in zip(before.args, _buffers(op, CARRIED), strict=True):
+            if buffer is not None:
+                self._tensors[argument] = self._buffers.address(buffer)
+        for argument, result in zip(after.args, op.results, strict=True):
+            if isinstance(result.type, TensorType):
+                self._tensors[argument] = self._tensors[result]
+        initial = self._enter(op.arguments, before.args, before.args, builder)
+        head = Block(arg_types=[value.type for value in initial])
+        self._bind_scalars(before.args, head.args)
+        self._fill(head, before, op.results)
+        body = Block(arg_types=_scalar_types(after.args))
+        self._bind_scalars(after.args, body.args)
+        self._fill(body, after, before.args)
+        emitted = scf.WhileOp(initial, _scalar_types(op.results), Region(head), Region(body))
+        self._bind_scalars(op.results, builder.insert(emitted).results)
+
+    def _enter(
+        self,
+        initial: Sequence[SSAValue],
+        carried: Sequence[SSAValue],
+        arguments: Sequence[SSAValue],
+        builder: PointerBuilder,
+    ) -> list[SSAValue]:
+        """Copies tensors into the buffers of the loop; gives the scalars to carry."""
+        for value, slot, argument in zip(initial, carried, arguments, strict=True):
+            if isinstance(value.type, TensorType):
+                self._tensors[argument] = self._tensors[slot]
+                self._copy(value, self._tensors[value], self._tensors[slot], builder)
+        return [self._scalars[v] for v in initial if not isinstance(v.type, TensorType)]
+
+    def _region(self, region: Region, targets: Sequence[SSAValue]) -> Region:
+        block = Block()
+        if region.blocks:
+            self._fill(block, region.block, targets)
+        else:
+            block.add_op(scf.YieldOp())
+        return Region(block)
+
+    def _fill(self, block: Block, source: Block, targets: Sequence[SSAValue]) -> None:
+        """Emits `source` into `block`; its terminator hands its values on to `targets`."""
+        builder = PointerBuilder(InsertPoint.at_end(block))
+        terminator = source.last_op
+        assert terminator is not None
+        for op in source.ops:
+            if op is not terminator:
+                self._operation(op, builder)
+        self._hand_on(terminator, targets, builder)
+        scalars = [self._scalars[v] for v in forwarded(terminator) if v in self._scalars]
+        if isinstance(terminator, scf.ConditionOp):
+            builder.insert(scf.ConditionOp(self._scalars[terminator.condition], *scalars))
+        else:
+            builder.insert(scf.YieldOp(*scalars))
+
+    def _hand_on(
+        self, terminator: Operation, targets: Sequence[SSAValue], builder: PointerBuilder
+    ) -> None:
+        """Copies to all targets at once: what a copy may overwrite is staged first."""
+        values = forwarded(terminator)
+        staging = _buffers(terminator, STAGING, values)
+        sources = dict(self._tensors)
+        for value, buffer in zip(values, staging, strict=True):
+            if buffer is not None:
+                sources[value] = self._buffers.address(buffer)
+                self._copy(value, self._tensors[value], sources[value], builder)
+        for value, target in zip(values, targets, strict=True):
+            if isinstance(value.type, TensorType):
+                self._copy(value, sources[value], self._tensors[target], builder)
+
+    def _copy(
+        self, value: SSAValue, source: SSAValue, target: SSAValue, builder: PointerBuilder
+    ) -> None:
+        if source is not target:
+            builder.copy(target, source, builder.constant(_bytes(value.type)))
+
+    def _element(
+        self, value: SSAValue, indices: Sequence[SSAValue], builder: PointerBuilder
+    ) -> SSAValue:
+        """The address of one element of a row-major tensor."""
+        pointer, type = self._tensors[value], cast(AnyTensor, value.type)
+        stride = bytes_of(type.element_type)
+        for index, extent in reversed(list(zip(indices, type.get_shape(), strict=True))):
+            position = builder.emit(arith.IndexCastOp(self._scalars[index], i64))
+            offset = builder.emit(arith.MuliOp(position, builder.constant(stride)))
+            pointer = builder.address_at(pointer, offset)
+            stride *= extent
+        return pointer
+
+    def _load(self, pointer: SSAValue, type: Attribute, builder: PointerBuilder) -> SSAValue:
+        if isinstance(type, IndexType):
+            return builder.emit(arith.IndexCastOp(builder.load(pointer, i64), type))
+        return builder.load(pointer, type)
+
+    def _from_elements(self, op: tensor.FromElementsOp, builder: PointerBuilder) -> None:
+        self._bind_results(op)
+        stride = bytes_of(cast(AnyTensor, op.result.type).element_type)
+        base = self._tensors[op.result]
+        for index, element in enumerate(op.elements):
+            builder.store(self._scalars[element], builder.address(base, index * stride))
+
+    def _scalar(self, op: Operation, builder: PointerBuilder) -> None:
+        clone = op.clone(dict(self._scalars))
+        self._bind_scalars(op.results, builder.insert(clone).results)
+
+    def _bind_scalars(self, sources: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        scalars = [value for value in sources if not isinstance(value.type, TensorType)]
+        self._scalars.update(zip(scalars, values, strict=True))
+
+
+def emit_program(
+    source: ModuleOp, function: func.FuncOp, *, profile: bool = False
+) -> tuple[ModuleOp, tuple[str, ...]]:
+    """The program of a function after `plan-memory`, and the names of its profile counters.
+
+    The module defines `braid_run(env, inputs, outputs, weights, arena) -> i32` in upstream
+    dialects and declares the kernels it calls.
+    """
+    emitter = ProgramEmitter(source, function, profile=profile)
+    return emitter.module, emitter.counters.names
+
+
+def _grids(source: ModuleOp) -> dict[str, int]:
+    """Iterations of each kernel's grid, where a kernel says."""
+    return {
+        op.sym_name.data: grid.value.data
+        for op in source.ops
+        if isinstance(op, func.FuncOp) and isinstance(grid := op.attributes.get(GRID), IntegerAttr)
+    }
+
+
+def _buffers(
+    op: Operation, name: str, values: Sequence[SSAValue] | None = None
+) -> list[BufferAttr | None]:
+    attribute = op.attributes.get(name)
+    if not isinstance(attribute, ArrayAttr):
+        return [None] * len(op.results if values is None else values)
+    entries = cast(ArrayAttr[Attribute], attribute).data
+    return [entry if isinstance(entry, BufferAttr) else None for entry in entries]
+
+
+def _bytes(type: Attribute) -> int:
+    shape = layout_of(type).storage_shape(cast(AnyTensor, type).get_shape())
+    return math.prod(shape) * bytes_of(cast(AnyTensor, type).element_type)
+
+
+def _scalar_types(values: Sequence[SSAValue]) -> list[Attribute]:
+    return [value.type for value in values if not isinstance(value.type, TensorType)]
+
+
+def _is_scalar(op: Operation) -> bool:
+    values = (*op.operands, *op.results)
+    return not op.regions and not any(isinstance(value.type, TensorType) for value in values)
+
+
+def _move_ops(source: Block, target: Block) -> None:
+    for op in list(source.ops):
+        op.detach()
+        target.add_op(op)

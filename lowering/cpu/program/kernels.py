@@ -1,0 +1,75 @@
+"""Calling kernels: directly, or in parallel through the runtime."""
+
+from collections.abc import Sequence
+
+from xdsl.builder import InsertPoint
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.ir import Block, Region, SSAValue
+
+from braid.lowering.cpu.program.environment import (
+    PARALLEL_FOR_OFFSET,
+    POINTER_BYTES,
+    Environment,
+)
+from braid.lowering.cpu.program.pointers import (
+    POINTER,
+    PointerBuilder,
+    external_function,
+    kernel_arguments,
+)
+
+
+class KernelCalls:
+    """Declares each kernel once, with a thunk for parallel calls where it has a grid."""
+
+    def __init__(self, module: ModuleOp, environment: Environment, entry: PointerBuilder) -> None:
+        self._module = module
+        self._environment = environment
+        self._entry = entry
+        self._declared: set[str] = set()
+        self._slots: dict[int, SSAValue] = {}
+
+    def call(
+        self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], grid: int
+    ) -> None:
+        """Runs all iterations of the kernel's grid on `buffers`."""
+        self._declare(symbol, external_function(symbol, kernel_arguments(len(buffers))))
+        if grid == 1:
+            builder.call(symbol, *buffers, builder.constant(0), builder.constant(grid))
+            return
+        thunk = f"{symbol}_iterations"
+        self._declare(thunk, thunk_function(thunk, symbol, len(buffers)))
+        slots = self._slots_for(len(buffers))
+        for index, buffer in enumerate(buffers):
+            builder.store(buffer, builder.address(slots, index * POINTER_BYTES))
+        parallel_for = self._environment.service(builder, PARALLEL_FOR_OFFSET)
+        body = builder.function_address(thunk)
+        count = builder.constant(grid)
+        builder.call_pointer(parallel_for, [self._environment.env, body, slots, count])
+
+    def _slots_for(self, count: int) -> SSAValue:
+        """Room on the stack, shared by all calls of that many buffers: one runs at a time."""
+        if count not in self._slots:
+            self._slots[count] = self._entry.stack_slots(count)
+        return self._slots[count]
+
+    def _declare(self, symbol: str, function: llvm.FuncOp) -> None:
+        if symbol not in self._declared:
+            self._declared.add(symbol)
+            self._module.body.block.add_op(function)
+
+
+def thunk_function(thunk: str, symbol: str, buffers: int) -> llvm.FuncOp:
+    """`void thunk(slots, begin, end)`: the kernel on the buffers whose addresses `slots` holds."""
+    block = Block(arg_types=[POINTER, i64, i64])
+    builder = PointerBuilder(InsertPoint.at_end(block))
+    slots, begin, end = block.args
+    pointers = [
+        builder.load(builder.address(slots, index * POINTER_BYTES), POINTER)
+        for index in range(buffers)
+    ]
+    builder.call(symbol, *pointers, begin, end)
+    builder.insert(llvm.ReturnOp())
+    signature = llvm.LLVMFunctionType([POINTER, i64, i64])
+    return llvm.FuncOp(thunk, signature, llvm.LinkageAttr("internal"), body=Region(block))

@@ -1,0 +1,90 @@
+"""Building pointer code: addresses, loads, stores, copies and calls in the `llvm` dialect."""
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import IntegerType, SymbolRefAttr, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+POINTER = llvm.LLVMPointerType()
+I8 = IntegerType(8)
+LARGEST_STATIC_OFFSET = 2**31 - 1
+"""Constant indices of `llvm.getelementptr` have 32 bits."""
+
+
+class PointerBuilder(Builder):
+    """A builder with names for what programs on raw pointers are made of."""
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Inserts `op` and gives its first result."""
+        return self.insert(op).results[0]
+
+    def constant(self, value: int) -> SSAValue:
+        """An i64."""
+        return self.emit(arith.ConstantOp.from_int_and_width(value, 64))
+
+    def address(self, base: SSAValue, offset: int) -> SSAValue:
+        """`base` plus a constant number of bytes."""
+        if offset == 0:
+            return base
+        if offset > LARGEST_STATIC_OFFSET:
+            return self.address_at(base, self.constant(offset))
+        return self.emit(llvm.GEPOp.from_mixed_indices(base, [offset], I8, inbounds=True))
+
+    def address_at(self, base: SSAValue, offset: SSAValue) -> SSAValue:
+        """`base` plus an i64 number of bytes."""
+        return self.emit(llvm.GEPOp.from_mixed_indices(base, [offset], I8, inbounds=True))
+
+    def load(self, pointer: SSAValue, type: Attribute) -> SSAValue:
+        """A scalar; a bool is stored as a byte."""
+        if type == i1:
+            byte = self.emit(llvm.LoadOp(pointer, I8))
+            zero = self.emit(arith.ConstantOp.from_int_and_width(0, 8))
+            return self.emit(arith.CmpiOp(byte, zero, "ne"))
+        return self.emit(llvm.LoadOp(pointer, type))
+
+    def store(self, value: SSAValue, pointer: SSAValue) -> None:
+        """A scalar; a bool is stored as a byte, an index as an i64."""
+        if value.type == i1:
+            value = self.emit(arith.ExtUIOp(value, I8))
+        self.insert(llvm.StoreOp(value, pointer))
+
+    def copy(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
+        """Copies `size` bytes between buffers that do not overlap."""
+        self.insert(llvm.CallOp("memcpy", target, source, size, return_type=POINTER))
+
+    def call(self, symbol: str, *arguments: SSAValue) -> None:
+        """Calls a function without result."""
+        self.insert(llvm.CallOp(symbol, *arguments))
+
+    def call_pointer(
+        self, function: SSAValue, arguments: Sequence[SSAValue], result: Attribute | None = None
+    ) -> SSAValue | None:
+        """Calls a function by its address."""
+        call = llvm.CallOp("indirect", function, *arguments, return_type=result)
+        del call.properties["callee"]
+        self.insert(call)
+        return call.results[0] if result is not None else None
+
+    def function_address(self, symbol: str) -> SSAValue:
+        """The address of a function of the module."""
+        return self.emit(llvm.AddressOfOp(SymbolRefAttr(symbol), POINTER))
+
+    def stack_slots(self, count: int) -> SSAValue:
+        """Room for `count` pointers on the stack."""
+        size = self.constant(count)
+        return self.emit(llvm.AllocaOp(size, POINTER, alignment=8))
+
+
+def external_function(
+    symbol: str, arguments: Sequence[Attribute], result: Attribute | None = None
+) -> llvm.FuncOp:
+    """The declaration of a function that another object defines."""
+    signature = llvm.LLVMFunctionType(list(arguments), result)
+    return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("external"))
+
+
+def kernel_arguments(pointers: int) -> list[Attribute]:
+    """Argument types of a kernel with that many buffers: then `begin` and `end`."""
+    return [*[POINTER] * pointers, i64, i64]

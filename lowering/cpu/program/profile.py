@@ -1,0 +1,67 @@
+"""Counting and timing what a program does, through the counters of `braid_env`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Operation, SSAValue
+
+from braid.dialects.braid.names import names_of
+from braid.lowering.cpu.program.environment import (
+    COUNTS_OFFSET,
+    NOW_OFFSET,
+    TIMES_OFFSET,
+    Environment,
+)
+from braid.lowering.cpu.program.pointers import PointerBuilder
+
+COUNTER_BYTES = 8
+
+
+class ProfileCounters:
+    """One counter per op, named by the op's stable names; emits nothing when not enabled."""
+
+    def __init__(self, environment: Environment, *, enabled: bool) -> None:
+        self._environment = environment
+        self._enabled = enabled
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Counter names in the order of their numbers."""
+        return tuple(self._names)
+
+    def count(self, op: Operation, builder: PointerBuilder) -> None:
+        """Adds one to the op's counter, if the op has a name."""
+        if self._enabled and names_of(op):
+            self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
+
+    @contextmanager
+    def around(self, op: Operation, builder: PointerBuilder) -> Iterator[None]:
+        """Counts and times what is emitted inside."""
+        if not self._enabled or not names_of(op):
+            yield
+            return
+        counter = self._new(op)
+        begin = self._now(builder)
+        yield
+        elapsed = builder.emit(arith.SubiOp(self._now(builder), begin))
+        self._add(TIMES_OFFSET, counter, elapsed, builder)
+        self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
+
+    def _new(self, op: Operation) -> int:
+        self._names.append("+".join(names_of(op)))
+        return len(self._names) - 1
+
+    def _now(self, builder: PointerBuilder) -> SSAValue:
+        clock = self._environment.service(builder, NOW_OFFSET)
+        now = builder.call_pointer(clock, [], i64)
+        assert now is not None
+        return now
+
+    def _add(self, offset: int, counter: int, amount: SSAValue, builder: PointerBuilder) -> None:
+        base = self._environment.service(builder, offset)
+        slot = builder.address(base, counter * COUNTER_BYTES)
+        total = builder.emit(arith.AddiOp(builder.load(slot, i64), amount))
+        builder.store(total, slot)
