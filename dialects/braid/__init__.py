@@ -2,11 +2,12 @@
 
 from xdsl.ir import Dialect
 
+from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.attributes import BackendAttr, LayoutAttr
-from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
     BroadcastOp,
@@ -16,30 +17,54 @@ from braid.dialects.braid.movement import (
     SliceOp,
     TransposeOp,
 )
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ChannelOp, CopyOp, ReorderOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import ClusterOp, FusedOp, YieldOp
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.scan import ScanOp
+from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.sorting import TopKOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 Braid = Dialect(
     "braid",
     [
         *ELEMENTWISE.values(),
+        ArgReduceOp,
         BroadcastOp,
         ChannelOp,
         ClusterOp,
         ConcatOp,
         ConstantOp,
         ConvOp,
+        ConvTransposeOp,
         CopyOp,
         FusedOp,
+        GatherElementsOp,
+        GatherNdOp,
+        GatherOp,
         IotaOp,
+        LayerNormOp,
         MatmulOp,
+        OpaqueOp,
         PadOp,
         ParameterOp,
+        PoolOp,
+        ReduceOp,
         ReorderOp,
         ReshapeOp,
+        ResizeOp,
+        ScanOp,
+        ScatterElementsOp,
+        ScatterNdOp,
         SliceOp,
+        SoftmaxOp,
+        TopKOp,
         TransposeOp,
         YieldOp,
     ],
-    [BackendAttr, BufferAttr, LayoutAttr],
+    [LayoutAttr, BackendAttr],
 )

@@ -17,8 +17,9 @@ class LayoutAttr(ParametrizedAttribute):
     """How a tensor is stored, as the encoding of its type.
 
     The shape in the type stays the logical shape. Aliases such as `NHWC` are accepted and
-    printed as the tag. Verification fails for a tag that means nothing; that its rank is the
-    tensor's is checked by the op that has such an operand or result.
+    printed as the tag. An identifier that ends in a digit (`l0`) is an abstract layout, known by
+    name only, for graphs of `braid.opaque` ops. Verification fails for a tag that means nothing;
+    that its rank is the tensor's is checked by the op that has such an operand or result.
 
     ```mlir
     tensor<1x64x56x56xf32, #braid.layout<"aBcd16b">>
@@ -37,7 +38,7 @@ class LayoutAttr(ParametrizedAttribute):
     @property
     def layout(self) -> Layout:
         """The parsed tag."""
-        return Layout.parse(self.tag.data)
+        return Layout.named(self.tag.data)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -45,7 +46,7 @@ class LayoutAttr(ParametrizedAttribute):
         with parser.in_angle_brackets():
             text = parser.parse_str_literal("layout tag")
         try:
-            return [StringAttr(Layout.parse(text).tag)]
+            return [StringAttr(Layout.named(text).tag)]
         except InvalidLayout as error:
             parser.raise_error(str(error))
 
@@ -57,7 +58,7 @@ class LayoutAttr(ParametrizedAttribute):
     def verify(self) -> None:
         """Fails for a tag that means nothing."""
         try:
-            Layout.parse(self.tag.data)
+            Layout.named(self.tag.data)
         except InvalidLayout as error:
             raise VerifyException(str(error)) from None
 

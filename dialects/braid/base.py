@@ -1,10 +1,11 @@
 """The common parts of braid's ops: type inference, verification, semantics, structure."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, TensorType, i64
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.traits import Pure
@@ -59,8 +60,8 @@ class TensorOp(IRDLOperation, ABC):
         for value in (*self.operands, *self.results):
             verify_layout_rank(value)
         expected = self.infer_result_types()
-        if len(expected) != len(self.results):
-            raise VerifyException(f"expected {len(expected)} results, got {len(self.results)}")
+        count = len(self.results)
+        require(len(expected) == count, f"expected {len(expected)} results, got {count}")
         for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
             verify_logical_type(f"result {index}", want, result.type)
 
@@ -79,6 +80,29 @@ class StructuredOp(TensorOp, ABC):
     @abstractmethod
     def structure(self) -> Structure:
         """The stages that compute the results, on logical indices."""
+
+
+class IndirectOp(TensorOp, ABC):
+    """A loop nest whose body also reads at computed indices (`Load`).
+
+    Not a `StructuredOp`, since what derives slices, splits or layouts from access maps would
+    miss those reads: an operand that is read by a `Load` is needed whole.
+    """
+
+    @abstractmethod
+    def structure(self) -> Structure:
+        """The stages that compute the results, on logical indices."""
+
+
+class DecomposableOp(TensorOp, ABC):
+    """An op that is a sequence of other ops; lowering needs nothing else for it."""
+
+    @abstractmethod
+    def decompose(self, builder: Builder) -> Sequence[SSAValue]:
+        """Inserts ops that compute the results, and returns one value per result.
+
+        The op itself stays; `decomposition.decompose_op` replaces it.
+        """
 
 
 def set_result_types(op: Operation, types: Sequence[Attribute]) -> None:
@@ -102,7 +126,7 @@ def verify_layout_rank(value: SSAValue) -> None:
     if not isinstance(type, TensorType) or not isinstance(type.encoding, LayoutAttr):
         return
     layout = type.encoding.layout
-    if layout.rank != type.get_num_dims():
+    if not layout.is_abstract and layout.rank != type.get_num_dims():
         raise VerifyException(
             f"layout '{layout}' is for rank {layout.rank}, the tensor has rank "
             f"{type.get_num_dims()}"
@@ -135,3 +159,19 @@ def require(condition: bool, message: str) -> None:
 def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """`array<i64: …>`, the form of all integer lists of the dialect."""
     return DenseArrayBase.from_list(i64, list(values))
+
+
+def integer(value: int) -> IntegerAttr[IntegerType]:
+    """`value : i64`, the form of all integers of the dialect."""
+    return IntegerAttr(value, i64)
+
+
+def require_dim(dim: int, rank: int) -> None:
+    """Raises VerifyException unless `dim` is a dim of a tensor of rank `rank`."""
+    require(0 <= dim < rank, f"dim is {dim}, expected 0 to {rank - 1}")
+
+
+def require_one_of(what: str, actual: str, expected: Iterable[str]) -> None:
+    """Raises VerifyException unless `actual` is one of the names `expected`."""
+    names = list(expected)
+    require(actual in names, f"{what} is '{actual}', expected one of {names}")

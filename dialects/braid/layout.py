@@ -32,6 +32,9 @@ ALIASES = {
 DYNAMIC = -1
 """An open dim, `?` in a type."""
 
+_ABSTRACT = re.compile(r"[A-Za-z_]\w*[0-9]", re.ASCII)
+"""An abstract layout ends in a digit, which no tag does, so a mistyped tag is still an error."""
+
 _TAG = re.compile(r"(?P<outer>[A-Za-z]*)(?P<inner>(?:[1-9][0-9]*[a-z])*)(?P<storage>:buffer)?")
 
 
@@ -54,11 +57,14 @@ class InvalidLayout(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    """A parsed layout tag. Build it with `Layout.parse`."""
+    """A parsed layout tag. Build it with `Layout.parse`.
+
+    An abstract layout (`Layout.abstract`) is only a name: it can be compared, and everything
+    about its storage raises InvalidLayout.
+    """
 
     tag: str
-    dims: tuple[StorageDim, ...]
-    rank: int
+    _dims: tuple[StorageDim, ...] | None
     is_buffer: bool
 
     @staticmethod
@@ -81,17 +87,52 @@ class Layout:
         blocked = {c for _, c in inner}
         if blocked != {c.lower() for c in outer if c.isupper()}:
             raise InvalidLayout(f"'{text}' must have an inner block for each capital and no other")
-        return Layout(tag, _storage_dims(outer, inner), rank, match["storage"] is not None)
+        return Layout(tag, _storage_dims(outer, inner), match["storage"] is not None)
+
+    @staticmethod
+    def abstract(name: str) -> "Layout":
+        """A layout of which only the name is known, such as `l0`, for ops that declare costs.
+
+        Raises InvalidLayout unless `name` is an identifier that ends in a digit.
+        """
+        if _ABSTRACT.fullmatch(name) is None:
+            raise InvalidLayout(f"'{name}' is no name of an abstract layout, such as 'l0'")
+        return Layout(name, None, False)
+
+    @staticmethod
+    def named(text: str) -> "Layout":
+        """The layout that `text` names: a tag, an alias, or an abstract layout.
+
+        Raises InvalidLayout for anything else.
+        """
+        return Layout.abstract(text) if _ABSTRACT.fullmatch(text) else Layout.parse(text)
 
     @staticmethod
     def row_major(rank: int) -> "Layout":
         """The layout of a tensor without encoding."""
         return Layout.parse("".join(chr(ord("a") + i) for i in range(rank)))
 
+    @property
+    def is_abstract(self) -> bool:
+        """Whether only the name is known."""
+        return self._dims is None
+
+    @property
+    def dims(self) -> tuple[StorageDim, ...]:
+        """Dims of storage from outermost to innermost. Raises InvalidLayout if abstract."""
+        if self._dims is None:
+            raise InvalidLayout(f"layout '{self.tag}' is abstract: how it is stored is not known")
+        return self._dims
+
+    @cached_property
+    def rank(self) -> int:
+        """Logical dims of a tensor in this layout. Raises InvalidLayout if abstract."""
+        return len({dim.dim for dim in self.dims})
+
     @cached_property
     def is_row_major(self) -> bool:
         """Whether a tensor of this layout is stored like one without encoding."""
-        return self == Layout.row_major(self.rank)
+        return not self.is_abstract and self == Layout.row_major(self.rank)
 
     @cached_property
     def is_permutation(self) -> bool:

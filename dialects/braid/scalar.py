@@ -35,6 +35,19 @@ class Position:
 
 
 @dataclass(frozen=True)
+class Load:
+    """The element of the op's operand `operand` at `indices`, one per dim.
+
+    An index below 0 counts from the end of the dim. An index outside the dim has no meaning,
+    but must not read outside of the tensor.
+    """
+
+    operand: int
+    indices: tuple["Scalar", ...]
+    type: Attribute
+
+
+@dataclass(frozen=True)
 class Apply:
     """Elementwise operation `operation` on `arguments`; the value has element type `type`."""
 
@@ -43,14 +56,13 @@ class Apply:
     type: Attribute
 
 
-Scalar: TypeAlias = Argument | Literal | Position | Apply
+Scalar: TypeAlias = Argument | Literal | Position | Apply | Load
 
 
 def walk(body: Scalar) -> Iterator[Scalar]:
     """Every node of the expression, arguments before what uses them."""
-    if isinstance(body, Apply):
-        for argument in body.arguments:
-            yield from walk(argument)
+    for inner in _inner(body):
+        yield from walk(inner)
     yield body
 
 
@@ -58,7 +70,13 @@ def substitute(body: Scalar, arguments: tuple[Scalar, ...]) -> Scalar:
     """`body` with every `Argument(i)` replaced by `arguments[i]`."""
     if isinstance(body, Argument):
         return arguments[body.index]
+    inner = tuple(substitute(argument, arguments) for argument in _inner(body))
     if isinstance(body, Apply):
-        inner = tuple(substitute(argument, arguments) for argument in body.arguments)
         return Apply(body.operation, inner, body.type)
-    return body
+    return Load(body.operand, inner, body.type) if isinstance(body, Load) else body
+
+
+def _inner(body: Scalar) -> tuple[Scalar, ...]:
+    if isinstance(body, Apply):
+        return body.arguments
+    return body.indices if isinstance(body, Load) else ()

@@ -98,10 +98,12 @@ class Structure:
     results: tuple[int, ...]
 
 
-def neutral_element(combine: str, is_float: bool, bits: int) -> float | int | bool:
+def neutral_element(
+    combine: str, is_float: bool, bits: int, is_unsigned: bool = False
+) -> float | int | bool:
     """The value that `combine` leaves every other value unchanged by.
 
-    For integers of `bits` bits the extremes are those of the signed type.
+    `bits` is the width of integers. Raises ValueError for a `combine` that is not a reduction.
     """
     infinity = float("inf")
     match combine:
@@ -110,7 +112,11 @@ def neutral_element(combine: str, is_float: bool, bits: int) -> float | int | bo
         case "mul":
             return 1.0 if is_float else 1
         case "and":
-            return -1
+            return (1 << bits) - 1 if is_unsigned or bits == 1 else -1
+        case "maximum" if is_unsigned:
+            return 0
+        case "minimum" if is_unsigned:
+            return (1 << bits) - 1
         case "maximum":
             return -infinity if is_float else (-(1 << (bits - 1)) if bits > 1 else 0)
         case "minimum":

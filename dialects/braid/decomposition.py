@@ -1,0 +1,35 @@
+"""Replacing an op by the ops it is a sequence of; used by lowering and by passes alike."""
+
+from xdsl.builder import Builder
+from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.dialects.braid.base import DecomposableOp
+from braid.dialects.braid.names import union_names
+
+
+def decompose_op(op: DecomposableOp) -> list[Operation]:
+    """Replaces `op` by its decomposition, which inherits its names and its location.
+
+    Returns the new ops in order; those that are decomposable themselves are not decomposed.
+    """
+    inserted: list[Operation] = []
+    builder = Builder(InsertPoint.before(op), operation_insertion_handler=[inserted.append])
+    values = op.decompose(builder)
+    for new in inserted:
+        new.location = op.location
+    for value in values:
+        if isinstance(value.owner, Operation) and value.owner in inserted:
+            union_names(value.owner, op)
+    Rewriter.replace_op(op, [], values)
+    return inserted
+
+
+def decompose_all(top: Operation) -> int:
+    """Decomposes every decomposable op in `top`, to the end; returns how many there were."""
+    pending = [op for op in top.walk() if isinstance(op, DecomposableOp)]
+    count = 0
+    while pending:
+        count += 1
+        pending.extend(op for op in decompose_op(pending.pop()) if isinstance(op, DecomposableOp))
+    return count

@@ -1,0 +1,235 @@
+"""Reading at positions that other tensors give: gather, gather_elements, gather_nd."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    IndirectOp,
+    element_type_of,
+    fits,
+    integer,
+    require,
+    require_dim,
+    shape_of,
+)
+from braid.dialects.braid.dtypes import i1, i64
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
+from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
+
+
+def require_index_type(indices: SSAValue) -> None:
+    """Raises VerifyException unless the tensor's elements are integers."""
+    element_type = element_type_of(indices)
+    require(
+        isinstance(element_type, IntegerType) and element_type != i1,
+        f"the indices have element type {element_type}, expected an integer type",
+    )
+
+
+def loading_stage(
+    result: AnyTensor, reads: Sequence[Sequence[AffineExpr]], indices: Sequence[Scalar]
+) -> Structure:
+    """One stage over the result's dims that loads from operand 0 at `indices`.
+
+    `reads` are the indices into operand 1 at which the arguments of the body are read.
+    """
+    shape, rank, element_type = result.get_shape(), result.get_num_dims(), result.element_type
+    accesses = tuple(Access(OperandSource(1), AffineMap(rank, 0, tuple(index))) for index in reads)
+    body = Load(0, tuple(indices), element_type)
+    identity = AffineMap.identity(rank)
+    stage = Stage(parallel(rank), shape, accesses, identity, shape, element_type, body)
+    return Structure((stage,), (0,))
+
+
+class GatherBase(IndirectOp):
+    """Base of the ops that read `data` at `indices`."""
+
+    data = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    output = result_def(TensorType)
+
+
+@irdl_op_definition
+class GatherOp(GatherBase):
+    """Slices of `data` along `dim`, one for every element of `indices`.
+
+    Operands: data `[before…, D, after…]`, indices of any shape, integers in [-D, D); negative
+    ones count from the end. Result: `[before…, indices' dims…, after…]`.
+    Fails verification for a dim that does not exist or indices that are no integers.
+
+    ```mlir
+    %y = braid.gather %table, %ids {dim = 0 : i64}
+        : (tensor<30522x768xf32>, tensor<1x128xi64>) -> tensor<1x128x768xf32>
+    ```
+    """
+
+    name = "braid.gather"
+
+    dim = attr_def(IntegerAttr[IntegerType])
+
+    @staticmethod
+    def get(data: SSAValue | Operation, indices: SSAValue | Operation, dim: int) -> "GatherOp":
+        """Builds a gather along `dim`."""
+        return GatherOp.on(data, indices, dim=integer(dim))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        data, dim = shape_of(self.data), self.dim.value.data
+        require_index_type(self.indices)
+        require_dim(dim, len(data))
+        shape = (*data[:dim], *shape_of(self.indices), *data[dim + 1 :])
+        return [TensorType(element_type_of(self.data), shape)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's take."""
+        data, indices = operands
+        return (np.take(data, indices.astype(np.int64), axis=self.dim.value.data),)
+
+    def structure(self) -> Structure:
+        """One stage over the result's dims."""
+        dim, count = self.dim.value.data, len(shape_of(self.indices))
+        rank = self.result_type().get_num_dims()
+        d = [AffineExpr.dimension(i) for i in range(rank)]
+        positions: list[Scalar] = [Position(i, i64) for i in range(rank)]
+        index = [*positions[:dim], Argument(0), *positions[dim + count :]]
+        return loading_stage(self.result_type(), [d[dim : dim + count]], index)
+
+
+@irdl_op_definition
+class GatherElementsOp(GatherBase):
+    """Element `indices[i]` along `dim` of `data`, the other dims being those of i.
+
+    Operands: data, and indices of the same rank whose other extents are no larger; integers in
+    [-D, D), negative ones count from the end. Result: the indices' shape.
+    Fails verification for other ranks or extents, or indices that are no integers.
+
+    ```mlir
+    %y = braid.gather_elements %x, %i {dim = 1 : i64}
+        : (tensor<3x4xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+    ```
+    """
+
+    name = "braid.gather_elements"
+
+    dim = attr_def(IntegerAttr[IntegerType])
+
+    @staticmethod
+    def get(
+        data: SSAValue | Operation, indices: SSAValue | Operation, dim: int
+    ) -> "GatherElementsOp":
+        """Builds a gather of elements along `dim`."""
+        return GatherElementsOp.on(data, indices, dim=integer(dim))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        data, indices, dim = shape_of(self.data), shape_of(self.indices), self.dim.value.data
+        require_index_type(self.indices)
+        require_dim(dim, len(data))
+        require_elements_fit(data, indices, dim)
+        return [TensorType(element_type_of(self.data), indices)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Index arrays of all dims."""
+        data, indices = operands
+        return (data[element_index(indices, self.dim.value.data)],)
+
+    def structure(self) -> Structure:
+        """One stage over the result's dims."""
+        rank, dim = self.result_type().get_num_dims(), self.dim.value.data
+        index: list[Scalar] = [Position(i, i64) for i in range(rank)]
+        index[dim] = Argument(0)
+        d = [AffineExpr.dimension(i) for i in range(rank)]
+        return loading_stage(self.result_type(), [d], index)
+
+
+@irdl_op_definition
+class GatherNdOp(GatherBase):
+    """Slices of `data` at the index tuples in the last dim of `indices`.
+
+    Operands: data `[batch…, D…, after…]`, indices `[batch…, at…, r]` with `batch_dims` batch
+    dims and r = number of D…; negative indices count from the end.
+    Result: `[batch…, at…, after…]`.
+    Fails verification for tuples longer than data has dims, batch dims that differ, an open r,
+    or indices that are no integers.
+
+    ```mlir
+    %y = braid.gather_nd %x, %i {batch_dims = 0 : i64}
+        : (tensor<3x4x5xf32>, tensor<7x2xi64>) -> tensor<7x5xf32>
+    ```
+    """
+
+    name = "braid.gather_nd"
+
+    batch_dims = attr_def(IntegerAttr[IntegerType])
+
+    @staticmethod
+    def get(
+        data: SSAValue | Operation, indices: SSAValue | Operation, batch_dims: int = 0
+    ) -> "GatherNdOp":
+        """Builds a gather at index tuples."""
+        return GatherNdOp.on(data, indices, batch_dims=integer(batch_dims))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        data, indices = shape_of(self.data), shape_of(self.indices)
+        batch = self.batch_dims.value.data
+        require_index_type(self.indices)
+        require(len(indices) >= 1, "the indices have rank 0, expected at least 1")
+        require(
+            0 <= batch < len(indices) and fits(data[:batch], indices[:batch]),
+            f"{batch} batch dims of shapes {list(data)} and {list(indices)} do not agree",
+        )
+        length, most = indices[-1], len(data) - batch
+        require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
+        shape = (*indices[:-1], *data[batch + length :])
+        return [TensorType(element_type_of(self.data), shape)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Index arrays of the batch dims and of the tuples."""
+        data, indices = operands
+        return (data[tuple_index(indices, self.batch_dims.value.data)],)
+
+    def structure(self) -> Structure:
+        """One stage over the result's dims."""
+        indices, batch = shape_of(self.indices), self.batch_dims.value.data
+        outer, rank = len(indices) - 1, self.result_type().get_num_dims()
+        d = [AffineExpr.dimension(i) for i in range(outer)]
+        reads = [[*d, AffineExpr.constant(entry)] for entry in range(indices[-1])]
+        index: list[Scalar] = [Position(i, i64) for i in range(batch)]
+        index += [Argument(entry) for entry in range(indices[-1])]
+        index += [Position(i, i64) for i in range(outer, rank)]
+        return loading_stage(self.result_type(), reads, index)
+
+
+def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) -> None:
+    """Raises VerifyException unless indices of this shape can address `data` along `dim`."""
+    inside = len(data) == len(indices) and all(
+        other == dim or -1 in (extent, most) or extent <= most
+        for other, (extent, most) in enumerate(zip(indices, data, strict=True))
+    )
+    require(
+        inside,
+        f"the indices have shape {list(indices)}, expected at most {list(data)} outside dim {dim}",
+    )
+
+
+def element_index(indices: Array, dim: int) -> tuple[Array, ...]:
+    """numpy index of the elements that `indices` addresses along `dim`."""
+    grid = list(np.indices(indices.shape, sparse=True))
+    grid[dim] = indices.astype(np.int64)
+    return tuple(grid)
+
+
+def tuple_index(indices: Array, batch_dims: int) -> tuple[Array, ...]:
+    """numpy index of the slices that the tuples in the last dim of `indices` address."""
+    outer = indices.shape[:-1]
+    grid = np.indices(outer, sparse=True)[:batch_dims]
+    batches = tuple(np.broadcast_to(g, outer) for g in grid)
+    return (*batches, *np.moveaxis(indices.astype(np.int64), -1, 0))

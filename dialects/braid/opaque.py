@@ -1,0 +1,162 @@
+"""An op about which only declared facts are known."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    attr_def,
+    irdl_op_definition,
+    opt_attr_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.base import AnyTensor, TensorOp, require
+from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.dialects.braid.relayout import Array
+from braid.errors import UnsupportedError
+
+Cost = float | Mapping[str, float]
+"""Seconds, or amounts by resource of the target."""
+
+
+@irdl_op_definition
+class OpaqueOp(TensorOp):
+    """An op known by name and by what is declared about it; passes take it like any other.
+
+    - `cost`: a float, seconds of one run, or a dictionary from resource (a unit or a memory of
+      the target; `seconds`) to a number;
+    - `layouts`: the choices of layouts, an array of dictionaries `{operands = ["l0", …],
+      results = ["l1", …], cost = …}` with one name per operand and result: a tag, or an
+      abstract layout (an identifier that ends in a digit). `cost` is optional and stands for
+      that of the op in this choice;
+    - `backends`: the backends that can run it, an array of names, or a dictionary from name to
+      cost;
+    - `bytes`: bytes of each result in memory, instead of what its type says.
+
+    Fails verification where one of these has another form. It cannot be interpreted or lowered.
+
+    ```mlir
+    %y = braid.opaque "attention"(%x) {cost = 2.0e-3 : f64, bytes = array<i64: 4096>,
+        layouts = [{operands = ["l0"], results = ["l1"], cost = 1.0e-3 : f64}],
+        backends = ["gpu", "cpu"]} : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "braid.opaque"
+
+    inputs = var_operand_def(TensorType)
+    kind = attr_def(StringAttr)
+    cost = opt_attr_def(FloatAttr[AnyFloat] | DictionaryAttr)
+    layouts = opt_attr_def(ArrayAttr[DictionaryAttr])
+    backends = opt_attr_def(ArrayAttr[StringAttr] | DictionaryAttr)
+    bytes = opt_attr_def(DenseArrayBase[IntegerType])
+    outputs = var_result_def(TensorType)
+
+    assembly_format = "$kind `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
+
+    @staticmethod
+    def get(
+        kind: str,
+        inputs: Sequence[SSAValue | Operation],
+        result_types: Sequence[Attribute],
+        *,
+        cost: Cost | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> "OpaqueOp":
+        """Builds an opaque op; `attributes` are added as they are."""
+        data = {"kind": StringAttr(kind), **(attributes or {})}
+        if cost is not None:
+            data["cost"] = cost_attribute(cost)
+        return OpaqueOp.create(
+            operands=[SSAValue.get(value) for value in inputs],
+            result_types=result_types,
+            attributes=data,
+        )
+
+    @property
+    def declared_cost(self) -> Cost | None:
+        """The declared cost as plain numbers, None where none is declared."""
+        return None if self.cost is None else plain_cost(self.cost)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """Whatever they are declared as; checks the form of the declared facts."""
+        if self.cost is not None:
+            plain_cost(self.cost)
+        if isinstance(self.backends, DictionaryAttr):
+            for cost in self.backends.data.values():
+                plain_cost(cost)
+        for choice in self.layouts or ():
+            self._verify_choice(choice)
+        if self.bytes is not None:
+            sizes, count = self.bytes.get_values(), len(self.results)
+            require(len(sizes) == count, f"bytes has {len(sizes)} entries, expected {count}")
+            require(min(sizes, default=0) >= 0, f"bytes is {sizes}, expected no negatives")
+        return [self.result_type(index) for index in range(len(self.results))]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Raises UnsupportedError: what the op computes is not known."""
+        raise UnsupportedError(
+            f"opaque op '{self.kind.data}' cannot be run: only its declared costs are known"
+        )
+
+    def _verify_choice(self, choice: DictionaryAttr) -> None:
+        for key, count in (("operands", len(self.operands)), ("results", len(self.results))):
+            names = _layout_names(key, choice)
+            require(len(names) == count, f"{len(names)} layouts of {key}, expected {count}")
+        unknown = sorted(set(choice.data) - {"operands", "results", "cost"})
+        require(not unknown, f"a choice of layouts has fields {unknown}, which mean nothing")
+        if "cost" in choice.data:
+            plain_cost(choice.data["cost"])
+
+
+def cost_attribute(cost: Cost) -> FloatAttr[Float64Type] | DictionaryAttr:
+    """The attribute that declares this cost."""
+    if isinstance(cost, Mapping):
+        return DictionaryAttr({name: FloatAttr(value, f64) for name, value in cost.items()})
+    return FloatAttr(cost, f64)
+
+
+def plain_cost(cost: Attribute) -> Cost:
+    """A declared cost as plain numbers. Raises VerifyException for another form."""
+    if isinstance(cost, DictionaryAttr):
+        return {name: _amount(value) for name, value in cost.data.items()}
+    return _amount(cost)
+
+
+def _amount(attribute: Attribute) -> float:
+    if not isinstance(attribute, FloatAttr | IntegerAttr):
+        raise VerifyException(f"a cost is {attribute}, expected a number")
+    number = cast(FloatAttr | IntegerAttr, attribute).value.data
+    require(number >= 0, f"a cost is {attribute}, expected no negative number")
+    return float(number)
+
+
+def _layout_names(key: str, choice: DictionaryAttr) -> list[Layout]:
+    names = choice.data.get(key)
+    if not isinstance(names, ArrayAttr):
+        raise VerifyException(f"a choice of layouts lacks the array '{key}'")
+    layouts: list[Layout] = []
+    for name in names.data:
+        if not isinstance(name, StringAttr):
+            raise VerifyException(f"a layout in '{key}' is {name}, expected a string")
+        try:
+            layouts.append(Layout.named(name.data))
+        except InvalidLayout as error:
+            raise VerifyException(str(error)) from None
+    return layouts

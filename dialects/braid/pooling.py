@@ -1,0 +1,145 @@
+"""Pooling: a reduction over sliding windows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    element_type_of,
+    integers,
+    require,
+    require_one_of,
+    shape_of,
+)
+from braid.dialects.braid.reduction import UFUNCS, neutral_of, wide
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Argument
+from braid.dialects.braid.structure import (
+    Access,
+    OperandSource,
+    Padding,
+    Stage,
+    Structure,
+    parallel,
+    reduction,
+)
+from braid.dialects.braid.windows import Windows, padded_windows
+
+COMBINES = {"max": "maximum", "add": "add"}
+"""The reduction of each kind of pooling."""
+
+
+@irdl_op_definition
+class PoolOp(StructuredOp):
+    """Combines the elements of every window over the spatial dims.
+
+    Operand: `[N, C, spatial…]`; `window`, `strides`, `dilations`, `pad_low` and `pad_high` have
+    one entry per spatial dim.
+    Result: `[N, C, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
+    `kind` is `max` (NaN if any is NaN; padded with the least value) or `add` (padded with 0; an
+    average is this times the reciprocals of the counts).
+    Fails verification for another `kind`, lists of the wrong length, or an empty result.
+
+    ```mlir
+    %y = braid.pool %x {kind = "max", window = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+        dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>}
+        : (tensor<1x64x112x112xf32>) -> tensor<1x64x56x56xf32>
+    ```
+    """
+
+    name = "braid.pool"
+
+    input = operand_def(TensorType)
+    kind = attr_def(StringAttr)
+    window = attr_def(DenseArrayBase[IntegerType])
+    strides = attr_def(DenseArrayBase[IntegerType])
+    dilations = attr_def(DenseArrayBase[IntegerType])
+    pad_low = attr_def(DenseArrayBase[IntegerType])
+    pad_high = attr_def(DenseArrayBase[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(
+        input: SSAValue | Operation,
+        kind: str,
+        window: Sequence[int],
+        *,
+        strides: Sequence[int],
+        pad_low: Sequence[int],
+        pad_high: Sequence[int],
+        dilations: Sequence[int],
+    ) -> "PoolOp":
+        """Builds a pooling from plain values."""
+        return PoolOp.on(
+            input,
+            kind=StringAttr(kind),
+            window=integers(window),
+            strides=integers(strides),
+            dilations=integers(dilations),
+            pad_low=integers(pad_low),
+            pad_high=integers(pad_high),
+        )
+
+    @property
+    def windows(self) -> Windows:
+        """The window of the pooling."""
+        return Windows(
+            self.window.get_values(),
+            self.strides.get_values(),
+            self.dilations.get_values(),
+            self.pad_low.get_values(),
+            self.pad_high.get_values(),
+        )
+
+    @property
+    def combine(self) -> str:
+        """The reduction over a window, as named in `Stage.combine`."""
+        return COMBINES[self.kind.data]
+
+    @property
+    def padding_value(self) -> float | int | bool:
+        """What stands around the input: the neutral element of the reduction."""
+        return neutral_of(self.combine, element_type_of(self.input))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shape = shape_of(self.input)
+        require_one_of("kind", self.kind.data, COMBINES)
+        require(len(shape) >= 3, f"the input has rank {len(shape)}, expected at least 3")
+        spatial = self.windows.output_shape(shape[2:])
+        return [TensorType(element_type_of(self.input), (*shape[:2], *spatial))]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's reduction of a view of all windows."""
+        x = operands[0]
+        views = padded_windows(wide(x), self.windows, self.padding_value)
+        result = UFUNCS[self.combine].reduce(views, axis=tuple(range(x.ndim, views.ndim)))
+        return (np.asarray(result).astype(x.dtype),)
+
+    def structure(self) -> Structure:
+        """Dims: n, c, output spatial…, then window…"""
+        result, win = self.result_type(), self.windows
+        out, rank = result.get_shape(), result.get_num_dims() - 2
+        d = [AffineExpr.dimension(i) for i in range(2 + 2 * rank)]
+        index = (*d[:2], *win.input_index(d[2 : 2 + rank], d[2 + rank :]))
+        padding = Padding((0, 0, *win.pad_low), (0, 0, *win.pad_high), self.padding_value)
+        read = Access(
+            OperandSource(0), AffineMap(len(d), 0, index), padding if win.is_padded else None
+        )
+        stage = Stage(
+            parallel(2 + rank) + reduction(rank),
+            (*out, *win.size),
+            (read,),
+            AffineMap(len(d), 0, tuple(d[: 2 + rank])),
+            out,
+            result.element_type,
+            Argument(0),
+            self.combine,
+        )
+        return Structure((stage,), (0,))

@@ -1,0 +1,160 @@
+"""Reduction along dims."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerType,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    element_type_of,
+    integers,
+    require,
+    require_dim,
+    require_one_of,
+    shape_of,
+)
+from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Argument, Scalar
+from braid.dialects.braid.structure import (
+    Access,
+    OperandSource,
+    Source,
+    Stage,
+    Structure,
+    neutral_element,
+    parallel,
+    reduction,
+)
+
+UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
+"""The kinds of reductions and their numpy functions."""
+
+
+def neutral_of(kind: str, element_type: Attribute) -> float | int | bool:
+    """The neutral element of reduction `kind` on values of this type."""
+    bits = 1 if element_type == i1 else 8 * bytes_of(element_type)
+    return neutral_element(kind, is_float(element_type), bits, is_unsigned(element_type))
+
+
+def require_reducible(kind: str, element_type: Attribute) -> None:
+    """Raises VerifyException unless `kind` is a reduction of values of this type."""
+    require_one_of("kind", kind, UFUNCS)
+    bitwise = kind in ("and", "or")
+    require(
+        not (bitwise and is_float(element_type)),
+        f"kind '{kind}' on element type {element_type}, expected an integer type",
+    )
+
+
+def wide(array: Array) -> Array:
+    """`array` with floats narrower than 32 bits widened, in which sums are computed."""
+    is_narrow_float = array.dtype.itemsize < 4 and array.dtype.kind not in "biu"
+    return array.astype(np.float32) if is_narrow_float else array
+
+
+def reduce_stage(
+    kind: str,
+    source: Source,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    element_type: Attribute,
+    body: Scalar | None = None,
+) -> Stage:
+    """The stage that reduces `dims` of `source`, of this shape, to 1 each.
+
+    Dims: those of the result (the reduced ones are there with one iteration), then the reduced
+    dims in the order of `dims`. `body` is on the element read, the element itself by default.
+    """
+    rank = len(shape)
+    reduced = {dim: rank + position for position, dim in enumerate(dims)}
+    index = [AffineExpr.dimension(reduced.get(dim, dim)) for dim in range(rank)]
+    kept = tuple(1 if dim in reduced else extent for dim, extent in enumerate(shape))
+    count = rank + len(dims)
+    result = tuple(AffineExpr.dimension(dim) for dim in range(rank))
+    return Stage(
+        parallel(rank) + reduction(len(dims)),
+        (*kept, *(shape[dim] for dim in dims)),
+        (Access(source, AffineMap(count, 0, tuple(index))),),
+        AffineMap(count, 0, result),
+        kept,
+        element_type,
+        Argument(0) if body is None else body,
+        kind,
+    )
+
+
+@irdl_op_definition
+class ReduceOp(StructuredOp):
+    """Combines all elements along `dims`, which stay with size 1.
+
+    `kind` is `add`, `mul`, `maximum`, `minimum` (NaN if any is NaN), `and` or `or` (integers,
+    bitwise). A dim of extent 0 gives the neutral element.
+    Fails verification for a dim that does not exist or is named twice, or another `kind`.
+
+    ```mlir
+    %y = braid.reduce %x {kind = "add", dims = array<i64: 1>}
+        : (tensor<2x3xf32>) -> tensor<2x1xf32>
+    ```
+    """
+
+    name = "braid.reduce"
+
+    input = operand_def(TensorType)
+    kind = attr_def(StringAttr)
+    dims = attr_def(DenseArrayBase[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(input: SSAValue | Operation, kind: str, dims: Sequence[int]) -> "ReduceOp":
+        """Builds a reduction from plain values."""
+        return ReduceOp.on(input, kind=StringAttr(kind), dims=integers(dims))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shape, dims = list(shape_of(self.input)), self.dims.get_values()
+        element_type = element_type_of(self.input)
+        require_reducible(self.kind.data, element_type)
+        require(len(set(dims)) == len(dims), f"dims are {dims}, expected each at most once")
+        for dim in dims:
+            require_dim(dim, len(shape))
+            shape[dim] = 1
+        return [TensorType(element_type, shape)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's reduction; 16-bit floats are summed in 32 bits."""
+        x = operands[0]
+        initial: Any = neutral_of(self.kind.data, element_type_of(self.input))
+        result = UFUNCS[self.kind.data].reduce(
+            wide(x), axis=self.dims.get_values(), keepdims=True, initial=initial
+        )
+        return (np.asarray(result).astype(x.dtype),)
+
+    def structure(self) -> Structure:
+        """One stage, see `reduce_stage`."""
+        stage = reduce_stage(
+            self.kind.data,
+            OperandSource(0),
+            shape_of(self.input),
+            self.dims.get_values(),
+            element_type_of(self.input),
+        )
+        return Structure((stage,), (0,))

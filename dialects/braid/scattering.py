@@ -1,0 +1,160 @@
+"""Writing at positions that other tensors give: scatter_elements, scatter_nd."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    TensorOp,
+    element_type_of,
+    fits,
+    integer,
+    require,
+    require_dim,
+    require_one_of,
+    shape_of,
+)
+from braid.dialects.braid.indexing import (
+    element_index,
+    require_elements_fit,
+    require_index_type,
+    tuple_index,
+)
+from braid.dialects.braid.reduction import UFUNCS
+from braid.dialects.braid.relayout import Array
+
+REDUCTIONS = ("none", "add", "mul", "maximum", "minimum")
+"""How an update meets what is there: `none` replaces it."""
+
+
+class ScatterOp(TensorOp):
+    """Base of the ops whose result is `data` with `updates` combined in at `indices`.
+
+    Where several updates of `reduction` `none` address one element, which one stays is not
+    defined.
+    """
+
+    data = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    updates = operand_def(TensorType)
+    reduction = attr_def(StringAttr)
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The type of the data."""
+        require_one_of("reduction", self.reduction.data, REDUCTIONS)
+        require_index_type(self.indices)
+        element_type, other = element_type_of(self.data), element_type_of(self.updates)
+        require(
+            other == element_type,
+            f"the updates have element type {other}, expected {element_type}",
+        )
+        return [TensorType(element_type, shape_of(self.data))]
+
+    def require_updates(self, expected: Sequence[int]) -> None:
+        """Raises VerifyException unless the updates have this shape."""
+        actual = shape_of(self.updates)
+        require(
+            fits(actual, expected),
+            f"the updates have shape {list(actual)}, expected {list(expected)}",
+        )
+
+    def combined(self, data: Array, index: tuple[Array, ...], updates: Array) -> Array:
+        """A copy of `data` with the updates at `index`."""
+        result = data.copy()
+        if self.reduction.data == "none":
+            result[index] = updates
+        else:
+            UFUNCS[self.reduction.data].at(result, index, updates)
+        return result
+
+
+@irdl_op_definition
+class ScatterElementsOp(ScatterOp):
+    """`data` with `updates[i]` at index `indices[i]` along `dim`, the other dims being those of i.
+
+    Operands: data, indices (integers in [-D, D), negative ones count from the end) and updates,
+    all of one rank; indices and updates have one shape, no larger than data outside `dim`.
+    `reduction` is `none`, `add`, `mul`, `maximum` or `minimum`. Result: the type of the data.
+    Fails verification for other shapes or element types, or another `reduction`.
+
+    ```mlir
+    %y = braid.scatter_elements %x, %i, %u {dim = 1 : i64, reduction = "add"}
+        : (tensor<3x4xf32>, tensor<3x2xi64>, tensor<3x2xf32>) -> tensor<3x4xf32>
+    ```
+    """
+
+    name = "braid.scatter_elements"
+
+    dim = attr_def(IntegerAttr[IntegerType])
+
+    @staticmethod
+    def get(
+        data: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        updates: SSAValue | Operation,
+        dim: int,
+        reduction: str = "none",
+    ) -> "ScatterElementsOp":
+        """Builds a scatter of elements along `dim`."""
+        return ScatterElementsOp.on(
+            data, indices, updates, dim=integer(dim), reduction=StringAttr(reduction)
+        )
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        data, indices, dim = shape_of(self.data), shape_of(self.indices), self.dim.value.data
+        require_dim(dim, len(data))
+        require_elements_fit(data, indices, dim)
+        self.require_updates(indices)
+        return super().infer_result_types()
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Index arrays of all dims."""
+        data, indices, updates = operands
+        return (self.combined(data, element_index(indices, self.dim.value.data), updates),)
+
+
+@irdl_op_definition
+class ScatterNdOp(ScatterOp):
+    """`data` with slices of `updates` at the index tuples in the last dim of `indices`.
+
+    Operands: data `[D…, after…]`, indices `[at…, r]` with r = number of D… (integers, negative
+    ones count from the end), updates `[at…, after…]`.
+    `reduction` is `none`, `add`, `mul`, `maximum` or `minimum`. Result: the type of the data.
+    Fails verification for other shapes or element types, or another `reduction`.
+
+    ```mlir
+    %y = braid.scatter_nd %x, %i, %u {reduction = "none"}
+        : (tensor<3x4xf32>, tensor<2x1xi64>, tensor<2x4xf32>) -> tensor<3x4xf32>
+    ```
+    """
+
+    name = "braid.scatter_nd"
+
+    @staticmethod
+    def get(
+        data: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        updates: SSAValue | Operation,
+        reduction: str = "none",
+    ) -> "ScatterNdOp":
+        """Builds a scatter at index tuples."""
+        return ScatterNdOp.on(data, indices, updates, reduction=StringAttr(reduction))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        data, indices = shape_of(self.data), shape_of(self.indices)
+        require(len(indices) >= 1, "the indices have rank 0, expected at least 1")
+        length, most = indices[-1], len(data)
+        require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
+        self.require_updates((*indices[:-1], *data[length:]))
+        return super().infer_result_types()
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Index arrays of the tuples."""
+        data, indices, updates = operands
+        return (self.combined(data, tuple_index(indices, 0), updates),)

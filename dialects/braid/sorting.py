@@ -1,0 +1,74 @@
+"""The largest or smallest elements."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    TensorOp,
+    element_type_of,
+    integer,
+    require,
+    require_dim,
+    shape_of,
+)
+from braid.dialects.braid.dtypes import i1, i64
+from braid.dialects.braid.relayout import Array
+
+
+@irdl_op_definition
+class TopKOp(TensorOp):
+    """The `k` largest (or smallest) elements along `dim` in order, and their indices.
+
+    Results: values and i64 indices, both with extent `k` at `dim`. Of equal elements those with
+    the lower index come first. A NaN counts as larger than every number.
+    Fails verification for a dim that does not exist or fewer than `k` elements.
+
+    ```mlir
+    %v, %i = braid.top_k %x {k = 5 : i64, dim = 1 : i64, largest = true}
+        : (tensor<1x1000xf32>) -> (tensor<1x5xf32>, tensor<1x5xi64>)
+    ```
+    """
+
+    name = "braid.top_k"
+
+    input = operand_def(TensorType)
+    k = attr_def(IntegerAttr[IntegerType])
+    dim = attr_def(IntegerAttr[IntegerType])
+    largest = attr_def(BoolAttr)
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    @staticmethod
+    def get(input: SSAValue | Operation, k: int, dim: int, *, largest: bool = True) -> "TopKOp":
+        """Builds the selection from plain values."""
+        return TopKOp.on(
+            input, k=integer(k), dim=integer(dim), largest=IntegerAttr(int(largest), i1)
+        )
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shape, k, dim = list(shape_of(self.input)), self.k.value.data, self.dim.value.data
+        require_dim(dim, len(shape))
+        extent = shape[dim]
+        require(
+            k >= 0 and (extent == -1 or k <= extent),
+            f"k is {k}, expected 0 to {extent}, the extent of dim {dim}",
+        )
+        shape[dim] = k
+        return [TensorType(element_type_of(self.input), shape), TensorType(i64, shape)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """A stable sort; the largest come out last and are turned round."""
+        x, dim, k = operands[0], self.dim.value.data, self.k.value.data
+        if self.largest.value.data:
+            backward = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+            order = x.shape[dim] - 1 - np.flip(backward, dim)
+        else:
+            order = np.argsort(x, axis=dim, kind="stable")
+        indices = np.take(order, range(k), axis=dim).astype(np.int64)
+        return np.take_along_axis(x, indices, axis=dim), indices

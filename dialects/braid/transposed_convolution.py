@@ -1,0 +1,252 @@
+"""Transposed convolution."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    DecomposableOp,
+    element_type_of,
+    integer,
+    integers,
+    require,
+    shape_of,
+)
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.dialects.braid.relayout import Array
+from braid.errors import UnsupportedError
+
+
+@irdl_op_definition
+class ConvTransposeOp(DecomposableOp):
+    """Transposed convolution: every input element adds its multiple of the weight's window.
+
+    Operands: input `[N, C, spatial…]`, weight `[C, O / groups, window…]`.
+    Result: `[N, O, stride · (spatial - 1) + dilation · (window - 1) + 1 + output_padding -
+    pad_low - pad_high …]`; `pad_low` and `pad_high` count elements cut off at the edges,
+    `output_padding` elements that are added after the last one before cutting.
+    All lists have one entry per spatial dim.
+    Fails verification for other ranks, channel counts that do not fit, lists of the wrong
+    length, or an empty result.
+
+    ```mlir
+    %y = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>,
+        output_padding = array<i64: 0, 0>, groups = 1 : i64}
+        : (tensor<1x64x28x28xf32>, tensor<64x32x2x2xf32>) -> tensor<1x32x56x56xf32>
+    ```
+    """
+
+    name = "braid.conv_transpose"
+
+    input = operand_def(TensorType)
+    weight = operand_def(TensorType)
+    strides = attr_def(DenseArrayBase[IntegerType])
+    dilations = attr_def(DenseArrayBase[IntegerType])
+    pad_low = attr_def(DenseArrayBase[IntegerType])
+    pad_high = attr_def(DenseArrayBase[IntegerType])
+    output_padding = attr_def(DenseArrayBase[IntegerType])
+    groups = attr_def(IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(
+        input: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        *,
+        strides: Sequence[int],
+        pad_low: Sequence[int],
+        pad_high: Sequence[int],
+        dilations: Sequence[int],
+        output_padding: Sequence[int] | None = None,
+        groups: int = 1,
+    ) -> "ConvTransposeOp":
+        """Builds a transposed convolution from plain integers."""
+        return ConvTransposeOp.on(
+            input,
+            weight,
+            strides=integers(strides),
+            dilations=integers(dilations),
+            pad_low=integers(pad_low),
+            pad_high=integers(pad_high),
+            output_padding=integers(output_padding or [0] * len(strides)),
+            groups=integer(groups),
+        )
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
+        require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
+        require(x[1] in (-1, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
+        require(groups > 0, f"groups is {groups}, expected a positive number")
+        require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
+        self._verify_lists(len(x) - 2)
+        spatial = [
+            -1 if extent == -1 else self._extent(d, extent) for d, extent in enumerate(x[2:])
+        ]
+        require(
+            all(extent > 0 for extent in spatial if extent != -1),
+            f"the result has spatial extents {spatial}, expected positive ones",
+        )
+        return [TensorType(element_type_of(self.input), (x[0], w[1] * groups, *spatial))]
+
+    def _verify_lists(self, rank: int) -> None:
+        for name in ("strides", "dilations", "pad_low", "pad_high", "output_padding"):
+            values = getattr(self, name).get_values()
+            require(len(values) == rank, f"{name} has {len(values)} entries, expected {rank}")
+            least = 1 if name in ("strides", "dilations") else 0
+            require(min(values) >= least, f"{name} is {values}, expected at least {least}")
+
+    def _extent(self, dim: int, extent: int) -> int:
+        low, high = self.pad_low.get_values()[dim], self.pad_high.get_values()[dim]
+        return self._full_extent(dim, extent) - low - high
+
+    def _full_extent(self, dim: int, extent: int) -> int:
+        """Output elements along spatial dim `dim` before the edges are cut off."""
+        stride, padding = self.strides.get_values()[dim], self.output_padding.get_values()[dim]
+        return stride * (extent - 1) + self._reach[dim] + padding
+
+    @property
+    def _reach(self) -> tuple[int, ...]:
+        """Elements from the first to the last that a window covers."""
+        sizes, dilations = shape_of(self.weight)[2:], self.dilations.get_values()
+        return tuple(d * (k - 1) + 1 for k, d in zip(sizes, dilations, strict=True))
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Adds the products of every window position at strided slices of the result."""
+        x, w = operands
+        groups, spatial = self.groups.value.data, x.shape[2:]
+        full = [self._full_extent(dim, extent) for dim, extent in enumerate(spatial)]
+        xs = x.reshape(x.shape[0], groups, -1, *spatial)
+        ws = w.reshape(groups, -1, *w.shape[1:])
+        y = np.zeros((x.shape[0], groups, w.shape[1], *full), x.dtype)
+        strides, dilations = self.strides.get_values(), self.dilations.get_values()
+        for position in np.ndindex(*w.shape[2:]):
+            products = np.einsum("ngc...,gco->ngo...", xs, ws[(..., *position)])
+            target = tuple(
+                slice(p * dilation, p * dilation + (extent - 1) * stride + 1, stride)
+                for p, dilation, stride, extent in zip(
+                    position, dilations, strides, spatial, strict=True
+                )
+            )
+            y[(..., *target)] += products
+        kept = tuple(
+            slice(low, extent - high)
+            for low, high, extent in zip(
+                self.pad_low.get_values(), self.pad_high.get_values(), full, strict=True
+            )
+        )
+        return (y.reshape(x.shape[0], -1, *full)[(..., *kept)],)
+
+    def decompose(self, builder: Builder) -> Sequence[SSAValue]:
+        """Disjoint windows are a 1×1 convolution and a rearrangement; else see `_dilated`.
+
+        Raises UnsupportedError for open spatial dims.
+        """
+        if -1 in (*shape_of(self.input), *shape_of(self.weight)):
+            raise UnsupportedError(f"{self.name} on open dims")
+        disjoint = (
+            self.strides.get_values() == shape_of(self.weight)[2:]
+            and set(self.dilations.get_values()) == {1}
+            and not any(self.output_padding.get_values())
+        )
+        return [self._disjoint(builder) if disjoint else self._dilated(builder)]
+
+    def _disjoint(self, builder: Builder) -> SSAValue:
+        """Windows that do not overlap: each input element makes one block of the result."""
+        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        window, rank = w[2:], len(x) - 2
+        split = builder.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
+        order = (0, *range(2, 3 + rank), 1)
+        turned = builder.insert(TransposeOp.get(split, order))
+        channels = groups * w[1] * math.prod(window)
+        weight = builder.insert(ReshapeOp.get(turned, (channels, w[0] // groups, *[1] * rank)))
+        ones, zeros = [1] * rank, [0] * rank
+        blocks = builder.insert(
+            ConvOp.get(
+                self.input,
+                weight,
+                strides=ones,
+                dilations=ones,
+                pad_low=zeros,
+                pad_high=zeros,
+                groups=groups,
+            )
+        )
+        apart = builder.insert(ReshapeOp.get(blocks, (x[0], groups * w[1], *window, *x[2:])))
+        pairs = [dim for i in range(rank) for dim in (2 + rank + i, 2 + i)]
+        interleaved = builder.insert(TransposeOp.get(apart, (0, 1, *pairs)))
+        full = [self._full_extent(dim, extent) for dim, extent in enumerate(x[2:])]
+        whole = builder.insert(ReshapeOp.get(interleaved, (x[0], groups * w[1], *full)))
+        if not any(self.pad_low.get_values()) and not any(self.pad_high.get_values()):
+            return whole.output
+        offsets, shape = (0, 0, *self.pad_low.get_values()), self.result_type().get_shape()
+        return builder.insert(SliceOp.get(whole, offsets, shape)).output
+
+    def _dilated(self, builder: Builder) -> SSAValue:
+        """Convolution of the input with zeros in between, with the flipped weight.
+
+        Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", section 4.
+        """
+        strides, rank = self.strides.get_values(), len(shape_of(self.input)) - 2
+        spread = _with_zeros_between(builder, self.input, strides)
+        edges = [reach - 1 for reach in self._reach]
+        low = [edge - cut for edge, cut in zip(edges, self.pad_low.get_values(), strict=True)]
+        # The spread input ends in stride - 1 zeros, which stand for that much of the padding.
+        high = [
+            edge - cut + extra - (stride - 1)
+            for edge, cut, extra, stride in zip(
+                edges,
+                self.pad_high.get_values(),
+                self.output_padding.get_values(),
+                strides,
+                strict=True,
+            )
+        ]
+        cut_low, cut_high = [max(-p, 0) for p in low], [max(-p, 0) for p in high]
+        if any(cut_low) or any(cut_high):
+            shape = shape_of(spread)
+            cuts = zip(shape[2:], cut_low, cut_high, strict=True)
+            sizes = [*shape[:2], *(extent - a - b for extent, a, b in cuts)]
+            spread = builder.insert(SliceOp.get(spread, [0, 0, *cut_low], sizes)).output
+        conv = ConvOp.get(
+            spread,
+            self._flipped_weight(builder),
+            strides=[1] * rank,
+            dilations=self.dilations.get_values(),
+            pad_low=[max(p, 0) for p in low],
+            pad_high=[max(p, 0) for p in high],
+            groups=self.groups.value.data,
+        )
+        return builder.insert(conv).output
+
+    def _flipped_weight(self, builder: Builder) -> SSAValue:
+        """The weight as one of a convolution: `[O, C / groups, window…]`, window reversed."""
+        w, groups = shape_of(self.weight), self.groups.value.data
+        window, rank = w[2:], len(w) - 2
+        grouped = builder.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
+        turned = builder.insert(TransposeOp.get(grouped, (0, 2, 1, *range(3, 3 + rank))))
+        joined = builder.insert(ReshapeOp.get(turned, (groups * w[1], w[0] // groups, *window)))
+        offsets, steps = [0, 0, *(k - 1 for k in window)], [1, 1, *[-1] * rank]
+        return builder.insert(SliceOp.get(joined, offsets, shape_of(joined.output), steps)).output
+
+
+def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:
+    """`value` with stride - 1 zeros after every element along its spatial dims."""
+    if all(stride == 1 for stride in strides):
+        return value
+    shape, rank = shape_of(value), len(strides)
+    paired = [entry for extent in shape[2:] for entry in (extent, 1)]
+    high = [0, 0, *(entry for stride in strides for entry in (0, stride - 1))]
+    apart = builder.insert(ReshapeOp.get(value, (*shape[:2], *paired)))
+    padded = builder.insert(PadOp.get(apart, [0] * (2 + 2 * rank), high, 0))
+    spatial = [extent * stride for extent, stride in zip(shape[2:], strides, strict=True)]
+    return builder.insert(ReshapeOp.get(padded, (*shape[:2], *spatial))).output
