@@ -1,1 +1,5 @@
 """ONNX models, opset 7 and later."""
+
+from braid.frontends.onnx.model import ImportedModel, import_onnx
+
+__all__ = ["ImportedModel", "import_onnx"]

@@ -1,0 +1,168 @@
+"""Activation functions."""
+
+import math
+
+from xdsl.ir import SSAValue
+
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import apply, scalar
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("Relu")
+def relu(b: Builder, node: Node) -> SSAValue:
+    """max(x, 0)."""
+    x = node.input(0)
+    return apply(b, "maximum", x, scalar(b, 0, x))
+
+
+@importer("LeakyRelu")
+def leaky_relu(b: Builder, node: Node) -> SSAValue:
+    """x where it is positive, alpha · x elsewhere."""
+    x = node.input(0)
+    return where_negative(b, x, apply(b, "mul", x, scalar(b, node.number("alpha", 0.01), x)), x)
+
+
+@importer("PRelu")
+def parametric_relu(b: Builder, node: Node) -> SSAValue:
+    """LeakyRelu with a tensor of slopes."""
+    x = node.input(0)
+    return where_negative(b, x, apply(b, "mul", x, node.input(1)), x)
+
+
+@importer("ThresholdedRelu")
+def thresholded_relu(b: Builder, node: Node) -> SSAValue:
+    """x where it is above alpha, 0 elsewhere."""
+    x = node.input(0)
+    above = apply(b, "gt", x, scalar(b, node.number("alpha", 1.0), x))
+    return apply(b, "select", above, x, scalar(b, 0, x))
+
+
+@importer("Elu")
+def elu(b: Builder, node: Node) -> SSAValue:
+    """x where it is positive, alpha · (exp(x) - 1) elsewhere."""
+    x = node.input(0)
+    return where_negative(b, x, scaled_exp(b, x, node.number("alpha", 1.0)), x)
+
+
+@importer("Selu")
+def selu(b: Builder, node: Node) -> SSAValue:
+    """gamma · Elu; the defaults are those of Klambauer et al. (2017)."""
+    x = node.input(0)
+    alpha, gamma = (
+        node.number("alpha", 1.67326319217681884765625),
+        node.number("gamma", 1.05070102214813232421875),
+    )
+    value = where_negative(b, x, scaled_exp(b, x, alpha), x)
+    return apply(b, "mul", value, scalar(b, gamma, x))
+
+
+@importer("Celu")
+def celu(b: Builder, node: Node) -> SSAValue:
+    """x where it is positive, alpha · (exp(x / alpha) - 1) elsewhere."""
+    x, alpha = node.input(0), node.number("alpha", 1.0)
+    scaled = apply(b, "div", x, scalar(b, alpha, x))
+    return where_negative(b, x, scaled_exp(b, scaled, alpha), x)
+
+
+@importer("Sigmoid")
+def sigmoid_node(b: Builder, node: Node) -> SSAValue:
+    """1 / (1 + exp(-x))."""
+    return sigmoid(b, node.input(0))
+
+
+@importer("Swish")
+def swish(b: Builder, node: Node) -> SSAValue:
+    """x · sigmoid(alpha · x)."""
+    x, alpha = node.input(0), node.number("alpha", 1.0)
+    gate = x if alpha == 1 else apply(b, "mul", x, scalar(b, alpha, x))
+    return apply(b, "mul", x, sigmoid(b, gate))
+
+
+@importer("HardSigmoid")
+def hard_sigmoid_node(b: Builder, node: Node) -> SSAValue:
+    """alpha · x + beta, kept in [0, 1]."""
+    return hard_sigmoid(b, node.input(0), node.number("alpha", 0.2), node.number("beta", 0.5))
+
+
+@importer("HardSwish")
+def hard_swish(b: Builder, node: Node) -> SSAValue:
+    """x · HardSigmoid(x) with alpha 1/6, beta 1/2."""
+    x = node.input(0)
+    return apply(b, "mul", x, hard_sigmoid(b, x, 1 / 6, 0.5))
+
+
+@importer("Softplus")
+def softplus_node(b: Builder, node: Node) -> SSAValue:
+    """log(exp(x) + 1)."""
+    return softplus(b, node.input(0))
+
+
+@importer("Mish")
+def mish(b: Builder, node: Node) -> SSAValue:
+    """x · tanh(softplus(x))."""
+    x = node.input(0)
+    return apply(b, "mul", x, apply(b, "tanh", softplus(b, x)))
+
+
+@importer("Softsign")
+def softsign(b: Builder, node: Node) -> SSAValue:
+    """x / (1 + |x|)."""
+    x = node.input(0)
+    return apply(b, "div", x, apply(b, "add", apply(b, "abs", x), scalar(b, 1, x)))
+
+
+@importer("Shrink")
+def shrink(b: Builder, node: Node) -> SSAValue:
+    """x moved towards 0 by bias outside [-lambd, lambd], 0 inside."""
+    x, lambd, bias = node.input(0), node.number("lambd", 0.5), node.number("bias", 0.0)
+    zero = scalar(b, 0, x)
+    below = apply(b, "lt", x, scalar(b, -lambd, x))
+    above = apply(b, "gt", x, scalar(b, lambd, x))
+    low, high = apply(b, "add", x, scalar(b, bias, x)), apply(b, "sub", x, scalar(b, bias, x))
+    return apply(b, "select", below, low, apply(b, "select", above, high, zero))
+
+
+@importer("Gelu")
+def gelu(b: Builder, node: Node) -> SSAValue:
+    """x · Phi(x), by erf or by the tanh approximation."""
+    x = node.input(0)
+    if node.text("approximate", "none") == "tanh":
+        cube = apply(b, "mul", apply(b, "mul", x, x), x)
+        inner = apply(b, "add", x, apply(b, "mul", cube, scalar(b, 0.044715, x)))
+        curve = apply(b, "tanh", apply(b, "mul", inner, scalar(b, math.sqrt(2 / math.pi), x)))
+    else:
+        curve = apply(b, "erf", apply(b, "mul", x, scalar(b, math.sqrt(0.5), x)))
+    half = apply(b, "mul", x, scalar(b, 0.5, x))
+    return apply(b, "mul", half, apply(b, "add", curve, scalar(b, 1, x)))
+
+
+def sigmoid(b: Builder, x: SSAValue) -> SSAValue:
+    """1 / (1 + exp(-x))."""
+    denominator = apply(b, "add", apply(b, "exp", apply(b, "neg", x)), scalar(b, 1, x))
+    return apply(b, "reciprocal", denominator)
+
+
+def hard_sigmoid(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
+    """alpha · x + beta, kept in [0, 1]."""
+    line = apply(b, "add", apply(b, "mul", x, scalar(b, alpha, x)), scalar(b, beta, x))
+    return apply(b, "minimum", apply(b, "maximum", line, scalar(b, 0, x)), scalar(b, 1, x))
+
+
+def softplus(b: Builder, x: SSAValue) -> SSAValue:
+    """log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow."""
+    decay = apply(b, "exp", apply(b, "neg", apply(b, "abs", x)))
+    rest = apply(b, "log", apply(b, "add", decay, scalar(b, 1, x)))
+    return apply(b, "add", apply(b, "maximum", x, scalar(b, 0, x)), rest)
+
+
+def where_negative(b: Builder, x: SSAValue, below: SSAValue, above: SSAValue) -> SSAValue:
+    """`below` where x is negative, `above` elsewhere."""
+    return apply(b, "select", apply(b, "lt", x, scalar(b, 0, x)), below, above)
+
+
+def scaled_exp(b: Builder, x: SSAValue, alpha: float) -> SSAValue:
+    """alpha · (exp(x) - 1)."""
+    shifted = apply(b, "sub", apply(b, "exp", x), scalar(b, 1, x))
+    return shifted if alpha == 1 else apply(b, "mul", shifted, scalar(b, alpha, x))

@@ -1,0 +1,103 @@
+"""Building braid ops, with what is already known computed instead of built."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.names import set_names
+from braid.dialects.braid.relayout import Array
+from braid.frontends.onnx.parameters import ParameterStore
+
+FOLDED_ELEMENTS = 4096
+"""Larger results are computed by the model instead of at import."""
+CONSTANT_ELEMENTS = 1024
+"""Larger known values become parameters instead of constants, unless all elements are equal."""
+
+
+class Builder:
+    """Appends ops to `block`.
+
+    Ops whose operands are all known are evaluated, so that what a model computes about shapes
+    never becomes ops. Constants and parameters stay out of the module until something uses
+    them; they then stand in `prologue`, for the start of the function.
+    """
+
+    def __init__(self, block: Block, parameters: ParameterStore) -> None:
+        self.block = block
+        self.parameters = parameters
+        self.prologue: list[Operation] = []
+        self.new_ops: list[Operation] = []
+        self._known: dict[SSAValue, Array] = {}
+        self._waiting: dict[SSAValue, Operation] = {}
+        self._constants: dict[tuple[object, ...], SSAValue] = {}
+
+    def known(self, value: SSAValue) -> Array | None:
+        """The value if it is known at import."""
+        return self._known.get(value)
+
+    def emit(self, op: TensorOp) -> SSAValue:
+        """Appends an op with one result, or computes it."""
+        return self.emit_all(op)[0]
+
+    def emit_all(self, op: TensorOp) -> list[SSAValue]:
+        """Appends an op or computes it; its results."""
+        elements = [int(np.prod(op.result_type(i).get_shape())) for i in range(len(op.results))]
+        operands = [self._known.get(value) for value in op.operands]
+        known = [operand for operand in operands if operand is not None]
+        if len(known) == len(operands) and max(elements) <= FOLDED_ELEMENTS:
+            return [self.constant(np.asarray(value)) for value in op.evaluate(*known)]
+        return list(self.insert(op).results)
+
+    def insert(self, op: Operation) -> Operation:
+        """Appends any op as it is, after the constants that it uses."""
+        for value in op.operands:
+            self.use(value)
+        self.block.add_op(op)
+        self.new_ops.append(op)
+        return op
+
+    def use(self, value: SSAValue) -> SSAValue:
+        """Makes sure that the op behind `value` will be in the module."""
+        op = self._waiting.pop(value, None)
+        if op is not None:
+            self.prologue.append(op)
+        return value
+
+    def constant(self, array: Array) -> SSAValue:
+        """A known value."""
+        key = (array.dtype, array.shape, array.tobytes())
+        if key not in self._constants:
+            is_splat = array.size > 0 and bool((array == array.reshape(-1)[0]).all())
+            if array.size > CONSTANT_ELEMENTS and not is_splat:
+                value = self.parameter(f"constant/{len(self._constants)}", array)
+            else:
+                value = self._wait(ConstantOp.of(array))
+            self._constants[key] = value
+            self._known[value] = array
+        return self._constants[key]
+
+    def parameter(self, key: str, array: Array) -> SSAValue:
+        """A weight whose array costs nothing to hold (a view of a file, or there anyway)."""
+        key = self.parameters.add(key, lambda: array)
+        op = ParameterOp.of(key, TensorType(from_numpy(array.dtype), array.shape))
+        set_names(op, [key])
+        return self._wait(op)
+
+    def _wait(self, op: ConstantOp | ParameterOp) -> SSAValue:
+        self._waiting[op.output] = op
+        return op.output
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Appends to another block for a while."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer

@@ -1,0 +1,181 @@
+"""Elementwise arithmetic, comparison, logic and conversion."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import from_numpy, i1, is_float
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import apply, cast, scalar
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import Importer, importer
+
+_DIRECT = {
+    "Abs": "abs",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Add": "add",
+    "And": "and",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
+    "BitwiseAnd": "and",
+    "BitwiseNot": "not",
+    "BitwiseOr": "or",
+    "BitwiseXor": "xor",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Div": "div",
+    "Equal": "eq",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "IsNaN": "isnan",
+    "Less": "lt",
+    "LessOrEqual": "le",
+    "Log": "log",
+    "Mul": "mul",
+    "Neg": "neg",
+    "Not": "not",
+    "Or": "or",
+    "Reciprocal": "reciprocal",
+    "Round": "round",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Sqrt": "sqrt",
+    "Sub": "sub",
+    "Tan": "tan",
+    "Tanh": "tanh",
+    "Where": "select",
+    "Xor": "xor",
+}
+"""ONNX ops that are rows of the elementwise table."""
+
+
+def _direct(name: str) -> Importer:
+    def build(b: Builder, node: Node) -> SSAValue:
+        return apply(b, name, *(node.input(i) for i in range(len(node.inputs))))
+
+    return build
+
+
+for _op_type, _name in _DIRECT.items():
+    importer(_op_type)(_direct(_name))
+
+
+@importer("Sum", "Max", "Min")
+def variadic(b: Builder, node: Node) -> SSAValue:
+    """Any number of operands, combined from the left."""
+    name = {"Sum": "add", "Max": "maximum", "Min": "minimum"}[node.op_type]
+    values = [node.input(i) for i in range(len(node.inputs))]
+    return reduce(lambda left, right: apply(b, name, left, right), values)
+
+
+@importer("Mean")
+def mean_of_operands(b: Builder, node: Node) -> SSAValue:
+    """Sum of the operands divided by their number."""
+    values = [node.input(i) for i in range(len(node.inputs))]
+    total = reduce(lambda left, right: apply(b, "add", left, right), values)
+    return apply(b, "mul", total, scalar(b, 1 / len(values), total))
+
+
+@importer("Pow")
+def power(b: Builder, node: Node) -> SSAValue:
+    """The exponent is converted to the type of the base; squares and cubes are products."""
+    base, exponent = node.input(0), node.input(1)
+    known = b.known(exponent)
+    if known is not None and known.size == 1 and known.ndim <= 1 and known.item() in (2, 3):
+        square = apply(b, "mul", base, base)
+        return square if known.item() == 2 else apply(b, "mul", square, base)
+    element_type = element_type_of(base)
+    if is_float(element_type_of(exponent)) and not is_float(element_type):
+        wide = apply(b, "pow", cast(b, base, element_type_of(exponent)), exponent)
+        return cast(b, wide, element_type)
+    return apply(b, "pow", base, cast(b, exponent, element_type))
+
+
+@importer("Mod")
+def modulo(b: Builder, node: Node) -> SSAValue:
+    """With `fmod` the sign is the dividend's, without it the divisor's."""
+    dividend, divisor = node.input(0), node.input(1)
+    rest = apply(b, "rem", dividend, divisor)
+    if node.integer("fmod", 0):
+        return rest
+    zero = scalar(b, 0, rest)
+    differs = apply(b, "ne", apply(b, "lt", rest, zero), apply(b, "lt", divisor, zero))
+    wrong = apply(b, "and", differs, apply(b, "ne", rest, zero))
+    return apply(b, "select", wrong, apply(b, "add", rest, divisor), rest)
+
+
+@importer("BitShift")
+def bit_shift(b: Builder, node: Node) -> SSAValue:
+    """Left or right."""
+    direction = {"LEFT": "shift_left", "RIGHT": "shift_right"}[node.text("direction")]
+    return apply(b, direction, node.input(0), node.input(1))
+
+
+@importer("IsInf")
+def is_infinite(b: Builder, node: Node) -> SSAValue:
+    """Infinities of the signs asked for."""
+    x = node.input(0)
+    zero, found = scalar(b, 0, x), apply(b, "isinf", x)
+    if not node.integer("detect_negative", 1):
+        found = apply(b, "and", found, apply(b, "gt", x, zero))
+    if not node.integer("detect_positive", 1):
+        found = apply(b, "and", found, apply(b, "lt", x, zero))
+    return found
+
+
+@importer("Cast")
+def cast_to(b: Builder, node: Node) -> SSAValue:
+    """Conversion; a number is true where it is not 0."""
+    x = node.input(0)
+    return convert(b, x, from_numpy(node.dtype("to")))
+
+
+@importer("CastLike")
+def cast_like(b: Builder, node: Node) -> SSAValue:
+    """Conversion to the element type of the second input."""
+    return convert(b, node.input(0), element_type_of(node.input(1)))
+
+
+def convert(b: Builder, x: SSAValue, element_type: object) -> SSAValue:
+    """ONNX's conversion between element types."""
+    if element_type == i1 and element_type_of(x) != i1:
+        return apply(b, "ne", x, scalar(b, 0, x))
+    return cast(b, x, element_type)  # type: ignore
+
+
+@importer("Identity", "Dropout")
+def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """The input itself; the mask of a Dropout that drops nothing is true everywhere."""
+    x = node.input(0)
+    if node.op_type == "Dropout" and len(node.proto.output) > 1:
+        training = node.known(2) if node.opset >= 12 else None
+        if training is not None and training.item():
+            node.unsupported("training_mode is true; braid runs models, it does not train them")
+        return [x, apply(b, "eq", x, x)]
+    return [x]
+
+
+@importer("Clip")
+def clip(b: Builder, node: Node) -> SSAValue:
+    """Bounds are attributes before opset 11, inputs since."""
+    value = node.input(0)
+    bounds = [node.optional(1), node.optional(2)]
+    if node.opset < 11:
+        bounds = [
+            scalar(b, node.number(name), value) if node.has(name) else None
+            for name in ("min", "max")
+        ]
+    for name, bound in zip(("maximum", "minimum"), bounds, strict=True):
+        if bound is not None:
+            value = apply(b, name, value, bound)
+    return value

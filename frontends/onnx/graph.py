@@ -1,0 +1,177 @@
+"""Importing the nodes of a graph, in order, into the builder's block."""
+
+from collections import ChainMap, Counter
+from collections.abc import Iterator, MutableMapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+from onnx import GraphProto, NodeProto
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.names import NAME_ATTRIBUTE, set_names
+from braid.dialects.braid.relayout import Array
+from braid.errors import BraidError, UnsupportedError
+from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
+from braid.frontends.onnx.model_file import ModelFile
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import find_importer
+from braid.frontends.onnx.schema_functions import function_body, has_function_body
+
+Scope = MutableMapping[str, SSAValue]
+
+_KNOWN_FLOATS = 8
+
+
+class GraphImporter:
+    """Imports the graphs of one model."""
+
+    def __init__(self, builder: Builder, file: ModelFile) -> None:
+        self._builder = builder
+        self._file = file
+        self._names: Counter[str] = Counter()
+
+    def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
+        """Appends the graph's nodes; its outputs.
+
+        `scope` maps the names the graph may use, its inputs among them, and is extended.
+        """
+        for tensor in graph.initializer:
+            scope[tensor.name] = self._initializer(tensor.name, self._file.tensors.read(tensor))
+        if graph.sparse_initializer:
+            raise self._unsupported("sparse initializers are not supported")
+        for node in self._in_order(graph.node):
+            self._import_node(node, scope)
+        return [self._lookup(output.name, scope, "the graph") for output in graph.output]
+
+    def _initializer(self, name: str, array: Array) -> SSAValue:
+        is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
+        if array.size <= (FOLDED_ELEMENTS if is_integer else _KNOWN_FLOATS):
+            return self._builder.constant(array)
+        return self._builder.parameter(name, array)
+
+    def _import_node(self, proto: NodeProto, scope: Scope) -> None:
+        def import_subgraph(graph: GraphProto, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+            names = [value.name for value in graph.input]
+            if len(names) != len(inputs):
+                node.fail(f"subgraph has {len(names)} inputs, expected {len(inputs)}")
+            inner = dict(zip(names, inputs, strict=True))
+            return self.import_graph(graph, ChainMap(inner, scope))
+
+        inputs = [
+            self._lookup(name, scope, f"node '{proto.name}'") if name else None
+            for name in proto.input
+        ]
+        node = Node(
+            proto,
+            inputs,
+            builder=self._builder,
+            opset=self._file.opset,
+            location=self._file.location,
+            tensors=self._file.tensors,
+            import_subgraph=import_subgraph,
+        )
+        first = len(self._builder.new_ops)
+        for name, value in zip(proto.output, self._outputs(node), strict=False):
+            if name:
+                scope[name] = value
+        self._name_ops(proto, first, scope)
+
+    def _outputs(self, node: Node) -> Sequence[SSAValue]:
+        importer = find_importer(node.op_type, node.opset)
+        try:
+            if importer is None:
+                body = function_body(node)
+                return node.import_subgraph(body, [v for v in node.inputs if v is not None])
+            outputs = importer(self._builder, node)
+        except VerifyException as error:
+            node.fail(str(error))
+        except BraidError as error:
+            if error.location is not None:
+                raise
+            raise type(error)(
+                f"{node}: {error.message}", location=self._file.location, hint=error.hint
+            ) from error
+        return [outputs] if isinstance(outputs, SSAValue) else outputs
+
+    def _name_ops(self, proto: NodeProto, first: int, scope: Scope) -> None:
+        """Names what gives an output of the node after the output, other ops after the first."""
+        names = {scope[name]: name for name in proto.output if name in scope}
+        prefix = next((name for name in proto.output if name), proto.name)
+        for op in self._builder.new_ops[first:]:
+            if NAME_ATTRIBUTE in op.attributes:
+                continue
+            own = next((names[result] for result in op.results if result in names), None)
+            set_names(op, [self._unique(own or f"{prefix}/{op.name.split('.')[-1]}")])
+
+    def _unique(self, name: str) -> str:
+        self._names[name] += 1
+        count = self._names[name]
+        return name if count == 1 else self._unique(f"{name}#{count}")
+
+    def _lookup(self, name: str, scope: Scope, user: str) -> SSAValue:
+        if name not in scope:
+            raise BraidError(
+                f"{user} uses '{name}', which nothing produces", location=(self._file.location)
+            )
+        return scope[name]
+
+    def _in_order(self, nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
+        """The nodes with producers before users. Raises BraidError for a cycle."""
+        producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+        uses = [{producer[n] for n in names_used(node) if n in producer} for node in nodes]
+        if all(max(used, default=-1) < i for i, used in enumerate(uses)):
+            return nodes
+        try:
+            order = TopologicalSorter(dict(enumerate(uses))).static_order()
+            return [nodes[i] for i in order]
+        except CycleError as error:
+            cycle = " -> ".join(nodes[i].name or nodes[i].output[0] for i in error.args[1])
+            raise BraidError(
+                f"the graph has a cycle: {cycle}", location=self._file.location
+            ) from error
+
+    def check_supported(self, graph: GraphProto) -> None:
+        """Raises UnsupportedError that lists all op types without an importer, with counts."""
+        counts = Counter(
+            f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+            for node in all_nodes(graph)
+            if not self._is_supported(node)
+        )
+        if counts:
+            listing = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+            raise self._unsupported(f"ops that are not supported: {listing}")
+
+    def _is_supported(self, node: NodeProto) -> bool:
+        if node.domain not in ("", "ai.onnx"):
+            return False
+        opset = self._file.opset
+        return find_importer(node.op_type, opset) is not None or has_function_body(node, opset)
+
+    def _unsupported(self, message: str) -> UnsupportedError:
+        return UnsupportedError(message, location=self._file.location)
+
+
+def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """Every node of the graph and of the subgraphs in it."""
+    for node in graph.node:
+        yield node
+        for subgraph in subgraphs(node):
+            yield from all_nodes(subgraph)
+
+
+def subgraphs(node: NodeProto) -> list[GraphProto]:
+    """The subgraphs of a node."""
+    return [a.g for a in node.attribute if a.HasField("g")] + [
+        graph for a in node.attribute for graph in a.graphs
+    ]
+
+
+def names_used(node: NodeProto) -> set[str]:
+    """The names that the node, or a subgraph of it, takes as inputs."""
+    names = set(node.input)
+    for graph in subgraphs(node):
+        for inner in graph.node:
+            names |= names_used(inner)
+        names |= {output.name for output in graph.output}
+    return names

@@ -1,0 +1,156 @@
+"""From an ONNX model to a module of the braid dialect."""
+
+import gc
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx import ModelProto, ValueInfoProto
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.names import NAME_ATTRIBUTE
+from braid.dialects.braid.relayout import Array
+from braid.errors import BraidError, UnsupportedError
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.graph import GraphImporter
+from braid.frontends.onnx.model_file import ModelFile
+from braid.frontends.onnx.parameters import ParameterStore
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A module whose `func.func @main` is the model, and the values of its parameters.
+
+    The arrays in `parameters` are views of the model's files wherever those hold the bytes.
+    """
+
+    module: ModuleOp
+    parameters: Mapping[str, Array]
+
+
+def import_onnx(
+    source: str | Path | ModelProto, *, shapes: Mapping[str, Sequence[int]] | None = None
+) -> ImportedModel:
+    """Imports the model at a path or in memory, of opset 7 or later.
+
+    `shapes` gives the shapes of inputs whose dims the model leaves open. Inputs and outputs keep
+    their names as `braid.name` of the function's arguments and results, and every op the name of
+    the model's value that it gives.
+    Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
+    ops and types that braid does not have.
+    """
+    with _collector_paused():
+        file = ModelFile(source)
+        graph = file.proto.graph
+        initialized = {tensor.name for tensor in graph.initializer}
+        inputs = [value for value in graph.input if value.name not in initialized]
+        types = _input_types(file, inputs, shapes or {})
+        block = Block(arg_types=types)
+        parameters = ParameterStore()
+        builder = Builder(block, parameters)
+        importer = GraphImporter(builder, file)
+        importer.check_supported(graph)
+        scope = dict(zip((value.name for value in inputs), block.args, strict=True))
+        results = importer.import_graph(graph, scope)
+        builder.insert(ReturnOp(*results))
+        builder.new_ops.clear()
+        if builder.prologue and block.first_op is not None:
+            block.insert_ops_before(builder.prologue, block.first_op)
+        function = FuncOp(
+            "main",
+            FunctionType.from_lists(types, [value.type for value in results]),
+            Region(block),
+            arg_attrs=_names([value.name for value in inputs]),
+            res_attrs=_names([value.name for value in graph.output]),
+        )
+        return ImportedModel(ModuleOp([function]), parameters)
+
+
+def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({NAME_ATTRIBUTE: StringAttr(name)}) for name in names])
+
+
+def _input_types(
+    file: ModelFile, inputs: Sequence[ValueInfoProto], shapes: Mapping[str, Sequence[int]]
+) -> list[AnyTensor]:
+    names = [value.name for value in inputs]
+    for name in shapes:
+        if name not in names:
+            raise BraidError(
+                f"there is no input '{name}' to give a shape to",
+                location=file.location,
+                hint=f"the inputs are {', '.join(names)}",
+            )
+    types = [_input_type(file, value, shapes.get(value.name)) for value in inputs]
+    open_inputs = [
+        (name, type) for name, type in zip(names, types, strict=True) if -1 in type.get_shape()
+    ]
+    if open_inputs:
+        listing = ", ".join(f"'{n}' {_with_questions(t.get_shape())}" for n, t in open_inputs)
+        name, type = open_inputs[0]
+        example = ",".join(str(1 if d == -1 else d) for d in type.get_shape())
+        raise BraidError(
+            f"dims of inputs are left open: {listing}",
+            location=file.location,
+            hint=f"give their shapes, such as --shape {name}={example}",
+        )
+    return types
+
+
+def _with_questions(shape: Sequence[int]) -> str:
+    return f"[{', '.join('?' if extent == -1 else str(extent) for extent in shape)}]"
+
+
+def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | None) -> AnyTensor:
+    if not value.type.HasField("tensor_type"):
+        kind = value.type.WhichOneof("value") or "untyped value"
+        raise UnsupportedError(
+            f"input '{value.name}' is a {kind.removesuffix('_type')}, expected a tensor",
+            location=file.location,
+        )
+    tensor = value.type.tensor_type
+    declared: list[int] | None = None
+    if tensor.HasField("shape"):
+        declared = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim]
+    shape = list(given) if given is not None else declared
+    if shape is None:
+        raise BraidError(
+            f"input '{value.name}' has no shape",
+            location=file.location,
+            hint=f"give it, such as --shape {value.name}=1,3,224,224",
+        )
+    if declared is not None and (
+        len(shape) != len(declared)
+        or any(d not in (-1, s) for d, s in zip(declared, shape, strict=True))
+    ):
+        raise BraidError(
+            f"input '{value.name}' was given shape {list(shape)}, expected "
+            f"{_with_questions(declared)}",
+            location=file.location,
+        )
+    dtype = file.tensors.dtype(tensor.elem_type, value.name)
+    return TensorType(from_numpy(dtype), shape)
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Without the cyclic garbage collector, which only slows down building a large graph."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,89 @@
+"""Reading a `ModelProto` from a file or from memory, and checking that it is one."""
+
+import mmap
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, inliner
+
+from braid.errors import BraidError, SourceLocation, UnsupportedError
+from braid.frontends.onnx.tensors import TensorReader
+from braid.frontends.onnx.wire import skeleton
+
+OLDEST_OPSET = 7
+
+
+class ModelFile:
+    """A model whose large tensors are still in its file.
+
+    `proto` has its local functions inlined; `opset` is the version of the default domain.
+    """
+
+    def __init__(self, source: str | Path | ModelProto) -> None:
+        if isinstance(source, ModelProto):
+            self.location = SourceLocation(source.graph.name or "<model>")
+            directory = None
+            proto = source
+        else:
+            path = Path(source)
+            self.location = SourceLocation(str(path))
+            directory = path.parent
+            proto = _read_skeleton(path, self.location)
+        self.tensors = TensorReader(directory, self.location)
+        _check_is_model(proto, self.location)
+        self.opset = _opset(proto, self.location)
+        self.proto = _with_functions_inlined(proto, self.location)
+
+
+def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:
+    try:
+        with path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        small = skeleton(memoryview(data), path.name)
+        proto = ModelProto()
+        proto.ParseFromString(small)
+        return proto
+    except OSError as error:
+        raise BraidError(f"cannot read '{path}': {error.strerror}") from error
+    except ValueError as error:
+        raise BraidError("the file is empty", location=location) from error
+    except DecodeError as error:
+        raise BraidError("not an ONNX model: cannot be decoded", location=location) from error
+    except BraidError as error:
+        raise BraidError(f"not an ONNX model: {error.message}", location=location) from error
+
+
+def _check_is_model(proto: ModelProto, location: SourceLocation) -> None:
+    if not proto.HasField("graph") or not proto.opset_import:
+        missing = "no graph" if not proto.HasField("graph") else "no opset"
+        raise BraidError(f"not an ONNX model: it has {missing}", location=location)
+    if not proto.graph.output:
+        raise BraidError("the model has no outputs", location=location)
+
+
+def _opset(proto: ModelProto, location: SourceLocation) -> int:
+    versions = [o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")]
+    newest = onnx.defs.onnx_opset_version()
+    opset = versions[0] if versions else newest
+    if not OLDEST_OPSET <= opset <= newest:
+        raise UnsupportedError(
+            f"the model uses opset {opset}, expected {OLDEST_OPSET} to {newest}",
+            location=location,
+            hint="convert it with onnx.version_converter"
+            if opset < OLDEST_OPSET
+            else "install a newer onnx package",
+        )
+    return opset
+
+
+def _with_functions_inlined(proto: ModelProto, location: SourceLocation) -> ModelProto:
+    if not proto.functions:
+        return proto
+    try:
+        return inliner.inline_local_functions(proto)
+    except Exception as error:  # the bindings raise RuntimeError and ONNX's own errors
+        detail = str(error).splitlines()[0]
+        raise BraidError(f"cannot inline the model's functions: {detail}", location=location) from (
+            error
+        )

@@ -1,0 +1,195 @@
+"""Ops that move elements: reshape, transpose, slice, pad, concatenate, split, repeat."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.movement import SliceOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import (
+    broadcast,
+    concat,
+    drop_dims,
+    normalized,
+    reshape,
+    slice_dim,
+    transpose,
+)
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("Reshape")
+def reshape_node(b: Builder, node: Node) -> SSAValue:
+    """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
+    x, wanted = node.input(0), list(node.integers_of("shape", 1) or ())
+    shape = shape_of(x)
+    if not node.integer("allowzero", 0):
+        for i, extent in enumerate(wanted):
+            if extent == 0:
+                if i >= len(shape):
+                    node.fail(f"shape {wanted} keeps dim {i}, but the input has rank {len(shape)}")
+                wanted[i] = shape[i]
+    if wanted.count(-1) > 1:
+        node.fail(f"shape {wanted} has more than one -1")
+    if -1 in wanted:
+        rest = math.prod(extent for extent in wanted if extent != -1)
+        if rest == 0 or math.prod(shape) % rest:
+            node.fail(f"{math.prod(shape)} elements cannot take shape {wanted}")
+        wanted[wanted.index(-1)] = math.prod(shape) // rest
+    return reshape(b, x, wanted)
+
+
+@importer("Flatten")
+def flatten(b: Builder, node: Node) -> SSAValue:
+    """A matrix: the dims before `axis`, and those from it on."""
+    x = node.input(0)
+    shape = shape_of(x)
+    axis = normalized(node.integer("axis", 1), len(shape))
+    return reshape(b, x, [math.prod(shape[:axis]), math.prod(shape[axis:])])
+
+
+@importer("Squeeze")
+def squeeze(b: Builder, node: Node) -> SSAValue:
+    """Without the dims of `axes`, or all dims of size 1."""
+    x, axes = node.input(0), node.integers_of("axes", 1)
+    shape = shape_of(x)
+    if axes is None:
+        axes = [dim for dim, extent in enumerate(shape) if extent == 1]
+    dims = [normalized(axis, len(shape)) for axis in axes]
+    for dim in dims:
+        if not 0 <= dim < len(shape) or shape[dim] != 1:
+            node.fail(f"dim {dim} of shape {list(shape)} is not 1")
+    return drop_dims(b, x, dims)
+
+
+@importer("Unsqueeze")
+def unsqueeze(b: Builder, node: Node) -> SSAValue:
+    """New dims of size 1, which stand at `axes` of the result."""
+    x, axes = node.input(0), node.integers_of("axes", 1) or ()
+    rank = len(shape_of(x)) + len(axes)
+    dims = {normalized(axis, rank) for axis in axes}
+    if len(dims) != len(axes) or not dims <= set(range(rank)):
+        node.fail(f"axes are {list(axes)}, expected different ones from {-rank} to {rank - 1}")
+    rest = iter(shape_of(x))
+    return reshape(b, x, [1 if dim in dims else next(rest) for dim in range(rank)])
+
+
+@importer("Transpose")
+def transpose_node(b: Builder, node: Node) -> SSAValue:
+    """Reverses the dims by default."""
+    x = node.input(0)
+    return transpose(b, x, node.integers("perm", range(len(shape_of(x)))[::-1]))
+
+
+@importer("Expand")
+def expand(b: Builder, node: Node) -> SSAValue:
+    """Repeats by numpy's rules, in both directions."""
+    x, wanted = node.input(0), node.known_integers(1) or ()
+    return broadcast(b, x, np.broadcast_shapes(shape_of(x), wanted))
+
+
+@importer("Tile")
+def tile(b: Builder, node: Node) -> SSAValue:
+    """Every dim repeated as a whole, by a broadcast of a new dim before it."""
+    x, repeats = node.input(0), node.known_integers(1) or ()
+    shape = shape_of(x)
+    pairs = list(zip(repeats, shape, strict=True))
+    split = [extent for _, extent in pairs for extent in (1, extent)]
+    wide = [extent for pair in pairs for extent in pair]
+    repeated = broadcast(b, reshape(b, x, split), wide)
+    return reshape(b, repeated, [count * extent for count, extent in pairs])
+
+
+@importer("Concat")
+def concatenate(b: Builder, node: Node) -> SSAValue:
+    """Along one dim."""
+    values = [node.input(i) for i in range(len(node.inputs))]
+    return concat(b, values, normalized(node.integer("axis"), len(shape_of(values[0]))))
+
+
+@importer("Split")
+def split_node(b: Builder, node: Node) -> list[SSAValue]:
+    """Sizes are an attribute before opset 13, an input since; equal parts without them."""
+    x = node.input(0)
+    dim = normalized(node.integer("axis", 0), len(shape_of(x)))
+    extent, parts = shape_of(x)[dim], len(node.proto.output)
+    sizes = node.integers_of("split", 1)
+    if sizes is None:
+        size = -(-extent // node.integer("num_outputs", parts))
+        sizes = [max(0, min(size, extent - size * i)) for i in range(parts)]
+    if len(sizes) != parts or sum(sizes) != extent:
+        node.fail(f"sizes {list(sizes)} of {parts} outputs do not add up to {extent}")
+    offsets = np.cumsum([0, *sizes])
+    return [
+        slice_dim(b, x, dim, int(offset), size)
+        for offset, size in zip(offsets, sizes, strict=False)
+    ]
+
+
+@importer("Slice", since=10)
+def slice_node(b: Builder, node: Node) -> SSAValue:
+    """Starts, ends, axes and steps are inputs."""
+    starts, ends = node.known_integers(1) or (), node.known_integers(2) or ()
+    return slice_along(
+        b, node.input(0), starts, ends, node.known_integers(3), node.known_integers(4)
+    )
+
+
+@importer("Slice")
+def slice_by_attributes(b: Builder, node: Node) -> SSAValue:
+    """Starts, ends and axes are attributes, before opset 10."""
+    axes = node.integers("axes") if node.has("axes") else None
+    return slice_along(b, node.input(0), node.integers("starts"), node.integers("ends"), axes, None)
+
+
+def slice_along(
+    b: Builder,
+    x: SSAValue,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+) -> SSAValue:
+    """Python's slices of the dims `axes`, the first ones by default."""
+    shape = shape_of(x)
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    offsets, sizes, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        dim = normalized(axis, len(shape))
+        selected = range(shape[dim])[slice(start, end, step)]
+        if step < 0 and end < -shape[dim]:
+            selected = range(shape[dim])[slice(start, None, step)]
+        offsets[dim] = selected.start if len(selected) else 0
+        sizes[dim], strides[dim] = len(selected), step if len(selected) else 1
+    if sizes == list(shape) and all(stride == 1 for stride in strides):
+        return x
+    return b.emit(SliceOp.get(x, offsets, sizes, strides))
+
+
+@importer("DepthToSpace")
+def depth_to_space(b: Builder, node: Node) -> SSAValue:
+    """Blocks of channels become blocks of pixels; channels vary slowest (`DCR`) or fastest."""
+    x, size = node.input(0), node.integer("blocksize")
+    n, c, h, w = shape_of(x)
+    inner = c // size**2
+    if node.text("mode", "DCR") == "DCR":
+        split, order = [n, size, size, inner, h, w], [0, 3, 4, 1, 5, 2]
+    else:
+        split, order = [n, inner, size, size, h, w], [0, 1, 4, 2, 5, 3]
+    moved = transpose(b, reshape(b, x, split), order)
+    return reshape(b, moved, [n, inner, h * size, w * size])
+
+
+@importer("SpaceToDepth")
+def space_to_depth(b: Builder, node: Node) -> SSAValue:
+    """Blocks of pixels become blocks of channels."""
+    x, size = node.input(0), node.integer("blocksize")
+    n, c, h, w = shape_of(x)
+    split = reshape(b, x, [n, c, h // size, size, w // size, size])
+    moved = transpose(b, split, [0, 3, 5, 1, 2, 4])
+    return reshape(b, moved, [n, c * size**2, h // size, w // size])

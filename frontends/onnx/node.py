@@ -1,0 +1,142 @@
+"""A node as its importer sees it: resolved inputs, and attributes with their types checked."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, NodeProto, helper
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.relayout import Array
+from braid.errors import BraidError, SourceLocation, UnsupportedError
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.tensors import TensorReader
+
+SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
+"""Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
+
+
+class Node:
+    """One node; `inputs` are None where an optional input is left out."""
+
+    def __init__(
+        self,
+        proto: NodeProto,
+        inputs: Sequence[SSAValue | None],
+        *,
+        builder: Builder,
+        opset: int,
+        location: SourceLocation,
+        tensors: TensorReader,
+        import_subgraph: SubgraphImporter,
+    ) -> None:
+        self.proto = proto
+        self.inputs = tuple(inputs)
+        self.opset = opset
+        self._tensors = tensors
+        self.import_subgraph = import_subgraph
+        self._builder = builder
+        self._location = location
+        self._attributes = {attribute.name: attribute for attribute in proto.attribute}
+
+    @property
+    def op_type(self) -> str:
+        """The op's name, such as `Conv`."""
+        return self.proto.op_type
+
+    def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raises BraidError about this node."""
+        raise BraidError(f"{self}: {message}", location=self._location, hint=hint)
+
+    def unsupported(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raises UnsupportedError about this node."""
+        raise UnsupportedError(f"{self}: {message}", location=self._location, hint=hint)
+
+    def __str__(self) -> str:
+        name = self.proto.name or next(iter(self.proto.output), "")
+        return f"node '{name}' ({self.op_type})"
+
+    def input(self, index: int) -> SSAValue:
+        """Input `index`. Raises BraidError where the node has none."""
+        value = self.optional(index)
+        if value is None:
+            self.fail(f"input {index} is missing")
+        return value
+
+    def optional(self, index: int) -> SSAValue | None:
+        """Input `index`, None where it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def known(self, index: int) -> Array | None:
+        """The value of input `index` if it is there; raises UnsupportedError if it is computed."""
+        value = self.optional(index)
+        if value is None:
+            return None
+        array = self._builder.known(value)
+        if array is None:
+            name = self.proto.input[index]
+            self.unsupported(
+                f"input {index} ('{name}') is computed while the model runs, expected a constant",
+                hint="export the model with fixed shapes",
+            )
+        return array
+
+    def known_integers(self, index: int) -> tuple[int, ...] | None:
+        """Input `index` as integers; as `known`."""
+        array = self.known(index)
+        return None if array is None else tuple(int(x) for x in array.reshape(-1))
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is there."""
+        return name in self._attributes
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer attribute."""
+        return int(self._attribute(name, AttributeProto.INT, default))
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A float attribute."""
+        return float(self._attribute(name, AttributeProto.FLOAT, default))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string attribute."""
+        value = self._attribute(name, AttributeProto.STRING, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        return tuple(self._attribute(name, AttributeProto.INTS, default))
+
+    def numbers(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        """An attribute that is a list of floats."""
+        return tuple(self._attribute(name, AttributeProto.FLOATS, default))
+
+    def tensor(self, name: str) -> Array:
+        """A tensor attribute."""
+        return self._tensors.read(self._attribute(name, AttributeProto.TENSOR, None))
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """An attribute that is an element type, as numpy's dtype."""
+        return self._tensors.dtype(self.integer(name), self.proto.output[0])
+
+    def graph(self, name: str) -> GraphProto:
+        """A subgraph."""
+        return self._attribute(name, AttributeProto.GRAPH, None)
+
+    def integers_of(self, name: str, index: int) -> tuple[int, ...] | None:
+        """Attribute `name` in old opsets, input `index` in newer ones; None where left out."""
+        return self.integers(name) if self.has(name) else self.known_integers(index)
+
+    def _attribute(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            if default is None:
+                self.fail(f"attribute '{name}' is missing")
+            return default
+        if attribute.type != kind:
+            names = AttributeProto.AttributeType
+            self.fail(
+                f"attribute '{name}' has type {names.Name(attribute.type)}, "
+                f"expected {names.Name(kind)}"
+            )
+        return cast(Any, helper.get_attribute_value(attribute))

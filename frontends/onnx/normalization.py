@@ -1,0 +1,205 @@
+"""Normalizations and softmax."""
+
+import math
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.dtypes import f32, i64
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.convolution import per_channel
+from braid.frontends.onnx.expressions import (
+    apply,
+    cast,
+    mean,
+    normalized,
+    reduce,
+    reshape,
+    scalar,
+    with_rank,
+)
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.reduction import p_norm
+from braid.frontends.onnx.registry import importer
+
+
+@importer("BatchNormalization")
+def batch_normalization(b: Builder, node: Node) -> SSAValue:
+    """x · factor + offset, both expressions of parameters as `[1, C, 1…]`."""
+    if node.integer("training_mode", 0):
+        node.unsupported("training_mode is 1; braid runs models, it does not train them")
+    x = node.input(0)
+    element_type = element_type_of(x)
+    scale, bias, average, variance = (
+        cast(b, per_channel(b, node.input(i), x), element_type) for i in range(1, 5)
+    )
+    shifted = apply(b, "add", variance, scalar(b, node.number("epsilon", 1e-5), variance))
+    factor = apply(b, "mul", scale, apply(b, "rsqrt", shifted))
+    offset = apply(b, "sub", bias, apply(b, "mul", average, factor))
+    return apply(b, "add", apply(b, "mul", x, factor), offset)
+
+
+@importer("InstanceNormalization")
+def instance_normalization(b: Builder, node: Node) -> SSAValue:
+    """Normalized over the spatial dims of every channel."""
+    x = node.input(0)
+    normal = normalize(b, x, range(2, len(shape_of(x))), node.number("epsilon", 1e-5))
+    scaled = apply(b, "mul", normal, per_channel(b, node.input(1), x))
+    return apply(b, "add", scaled, per_channel(b, node.input(2), x))
+
+
+@importer("GroupNormalization")
+def group_normalization(b: Builder, node: Node) -> SSAValue:
+    """Normalized over groups of channels; scales are per group before opset 21."""
+    x, groups = node.input(0), node.integer("num_groups")
+    batch, channels, *spatial = shape_of(x)
+    grouped = reshape(b, x, [batch, groups, channels // groups, *spatial])
+    dims = range(2, len(spatial) + 3)
+    normal = normalize(b, grouped, dims, node.number("epsilon", 1e-5))
+    shape = [1, groups, -1, *[1] * len(spatial)]
+    for index, name in ((1, "mul"), (2, "add")):
+        vector = node.input(index)
+        shape[2] = shape_of(vector)[0] // groups
+        normal = apply(b, name, normal, reshape(b, vector, shape))
+    return reshape(b, normal, shape_of(x))
+
+
+@importer("LayerNormalization")
+def layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
+    """`braid.layer_norm`; mean and reciprocal deviation are computed only where asked for."""
+    x = node.input(0)
+    rank = len(shape_of(x))
+    first = normalized(node.integer("axis", -1), rank)
+    epsilon = node.number("epsilon", 1e-5)
+    scale = with_rank(b, node.input(1), rank)
+    bias = node.optional(2)
+    offset = scalar(b, 0, x) if bias is None else with_rank(b, bias, rank)
+    y = b.emit(LayerNormOp.get(x, scale, offset, first_dim=first, epsilon=epsilon))
+    if len(node.proto.output) == 1:
+        return [y]
+    dims = range(first, rank)
+    wide = cast(b, x, f32)
+    average = mean(b, wide, dims)
+    return [y, average, reciprocal_deviation(b, apply(b, "sub", wide, average), dims, epsilon)]
+
+
+@importer("RMSNormalization")
+def rms_normalization(b: Builder, node: Node) -> SSAValue:
+    """x / sqrt(mean of x² + epsilon) · scale."""
+    x = node.input(0)
+    wide = cast(b, x, f32)
+    dims = range(normalized(node.integer("axis", -1), len(shape_of(x))), len(shape_of(x)))
+    factor = reciprocal_deviation(b, wide, dims, node.number("epsilon", 1e-5))
+    normal = cast(b, apply(b, "mul", wide, factor), element_type_of(x))
+    return apply(b, "mul", normal, node.input(1))
+
+
+@importer("LpNormalization")
+def lp_normalization(b: Builder, node: Node) -> SSAValue:
+    """x divided by its p-norm along a dim."""
+    x = node.input(0)
+    dim = normalized(node.integer("axis", -1), len(shape_of(x)))
+    norm = p_norm(b, x, node.integer("p", 2), [dim])
+    is_zero = apply(b, "eq", norm, scalar(b, 0, norm))
+    return apply(b, "div", x, apply(b, "select", is_zero, scalar(b, 1, norm), norm))
+
+
+@importer("LRN")
+def local_response_normalization(b: Builder, node: Node) -> SSAValue:
+    """x / (bias + alpha / size · sum of squares of neighbouring channels) ** beta."""
+    x, size = node.input(0), node.integer("size")
+    batch, channels, *spatial = shape_of(x)
+    square = reshape(b, apply(b, "mul", x, x), [batch, 1, channels, math.prod(spatial)])
+    low = (size - 1) // 2
+    total = b.emit(
+        PoolOp.get(
+            square,
+            "add",
+            [size, 1],
+            strides=[1, 1],
+            pad_low=[low, 0],
+            pad_high=[size - 1 - low, 0],
+            dilations=[1, 1],
+        )
+    )
+    total = reshape(b, total, shape_of(x))
+    scaled = apply(b, "mul", total, scalar(b, node.number("alpha", 1e-4) / size, x))
+    base = apply(b, "add", scaled, scalar(b, node.number("bias", 1.0), x))
+    power = apply(b, "pow", base, scalar(b, -node.number("beta", 0.75), x))
+    return apply(b, "mul", x, power)
+
+
+@importer("Softmax", since=13)
+def softmax(b: Builder, node: Node) -> SSAValue:
+    """Along one dim, the last by default."""
+    x = node.input(0)
+    return b.emit(SoftmaxOp.get(x, normalized(node.integer("axis", -1), len(shape_of(x)))))
+
+
+@importer("Softmax")
+def softmax_flat(b: Builder, node: Node) -> SSAValue:
+    """Over all dims from `axis` on, before opset 13."""
+    flat = _flattened(b, node)
+    return reshape(b, b.emit(SoftmaxOp.get(flat, 1)), shape_of(node.input(0)))
+
+
+@importer("LogSoftmax", since=13)
+def log_softmax(b: Builder, node: Node) -> SSAValue:
+    """Along one dim, the last by default."""
+    x = node.input(0)
+    return _log_softmax(b, x, normalized(node.integer("axis", -1), len(shape_of(x))))
+
+
+@importer("LogSoftmax")
+def log_softmax_flat(b: Builder, node: Node) -> SSAValue:
+    """Over all dims from `axis` on, before opset 13."""
+    return reshape(b, _log_softmax(b, _flattened(b, node), 1), shape_of(node.input(0)))
+
+
+@importer("Hardmax", since=13)
+def hardmax(b: Builder, node: Node) -> SSAValue:
+    """1 at the first maximum along a dim, 0 elsewhere."""
+    x = node.input(0)
+    return _hardmax(b, x, normalized(node.integer("axis", -1), len(shape_of(x))))
+
+
+@importer("Hardmax")
+def hardmax_flat(b: Builder, node: Node) -> SSAValue:
+    """Over all dims from `axis` on, before opset 13."""
+    return reshape(b, _hardmax(b, _flattened(b, node), 1), shape_of(node.input(0)))
+
+
+def _flattened(b: Builder, node: Node) -> SSAValue:
+    x = node.input(0)
+    shape = shape_of(x)
+    axis = normalized(node.integer("axis", 1), len(shape))
+    return reshape(b, x, [math.prod(shape[:axis]), math.prod(shape[axis:])])
+
+
+def _log_softmax(b: Builder, x: SSAValue, dim: int) -> SSAValue:
+    centered = apply(b, "sub", x, reduce(b, "maximum", x, [dim]))
+    total = reduce(b, "add", apply(b, "exp", centered), [dim])
+    return apply(b, "sub", centered, apply(b, "log", total))
+
+
+def normalize(b: Builder, x: SSAValue, dims: range, epsilon: float) -> SSAValue:
+    """(x - mean) / sqrt(variance + epsilon) over `dims`."""
+    centered = apply(b, "sub", x, mean(b, x, dims))
+    return apply(b, "mul", centered, reciprocal_deviation(b, centered, dims, epsilon))
+
+
+def reciprocal_deviation(b: Builder, centered: SSAValue, dims: range, epsilon: float) -> SSAValue:
+    """1 / sqrt(mean of squares over `dims` + epsilon)."""
+    variance = mean(b, apply(b, "mul", centered, centered), dims)
+    return apply(b, "rsqrt", apply(b, "add", variance, scalar(b, epsilon, variance)))
+
+
+def _hardmax(b: Builder, x: SSAValue, dim: int) -> SSAValue:
+    first = b.emit(ArgReduceOp.get(x, "max", dim))
+    positions = b.emit(IotaOp.of(dim, TensorType(i64, shape_of(x))))
+    return cast(b, apply(b, "eq", positions, first), element_type_of(x))

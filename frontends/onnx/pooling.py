@@ -1,0 +1,148 @@
+"""Pooling."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.pooling import PoolOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import apply, mean, reduce
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.reduction import p_norm, p_power, p_root
+from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.windows import WindowAttributes, window_attributes
+
+
+@importer("MaxPool")
+def max_pool(b: Builder, node: Node) -> SSAValue:
+    """`braid.pool` of kind `max`."""
+    if len(node.proto.output) > 1 and node.proto.output[1]:
+        node.unsupported("the indices of the maxima are not supported")
+    return _pool(b, node, "max")[0]
+
+
+@importer("AveragePool")
+def average_pool(b: Builder, node: Node) -> SSAValue:
+    """A sum times the reciprocals of the numbers of elements in the windows."""
+    total, window, kernel = _pool(b, node, "add")
+    spatial = shape_of(node.input(0))[2:]
+    include_pad = bool(node.integer("count_include_pad", 0))
+    pads = _declared_padding(node, window) if include_pad else None
+    counts = _counts(spatial, shape_of(total)[2:], window, kernel, pads)
+    dtype = to_numpy(element_type_of(total))
+    share = (1 / counts).astype(dtype)[None, None]
+    if (share == share.reshape(-1)[0]).all():
+        share = share.reshape(-1)[:1].reshape([1] * share.ndim)
+    return apply(b, "mul", total, b.constant(share))
+
+
+def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
+    """The padding that counts: `pads`, without what `ceil_mode` adds."""
+    rank = len(window.strides)
+    if node.text("auto_pad", "NOTSET") not in ("NOTSET", ""):
+        return window
+    pads = node.integers("pads", (0,) * (2 * rank))
+    return WindowAttributes(
+        window.strides, window.dilations, tuple(pads[:rank]), tuple(pads[rank:])
+    )
+
+
+def _counts(
+    spatial: Sequence[int],
+    positions: Sequence[int],
+    window: WindowAttributes,
+    kernel: Sequence[int],
+    counted: WindowAttributes | None,
+) -> np.ndarray:
+    """How many elements each window has; those of the padding `counted` count too."""
+    result = np.ones([1] * len(spatial))
+    for dim, extent in enumerate(spatial):
+        low = counted.pad_low[dim] if counted else 0
+        high = counted.pad_high[dim] if counted else 0
+        start = np.arange(positions[dim]) * window.strides[dim] - window.pad_low[dim]
+        index = start[:, None] + np.arange(kernel[dim]) * window.dilations[dim]
+        count = ((index >= -low) & (index < extent + high)).sum(axis=1)
+        shape = [1] * len(spatial)
+        shape[dim] = positions[dim]
+        result = result * count.reshape(shape)
+    return result
+
+
+def _pool(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes, tuple[int, ...]]:
+    x, kernel = node.input(0), node.integers("kernel_shape")
+    spatial = shape_of(x)[2:]
+    window = window_attributes(node, spatial, kernel)
+    if node.integer("ceil_mode", 0):
+        window = _with_partial_windows(window, spatial, kernel)
+    op = PoolOp.get(
+        x,
+        kind,
+        kernel,
+        strides=window.strides,
+        pad_low=window.pad_low,
+        pad_high=window.pad_high,
+        dilations=window.dilations,
+    )
+    return b.emit(op), window, kernel
+
+
+def _with_partial_windows(
+    window: WindowAttributes, spatial: Sequence[int], kernel: Sequence[int]
+) -> WindowAttributes:
+    """More padding at the end, so that the last window of `ceil_mode` is whole.
+
+    A window that would begin in the padding at the end is left out.
+    """
+    high: list[int] = []
+    for dim, extent in enumerate(spatial):
+        stride = window.strides[dim]
+        reach = window.dilations[dim] * (kernel[dim] - 1) + 1
+        padded = extent + window.pad_low[dim] + window.pad_high[dim]
+        count = -(-(padded - reach) // stride) + 1
+        if (count - 1) * stride >= extent + window.pad_low[dim]:
+            count -= 1
+        missing = (count - 1) * stride + reach - padded
+        high.append(max(0, window.pad_high[dim] + missing))
+    return WindowAttributes(window.strides, window.dilations, window.pad_low, tuple(high))
+
+
+@importer("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(b: Builder, node: Node) -> SSAValue:
+    """A reduction of all spatial dims."""
+    x = node.input(0)
+    dims = range(2, len(shape_of(x)))
+    return (
+        mean(b, x, dims) if node.op_type == "GlobalAveragePool" else reduce(b, "maximum", x, dims)
+    )
+
+
+@importer("GlobalLpPool")
+def global_lp_pool(b: Builder, node: Node) -> SSAValue:
+    """The p-norm over all spatial dims."""
+    x, p = node.input(0), node.integer("p", 2)
+    return p_norm(b, x, p, range(2, len(shape_of(x))))
+
+
+@importer("LpPool")
+def lp_pool(b: Builder, node: Node) -> SSAValue:
+    """The p-norm over each window."""
+    p, kernel = node.integer("p", 2), node.integers("kernel_shape")
+    x = node.input(0)
+    window = window_attributes(node, shape_of(x)[2:], kernel)
+    if node.integer("ceil_mode", 0):
+        window = _with_partial_windows(window, shape_of(x)[2:], kernel)
+    total = b.emit(
+        PoolOp.get(
+            p_power(b, x, p),
+            "add",
+            kernel,
+            strides=window.strides,
+            pad_low=window.pad_low,
+            pad_high=window.pad_high,
+            dilations=window.dilations,
+        )
+    )
+    return p_root(b, total, p)

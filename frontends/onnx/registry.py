@@ -1,0 +1,53 @@
+"""Which function imports which ONNX op, by opset."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+
+from xdsl.ir import SSAValue
+
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.node import Node
+
+Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
+"""Builds what a node computes; returns its outputs in order (a single one may stand alone)."""
+
+_GROUPS = (
+    "activation",
+    "convolution",
+    "elementwise",
+    "movement",
+    "normalization",
+    "pooling",
+    "matmul",
+    "reduction",
+    "shape",
+)
+
+_importers: dict[str, list[tuple[int, Importer]]] = {}
+
+
+def importer(*op_types: str, since: int = 1) -> Callable[[Importer], Importer]:
+    """Registers a function as the importer of ops of the default domain, from opset `since` on."""
+
+    def register(function: Importer) -> Importer:
+        for op_type in op_types:
+            versions = _importers.setdefault(op_type, [])
+            versions.append((since, function))
+            versions.sort(key=lambda version: version[0])
+        return function
+
+    return register
+
+
+def find_importer(op_type: str, opset: int) -> Importer | None:
+    """The newest importer of the op that is not newer than `opset`, None if there is none."""
+    _load_groups()
+    found = [function for since, function in _importers.get(op_type, []) if since <= opset]
+    return found[-1] if found else None
+
+
+@cache
+def _load_groups() -> None:
+    for group in _GROUPS:
+        import_module(f"braid.frontends.onnx.{group}")

@@ -1,0 +1,76 @@
+"""Ops that ONNX itself defines by other ops: their bodies, for a node's types."""
+
+import onnx
+from onnx import FunctionProto, GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.frontends.onnx.node import Node
+
+
+def has_function_body(node: NodeProto, opset: int) -> bool:
+    """Whether ONNX defines the op by other ops."""
+    if not onnx.defs.has(node.op_type, max_inclusive_version=opset):
+        return False
+    schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=opset)
+    return schema.has_function or schema.has_context_dependent_function
+
+
+def function_body(node: Node) -> GraphProto:
+    """The body of the node's op as a graph of the node's present inputs.
+
+    Raises UnsupportedError where ONNX has no body for these attributes and types.
+    """
+    schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=node.opset)
+    body = FunctionProto()
+    if schema.has_context_dependent_function:
+        versions = schema.context_dependent_function_opset_versions
+        types = [_type_of(value).SerializeToString() for value in node.inputs]
+        version = max((v for v in versions if v <= node.opset), default=max(versions))
+        text = schema.get_context_dependent_function_with_opset_version(
+            version, node.proto.SerializeToString(), types
+        )
+    else:
+        versions = schema.function_opset_versions
+        version = max((v for v in versions if v <= node.opset), default=max(versions))
+        text = schema.get_function_with_opset_version(version)
+    body.ParseFromString(text)
+    if not body.node:
+        node.unsupported("ONNX defines no function body for these attributes and types")
+    return _graph_of(node, body)
+
+
+def _type_of(value: SSAValue | None) -> TypeProto:
+    if value is None:
+        return TypeProto()
+    data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type_of(value)))
+    return helper.make_tensor_type_proto(data_type, shape_of(value))
+
+
+def _graph_of(node: Node, body: FunctionProto) -> GraphProto:
+    """The body with the node's attributes put in and left-out inputs and outputs emptied."""
+    attributes = {a.name: a for a in (*body.attribute_proto, *node.proto.attribute)}
+    absent = {name for name, value in zip(body.input, node.inputs, strict=False) if value is None}
+    absent |= set(body.input[len(node.inputs) :])
+    nodes: list[NodeProto] = []
+    for inner in body.node:
+        copy = NodeProto()
+        copy.CopyFrom(inner)
+        copy.input[:] = ["" if name in absent else name for name in inner.input]
+        del copy.attribute[:]
+        for attribute in inner.attribute:
+            source = attributes.get(attribute.ref_attr_name)
+            if not attribute.ref_attr_name:
+                copy.attribute.append(attribute)
+            elif source is not None:
+                copy.attribute.add().CopyFrom(source)
+                copy.attribute[-1].name = attribute.name
+        nodes.append(copy)
+    outputs = body.output[: len(node.proto.output)]
+    return helper.make_graph(
+        nodes,
+        node.op_type,
+        [ValueInfoProto(name=name) for name in body.input if name not in absent],
+        [ValueInfoProto(name=name) for name in outputs],
+    )

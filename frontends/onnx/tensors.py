@@ -1,0 +1,112 @@
+"""Values of `TensorProto`s, memory-mapped where they are bytes in a file."""
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.relayout import Array
+from braid.errors import BraidError, SourceLocation, UnsupportedError
+
+
+class TensorReader:
+    """Reads the tensors of one model; external data is relative to `directory`.
+
+    Arrays are views into memory maps of the files, at whatever alignment the file has, and are
+    read-only.
+    """
+
+    def __init__(self, directory: Path | None, location: SourceLocation) -> None:
+        self._directory = directory
+        self._location = location
+        self._maps: dict[Path, mmap.mmap] = {}
+
+    def read(self, tensor: TensorProto) -> Array:
+        """The value of `tensor`.
+
+        Raises BraidError for missing or short external data, UnsupportedError for element types
+        that the dialect does not have.
+        """
+        dtype = self.dtype(tensor.data_type, tensor.name)
+        try:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                return self._external(tensor, dtype)
+            return numpy_helper.to_array(tensor)
+        except (ValueError, TypeError) as error:
+            raise self._error(f"tensor '{tensor.name}': {error}") from error
+
+    def dtype(self, data_type: int, name: str) -> np.dtype[Any]:
+        """numpy's dtype for an ONNX element type. Raises UnsupportedError if braid has none."""
+        known = TensorProto.DataType.values()
+        if data_type not in known or data_type == TensorProto.UNDEFINED:
+            raise self._error(f"'{name}' has unknown element type {data_type}")
+        type_name = TensorProto.DataType.Name(data_type)
+        unsupported = UnsupportedError(
+            f"'{name}' has element type {type_name}, which is not supported",
+            location=self._location,
+        )
+        if data_type == TensorProto.STRING:
+            raise unsupported
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(data_type))
+        try:
+            from_numpy(dtype)
+        except UnsupportedError as error:
+            raise unsupported from error
+        return dtype
+
+    def _external(self, tensor: TensorProto, dtype: np.dtype[Any]) -> Array:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        shape = tuple(tensor.dims)
+        needed = int(np.prod(shape)) * dtype.itemsize
+        offset = int(entries.get("offset", 0))
+        length = int(entries.get("length", needed))
+        if length != needed:
+            raise self._error(
+                f"tensor '{tensor.name}' has {length} bytes, expected {needed} for shape "
+                f"{list(shape)}"
+            )
+        if needed == 0:
+            return np.zeros(shape, dtype)
+        file = self._map(self._path(tensor, entries))
+        if offset + needed > len(file):
+            raise self._error(
+                f"external data of tensor '{tensor.name}' ends at byte {offset + needed}, but "
+                f"'{entries['location']}' has {len(file)} bytes"
+            )
+        return np.ndarray(shape, dtype, buffer=file, offset=offset)
+
+    def _path(self, tensor: TensorProto, entries: Mapping[str, str]) -> Path:
+        location = entries.get("location", "")
+        if self._directory is None:
+            raise self._error(
+                f"tensor '{tensor.name}' is stored in '{location}', but the model came from memory",
+                hint="load it with its external data, or give the path of the .onnx file",
+            )
+        path = self._directory / location
+        inside = path.resolve().is_relative_to(self._directory.resolve())
+        if not location or not inside:
+            raise self._error(
+                f"tensor '{tensor.name}' is stored in '{location}', which is outside the model's "
+                "directory"
+            )
+        return path
+
+    def _map(self, path: Path) -> mmap.mmap:
+        if path not in self._maps:
+            try:
+                with path.open("rb") as file:
+                    self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise self._error(
+                    f"cannot read external data '{path}': {reason}",
+                    hint="put the file beside the .onnx file",
+                ) from error
+        return self._maps[path]
+
+    def _error(self, message: str, hint: str | None = None) -> BraidError:
+        return BraidError(message, location=self._location, hint=hint)

@@ -1,0 +1,48 @@
+"""The window attributes that convolution and pooling share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.frontends.onnx.node import Node
+
+
+@dataclass(frozen=True)
+class WindowAttributes:
+    """Per spatial dim: strides, dilations and padding."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pad_low: tuple[int, ...]
+    pad_high: tuple[int, ...]
+
+
+def window_attributes(
+    node: Node, spatial: Sequence[int], kernel: Sequence[int]
+) -> WindowAttributes:
+    """The attributes of a node for an input with these spatial extents, `auto_pad` resolved."""
+    rank = len(spatial)
+    strides = node.integers("strides", (1,) * rank)
+    dilations = node.integers("dilations", (1,) * rank)
+    pads = node.integers("pads", (0,) * (2 * rank))
+    for name, values, length in (
+        ("strides", strides, rank),
+        ("dilations", dilations, rank),
+        ("pads", pads, 2 * rank),
+    ):
+        if len(values) != length:
+            node.fail(f"'{name}' has {len(values)} entries, expected {length}")
+    auto_pad = node.text("auto_pad", "NOTSET")
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * rank)
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [
+            max(0, (-(-extent // stride) - 1) * stride + dilation * (size - 1) + 1 - extent)
+            for extent, size, stride, dilation in zip(
+                spatial, kernel, strides, dilations, strict=True
+            )
+        ]
+        smaller, larger = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        pads = (*smaller, *larger) if auto_pad == "SAME_UPPER" else (*larger, *smaller)
+    elif auto_pad not in ("NOTSET", ""):
+        node.fail(f"auto_pad is '{auto_pad}', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER")
+    return WindowAttributes(strides, dilations, tuple(pads[:rank]), tuple(pads[rank:]))

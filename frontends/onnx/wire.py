@@ -1,0 +1,133 @@
+"""A model file without its weights: rewriting protobuf's wire format.
+
+Parsing a model the ordinary way copies every weight into the process. `skeleton` copies
+everything else, and turns each large `TensorProto.raw_data` into ONNX's own reference to external
+data, here to a range of the model file itself. The wire format is described at
+https://protobuf.dev/programming-guides/encoding.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+)
+
+from braid.errors import BraidError
+
+_KEPT_BYTES = 1024
+_DESCENDED = {
+    message.DESCRIPTOR.full_name
+    for message in (
+        AttributeProto,
+        FunctionProto,
+        GraphProto,
+        ModelProto,
+        NodeProto,
+        SparseTensorProto,
+        TensorProto,
+    )
+}
+_BYTES = 2
+_RAW_DATA = TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
+
+
+@dataclass(frozen=True)
+class _Field:
+    number: int
+    begin: int
+    """Where the field begins, with its tag."""
+    payload: int
+    """Where the bytes of a length-delimited field begin, `end` for other fields."""
+    end: int
+
+
+def skeleton(data: memoryview, location: str) -> bytes:
+    """The serialized `ModelProto` in `data` with large raw data replaced by references.
+
+    A reference says `location` (the model's own file name), offset and length, in bytes, as
+    external data does. Raises BraidError where `data` is not a protobuf message.
+    """
+    return b"".join(_rewrite(data, 0, len(data), ModelProto.DESCRIPTOR, location))
+
+
+def _rewrite(
+    data: memoryview, begin: int, end: int, message: Descriptor, location: str
+) -> Iterator[bytes | memoryview]:
+    fields: Mapping[int, FieldDescriptor] = message.fields_by_number
+    for field in _fields(data, begin, end):
+        size = field.end - field.payload
+        kind = fields[field.number].message_type if field.number in fields else None
+        if size <= _KEPT_BYTES:
+            yield data[field.begin : field.end]
+        elif kind is not None and kind.full_name in _DESCENDED:
+            yield from _message(
+                field.number, b"".join(_rewrite(data, field.payload, field.end, kind, location))
+            )
+        elif message is TensorProto.DESCRIPTOR and field.number == _RAW_DATA:
+            yield _reference(location, field.payload, size)
+        else:
+            yield data[field.begin : field.end]
+
+
+def _reference(location: str, offset: int, length: int) -> bytes:
+    tensor = TensorProto(data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor.SerializeToString()
+
+
+def _message(number: int, body: bytes) -> Iterator[bytes]:
+    yield _varint(number << 3 | _BYTES)
+    yield _varint(len(body))
+    yield body
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
+    while position < end:
+        begin = position
+        tag, position = _read_varint(data, position, end)
+        payload: int | None = None
+        match tag & 7:
+            case 0:
+                _, position = _read_varint(data, position, end)
+            case 1:
+                position += 8
+            case 2:
+                size, payload = _read_varint(data, position, end)
+                position = payload + size
+            case 5:
+                position += 4
+            case wire_type:
+                raise BraidError(f"not a protobuf message: wire type {wire_type} at byte {begin}")
+        if position > end:
+            raise BraidError(f"truncated: a field at byte {begin} ends {position - end} bytes late")
+        yield _Field(tag >> 3, begin, position if payload is None else payload, position)
+
+
+def _read_varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < end and shift < 64:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise BraidError(f"truncated or not a protobuf message: no number ends at byte {position}")
