@@ -1,0 +1,62 @@
+"""Which values are known once the weights are: parameters, constants and what is made of them."""
+
+from collections.abc import Callable, Iterable
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.regions import FusedOp
+
+PREPARE = "prepare"
+"""Symbol of the function that compilation runs once to make the prepared parameters."""
+
+KEYS_ATTRIBUTE = "braid.keys"
+"""On `@prepare`: the keys under which its results are parameters, one string each."""
+
+
+class ParameterExpressions:
+    """Memoized answers for one module; ops that are created later are classified when asked.
+
+    Ops that `excludes` holds for count as unknown, and so does what is made of them.
+    """
+
+    def __init__(self, excludes: Callable[[Operation], bool] = lambda op: False) -> None:
+        self._excludes = excludes
+        self._known: dict[Operation, bool] = {}
+
+    def is_known(self, value: SSAValue) -> bool:
+        """Whether `value` depends on parameters and constants alone."""
+        owner = value.owner
+        return not isinstance(owner, Block) and self._is_known_op(owner)
+
+    def all_known(self, values: Iterable[SSAValue]) -> bool:
+        """Whether all `values` depend on parameters and constants alone."""
+        return all(self.is_known(value) for value in values)
+
+    def _is_known_op(self, op: Operation) -> bool:
+        """Walks with a stack of its own: expressions may be deeper than Python's."""
+        stack = [op]
+        while stack:
+            current = stack[-1]
+            if current in self._known:
+                stack.pop()
+                continue
+            if not isinstance(current, TensorOp | FusedOp) or self._excludes(current):
+                self._known[current] = False
+                continue
+            owners = [operand.owner for operand in current.operands]
+            ops = [owner for owner in owners if isinstance(owner, Operation)]
+            open_ = [owner for owner in ops if owner not in self._known]
+            if len(ops) < len(owners):
+                self._known[current] = False
+            elif open_:
+                stack.extend(open_)
+            else:
+                self._known[current] = all(self._known[owner] for owner in ops)
+        return self._known[op]
+
+
+def is_leaf(op: Operation) -> bool:
+    """Whether `op` is itself a parameter or a constant."""
+    return isinstance(op, ParameterOp | ConstantOp)

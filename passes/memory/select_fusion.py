@@ -1,0 +1,100 @@
+"""`select-fusion`: which ops share a kernel.
+
+A group has one op whose result leaves it, the root; every other member is used by members only.
+Then no cycle can arise between groups: a path out of a group leads through its root, which
+depends on every member, so a path back into the group would be a cycle of the ops themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.base import shape_of
+from braid.passes.memory.compute_ops import (
+    blocks_outside_groups,
+    is_compute,
+    runtime_functions,
+)
+from braid.passes.memory.fusion_rules import DEFAULT_RULES, FusionRules, load_fusion_rules
+
+GROUP_ATTRIBUTE = "braid.fusion_group"
+"""Number of the group that an op belongs to, unique within its function."""
+
+
+@dataclass
+class _Group:
+    number: int
+    root: Operation
+    has_anchor: bool
+
+
+def _consumers(op: Operation) -> list[Operation]:
+    return [use.operation for result in op.results for use in result.uses]
+
+
+def _joins(
+    op: Operation, consumers: Sequence[Operation], group: _Group, rules: FusionRules
+) -> bool:
+    """Whether `op`, whose users are all in `group`, may and should join it."""
+    if group.has_anchor and rules.is_anchor(op):
+        return False
+    if not all(rules.allow(op, consumer) for consumer in consumers):
+        return False
+    # A smaller tensor that is repeated inside would be computed once for every repetition.
+    return shape_of(op.results[0]) == shape_of(group.root.results[0])
+
+
+def _select(block: Block, rules: FusionRules, first_number: int) -> list[_Group]:
+    """Groups the compute ops of `block`, users before what they use."""
+    groups: list[_Group] = []
+    group_of: dict[Operation, _Group] = {}
+    for op in reversed(list(block.ops)):
+        if not is_compute(op):
+            continue
+        consumers = _consumers(op)
+        candidates = {id(group_of.get(c)): group_of.get(c) for c in consumers}
+        group = next(iter(candidates.values())) if len(candidates) == 1 else None
+        if group is None or not _joins(op, consumers, group, rules):
+            group = _Group(first_number + len(groups), op, False)
+            groups.append(group)
+        group.has_anchor |= rules.is_anchor(op)
+        group_of[op] = group
+        op.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group.number, i64)
+    return groups
+
+
+@dataclass(frozen=True)
+class SelectFusionPass(ModulePass):
+    """Puts every compute op into a fusion group, as the rules allow.
+
+    In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
+    per group. An op joins the group of its users if all of them are in one group of the same
+    block, a rule allows it (`rules` is a TOML file, see `fusion_rules.toml`), the group has no
+    second anchor, and nothing is computed twice.
+
+    ```mlir
+    %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
+    %1 = braid.add %0, %b …                  // {braid.fusion_group = 0 : i64}
+    ```
+    """
+
+    name = "select-fusion"
+
+    rules: str = str(DEFAULT_RULES)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decide for every function that runs with the model."""
+        rules = load_fusion_rules(Path(self.rules))
+        for func in runtime_functions(op):
+            ops, groups = 0, 0
+            for block in list(blocks_outside_groups(func)):
+                groups += len(_select(block, rules, groups))
+                ops += sum(1 for inner in block.ops if is_compute(inner))
+            message = f"{ops} ops in {groups} groups"
+            emit_remark(func, self.name, message, ops=ops, groups=groups)

@@ -1,0 +1,1 @@
+"""What is computed from weights alone, once, at compile time."""

@@ -1,0 +1,195 @@
+"""`hoist-parameter-expressions`: what depends on weights alone is computed by `@prepare`.
+
+`@prepare` runs once, when the model is compiled; its results are parameters like any other.
+Running the pass again moves what has become computable since, such as new layouts of weights.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from braid.analysis.parameter_expressions import (
+    KEYS_ATTRIBUTE,
+    PREPARE,
+    ParameterExpressions,
+    is_leaf,
+)
+from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.names import union_names
+from braid.dialects.braid.regions import GroupOp
+
+_MAX_ELEMENTS = 1 << 18
+"""A result larger than this is computed at compile time only if it is not much larger than
+what it is made of: weights that are repeated many times would fill the memory."""
+
+
+@dataclass
+class _Prepare:
+    """The body of `@prepare` while it grows: values by key, and copies of what was moved."""
+
+    block: Block = field(default_factory=Block)
+    results: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    moved: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    keys: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    next_number: int = 0
+
+    def key_of(self, value: SSAValue) -> str:
+        """The key under which the known `value` is a parameter."""
+        if value not in self.keys:
+            key = f"prepared/{self.next_number}"
+            self.next_number += 1
+            self.keys[value] = key
+            self.results[key] = self._copy(value)
+        return self.keys[value]
+
+    def _copy(self, value: SSAValue) -> SSAValue:
+        """Copies the expression of `value`, operands first, with a stack of its own."""
+        stack = [value]
+        while stack:
+            owner = cast(Operation, stack[-1].owner)
+            missing = [operand for operand in owner.operands if operand not in self.moved]
+            if stack[-1] in self.moved:
+                stack.pop()
+            elif missing:
+                stack.extend(missing)
+            else:
+                self._copy_op(owner)
+        return self.moved[value]
+
+    def _copy_op(self, op: Operation) -> None:
+        if isinstance(op, ParameterOp) and op.key.data in self.results:
+            self.moved[op.output] = self.results[op.key.data]
+            return
+        copy = op.clone(value_mapper=dict(self.moved))
+        self.block.add_op(copy)
+        self.moved.update(zip(op.results, copy.results, strict=True))
+
+
+def _existing(module: ModuleOp) -> _Prepare:
+    """The `@prepare` of an earlier run, taken out of the module, or an empty one."""
+    prepare = _Prepare()
+    for func in module.ops:
+        if isinstance(func, FuncOp) and func.sym_name.data == PREPARE:
+            block = func.body.block
+            last = block.last_op
+            assert isinstance(last, ReturnOp)
+            keys = cast(ArrayAttr[StringAttr], func.attributes[KEYS_ATTRIBUTE])
+            names = [key.data for key in keys]
+            prepare.results = dict(zip(names, last.arguments, strict=True))
+            numbers = [int(name.rpartition("/")[2]) for name in names]
+            prepare.next_number = max(numbers, default=-1) + 1
+            Rewriter.erase_op(last)
+            func.body.detach_block(block)
+            prepare.block = block
+            Rewriter.erase_op(func)
+            break
+    return prepare
+
+
+def _too_large(op: Operation) -> bool:
+    if is_leaf(op):
+        return False
+    sizes = [math.prod(shape_of(result)) for result in op.results]
+    inputs = sum(math.prod(shape_of(operand)) for operand in op.operands)
+    return sum(sizes) > max(_MAX_ELEMENTS, 2 * inputs)
+
+
+class _Hoister:
+    def __init__(self, prepare: _Prepare) -> None:
+        self._prepare = prepare
+        self._expressions = ParameterExpressions(excludes=_too_large)
+        self._parameters: dict[tuple[Block, str], SSAValue] = {}
+
+    def run(self, func: FuncOp) -> None:
+        for op in list(_walk_outside_groups(func)):
+            if op.results and self._expressions.is_known(op.results[0]):
+                continue
+            for index, operand in enumerate(op.operands):
+                if self._expressions.is_known(operand):
+                    op.operands[index] = self._source(operand)
+
+    def _source(self, value: SSAValue) -> SSAValue:
+        """What to read instead of the known `value`: a parameter, or itself if it is a leaf."""
+        op = cast(Operation, value.owner)
+        if is_leaf(op):
+            return value
+        block = _function_block(op)
+        key = self._prepare.key_of(value)
+        if (block, key) not in self._parameters:
+            parameter = ParameterOp.of(key, cast(AnyTensor, value.type))
+            union_names(parameter, op)
+            first = block.first_op
+            assert first is not None
+            Rewriter.insert_op(parameter, InsertPoint.before(first))
+            self._parameters[block, key] = parameter.output
+        return self._parameters[block, key]
+
+
+def _walk_outside_groups(op: Operation) -> Iterator[Operation]:
+    """The ops in `op`, without those inside groups, which stay as they are."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner
+                if not isinstance(inner, GroupOp):
+                    yield from _walk_outside_groups(inner)
+
+
+def _function_block(op: Operation) -> Block:
+    """The entry block of the function that `op` is in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    assert isinstance(parent, FuncOp)
+    return parent.body.block
+
+
+def _finish(module: ModuleOp, prepare: _Prepare) -> None:
+    """Adds `@prepare` with the results that are read, if there are any."""
+    read = {op.key.data for op in module.walk() if isinstance(op, ParameterOp)}
+    results = {key: value for key, value in prepare.results.items() if key in read}
+    if not results:
+        return
+    prepare.block.add_op(ReturnOp(*results.values()))
+    types = [value.type for value in results.values()]
+    func = FuncOp(PREPARE, ([], types), Region(prepare.block), visibility="private")
+    func.attributes[KEYS_ATTRIBUTE] = ArrayAttr([StringAttr(key) for key in results])
+    module.body.block.add_op(func)
+
+
+@dataclass(frozen=True)
+class HoistParameterExpressionsPass(ModulePass):
+    """Moves ops that depend on parameters alone to `@prepare`, and reads their results by key.
+
+    In: any module. Out: `func.func private @prepare() -> (…)` with attribute `braid.keys`, one
+    key per result; elsewhere `braid.parameter {key = "prepared/0"}`. Expressions that would blow
+    a small weight up to a large one stay. Running it twice does the same as running it once.
+
+    ```mlir
+    %w = braid.parameter {key = "w"} : tensor<4xf32>
+    %v = braid.neg %w …                      // braid.parameter {key = "prepared/0"}
+    ```
+    """
+
+    name = "hoist-parameter-expressions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Hoist out of every function of `op`."""
+        prepare = _existing(op)
+        hoister = _Hoister(prepare)
+        for func in list(op.ops):
+            if isinstance(func, FuncOp) and func.body.blocks:
+                hoister.run(func)
+        region_dce(op.body)
+        _finish(op, prepare)
+        region_dce(op.body)

@@ -1,0 +1,1 @@
+"""Rewrites that save work at run time without deciding anything."""

@@ -1,0 +1,58 @@
+"""`expand-padding`: windows that reach over the edge become windows on a padded tensor."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.dialects.braid.base import integers, shape_of
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.movement import PadOp
+from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.pooling import PoolOp
+
+
+def _padding_value(op: ConvOp | PoolOp) -> float | int | bool:
+    return op.padding_value if isinstance(op, PoolOp) else 0
+
+
+def _expand(op: ConvOp | PoolOp) -> None:
+    windows = op.windows
+    batch_and_channel = (0, 0)
+    pad = PadOp.get(
+        op.input,
+        (*batch_and_channel, *windows.pad_low),
+        (*batch_and_channel, *windows.pad_high),
+        _padding_value(op),
+    )
+    set_names(pad, [f"{name}/pad" for name in names_of(op)])
+    pad.location = op.location
+    Rewriter.insert_op(pad, InsertPoint.before(op))
+    op.operands[0] = pad.output
+    none = integers([0] * (len(shape_of(op.input)) - 2))
+    op.attributes |= {"pad_low": none, "pad_high": none}
+
+
+@dataclass(frozen=True)
+class ExpandPaddingPass(ModulePass):
+    """Puts the padding of windows into `braid.pad`, so that kernels have no edge cases.
+
+    In: any module. Out: no `braid.conv` or `braid.pool` has a padding. The pad is a group of its
+    own, or part of what makes the tensor if a kernel can write it padded.
+
+    ```mlir
+    %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
+    // %p = braid.pad %x {low = array<i64: 0, 0, 1, 1>, …}
+    // %y = braid.conv %p, %w {pad_low = array<i64: 0, 0>, …}
+    ```
+    """
+
+    name = "expand-padding"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Expand the padding of every window in `op`."""
+        for candidate in list(op.walk()):
+            if isinstance(candidate, ConvOp | PoolOp) and candidate.windows.is_padded:
+                _expand(candidate)

@@ -1,0 +1,56 @@
+// RUN: %braid-opt %s -p select-fusion | filecheck %s
+// RUN: %braid-opt %s -p select-fusion --remarks -o %t 2>&1 | filecheck %s --check-prefix=REMARK
+
+// REMARK: select-fusion.mlir:{{.*}}: remark: [select-fusion] 3 ops in 1 groups
+
+// An epilogue: the other operand of the addition is whatever is there already.
+// CHECK-LABEL: @epilogue
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.add {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.maximum {{.*}}braid.fusion_group = 0 : i64
+func.func @epilogue(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %y: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %0 = braid.matmul %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.add %y, %0 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = braid.maximum %1, %y : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %2 : tensor<2x4xf32>
+}
+
+// Two products are two kernels; the sum goes with the later one, when both are there.
+// CHECK-LABEL: @two_anchors
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.add {{.*}}braid.fusion_group = 0 : i64
+func.func @two_anchors(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %v: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %0 = braid.matmul %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.matmul %x, %v : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %2 = braid.add %0, %1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %2 : tensor<2x4xf32>
+}
+
+// What is used elsewhere too, what would be computed repeatedly, and what feeds a product.
+// CHECK-LABEL: @not_fused
+// CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 4 : i64
+// CHECK-NEXT:    braid.neg {{.*}}braid.fusion_group = 3 : i64
+// CHECK-NEXT:    braid.abs {{.*}}braid.fusion_group = 2 : i64
+// CHECK-NEXT:    braid.add {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+func.func @not_fused(%x: tensor<2x3xf32>, %r: tensor<1x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2x3xf32>) {
+  %0 = braid.exp %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = braid.neg %0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = braid.abs %r : (tensor<1x3xf32>) -> tensor<1x3xf32>
+  %3 = braid.add %0, %2 : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  %4 = braid.matmul %3, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  func.return %4, %1 : tensor<2x4xf32>, tensor<2x3xf32>
+}
+
+// A value with several users is computed inside if all of them are.
+// CHECK-LABEL: @diamond
+// CHECK-NEXT:    braid.neg {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.mul {{.*}}braid.fusion_group = 0 : i64
+func.func @diamond(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = braid.neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = braid.exp %0 : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = braid.mul %0, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %2 : tensor<2xf32>
+}

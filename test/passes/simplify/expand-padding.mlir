@@ -1,0 +1,28 @@
+// RUN: %braid-opt %s -p expand-padding | filecheck %s
+
+// CHECK-LABEL: @padded
+// CHECK:         %[[P:.*]] = braid.pad %x {low = array<i64: 0, 0, 1, 2>, high = array<i64: 0, 0, 1, 0>, value = 0.000000e+00 : f32, braid.name = "c/pad"}
+// CHECK-SAME:      -> tensor<1x3x10x10xf32>
+// CHECK-NEXT:    braid.conv %[[P]], %w
+// CHECK-SAME:      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>
+func.func @padded(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 2>, pad_high = array<i64: 1, 0>, groups = 1 : i64, braid.name = "c"} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x8x8xf32>
+  func.return %0 : tensor<1x4x8x8xf32>
+}
+
+// CHECK-LABEL: @not_padded
+// CHECK-NEXT:    braid.conv %x, %w
+func.func @not_padded(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  func.return %0 : tensor<1x4x6x6xf32>
+}
+
+// What is added around a maximum must not win.
+// CHECK-LABEL: @pool
+// CHECK:         %[[P:.*]] = braid.pad %x {{.*}}value = 0xff800000 : f32
+// CHECK-NEXT:    braid.pool %[[P]]
+// CHECK-SAME:      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>
+func.func @pool(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x5x5xf32> {
+  %0 = braid.pool %x {kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>} : (tensor<1x3x8x8xf32>) -> tensor<1x3x5x5xf32>
+  func.return %0 : tensor<1x3x5x5xf32>
+}
