@@ -16,8 +16,20 @@ from braid.errors import BraidError
 PassFactory = Callable[[], type[ModulePass]]
 
 PASSES: dict[str, str] = {
+    "apply-fusion": "braid.passes.memory.apply_fusion:ApplyFusionPass",
+    "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "cse": "braid.passes.canonicalize.cse:CSEPass",
+    "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
+    "fold-scale-into-weights": (
+        "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
+    ),
+    "hoist-parameter-expressions": (
+        "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
+    ),
+    "select-fusion": "braid.passes.memory.select_fusion:SelectFusionPass",
+    "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
+    "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
 }

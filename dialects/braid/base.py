@@ -12,6 +12,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure
 
@@ -111,7 +112,7 @@ def set_result_types(op: Operation, types: Sequence[Attribute]) -> None:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Logical shape of a tensor value, -1 for open dims."""
+    """Logical shape of a tensor value, DYNAMIC for open dims."""
     return cast(AnyTensor, value.type).get_shape()
 
 
@@ -146,7 +147,7 @@ def verify_logical_type(what: str, expected: AnyTensor, actual: Attribute) -> No
 def fits(left: Sequence[int], right: Sequence[int]) -> bool:
     """Whether two shapes may be equal: open dims (-1) fit every extent."""
     return len(left) == len(right) and all(
-        a == b or -1 in (a, b) for a, b in zip(left, right, strict=True)
+        a == b or DYNAMIC in (a, b) for a, b in zip(left, right, strict=True)
     )
 
 

@@ -16,6 +16,7 @@ from braid.dialects.braid.base import (
     require,
     shape_of,
 )
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import (
@@ -97,7 +98,7 @@ class ConvOp(StructuredOp):
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
         require(groups > 0, f"groups is {groups}, expected a positive number")
         require(
-            x[1] in (-1, w[1] * groups),
+            x[1] in (DYNAMIC, w[1] * groups),
             f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",
         )
         require(w[0] % groups == 0, f"{w[0]} output channels do not divide by {groups} groups")

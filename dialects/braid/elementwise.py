@@ -25,6 +25,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
@@ -160,10 +161,10 @@ def repeated_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         )
     result: list[int] = []
     for dim, extents in enumerate(zip(*shapes, strict=True)):
-        known = {extent for extent in extents if extent not in (1, -1)}
+        known = {extent for extent in extents if extent not in (1, DYNAMIC)}
         if len(known) > 1:
             raise VerifyException(f"dim {dim} has extents {sorted(known)} in different operands")
-        result.append(known.pop() if known else (-1 if -1 in extents else 1))
+        result.append(known.pop() if known else (DYNAMIC if DYNAMIC in extents else 1))
     return tuple(result)
 
 

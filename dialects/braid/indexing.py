@@ -19,6 +19,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import i1, i64
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
@@ -211,7 +212,7 @@ class GatherNdOp(GatherBase):
 def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) -> None:
     """Raises VerifyException unless indices of this shape can address `data` along `dim`."""
     inside = len(data) == len(indices) and all(
-        other == dim or -1 in (extent, most) or extent <= most
+        other == dim or DYNAMIC in (extent, most) or extent <= most
         for other, (extent, most) in enumerate(zip(indices, data, strict=True))
     )
     require(

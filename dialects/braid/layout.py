@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 ALIASES = {
@@ -29,7 +30,7 @@ ALIASES = {
 }
 """Names accepted on input; printed as the tag."""
 
-DYNAMIC = -1
+DYNAMIC = DYNAMIC_INDEX
 """An open dim, `?` in a type."""
 
 _ABSTRACT = re.compile(r"[A-Za-z_]\w*[0-9]", re.ASCII)

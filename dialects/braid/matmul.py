@@ -9,6 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from braid.dialects.braid.base import AnyTensor, StructuredOp, element_type_of, require, shape_of
 from braid.dialects.braid.elementwise import repeated_map, repeated_shape
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import (
@@ -48,7 +49,7 @@ class MatmulOp(StructuredOp):
         left, right = element_type_of(self.lhs), element_type_of(self.rhs)
         require(left == right, f"operands have element types {left} and {right}")
         require(
-            a[-1] == b[-2] or -1 in (a[-1], b[-2]),
+            a[-1] == b[-2] or DYNAMIC in (a[-1], b[-2]),
             f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",
         )
         batch = repeated_shape([a[:-2], b[:-2]])
@@ -71,7 +72,7 @@ class MatmulOp(StructuredOp):
         element_type = result.element_type
         stage = Stage(
             parallel(rank) + reduction(1),
-            (*shape, a[-1] if a[-1] != -1 else b[-2]),
+            (*shape, a[-1] if a[-1] != DYNAMIC else b[-2]),
             (
                 Access(OperandSource(0), AffineMap(rank + 1, 0, left)),
                 Access(OperandSource(1), AffineMap(rank + 1, 0, right)),

@@ -28,6 +28,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.elementwise import repeated_map
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument
 from braid.dialects.braid.structure import (
@@ -124,7 +125,9 @@ class BroadcastOp(StructuredOp):
         source, target = shape_of(self.input), self.result_type().get_shape()
         require(
             len(source) == len(target)
-            and all(s in (1, -1, t) or t == -1 for s, t in zip(source, target, strict=True)),
+            and all(
+                s in (1, DYNAMIC, t) or t == DYNAMIC for s, t in zip(source, target, strict=True)
+            ),
             f"shape {list(source)} cannot be repeated to {list(target)}",
         )
         return [TensorType(element_type_of(self.input), target)]
@@ -165,7 +168,7 @@ class ReshapeOp(TensorOp):
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must hold as many elements."""
         source, target = shape_of(self.input), self.result_type().get_shape()
-        if -1 not in (*source, *target):
+        if DYNAMIC not in (*source, *target):
             before, after = int(np.prod(source)), int(np.prod(target))
             require(before == after, f"{before} elements cannot take shape {list(target)}")
         return [TensorType(element_type_of(self.input), target)]
@@ -215,7 +218,7 @@ class SliceOp(StructuredOp):
         for dim, (extent, low, size, step) in enumerate(zip(shape, *fields, strict=True)):
             last = low + (size - 1) * step
             inside = size == 0 or (
-                min(low, last) >= 0 and (extent == -1 or max(low, last) < extent)
+                min(low, last) >= 0 and (extent == DYNAMIC or max(low, last) < extent)
             )
             require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
         return [TensorType(element_type_of(self.input), self.sizes.get_values())]
@@ -286,7 +289,9 @@ class PadOp(StructuredOp):
             self.value.type == element_type,
             f"the value has type {self.value.type}, expected {element_type}",
         )
-        extents = [-1 if s == -1 else s + a + b for s, a, b in zip(shape, low, high, strict=True)]
+        extents = [
+            DYNAMIC if s == DYNAMIC else s + a + b for s, a, b in zip(shape, low, high, strict=True)
+        ]
         return [TensorType(element_type, extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -332,7 +337,7 @@ class ConcatOp(TensorOp):
         for shape in shapes:
             shape[dim] = first[dim]
             require(fits(shape, first), f"shapes {shape} and {first} differ outside dim {dim}")
-        first[dim] = -1 if -1 in extents else sum(extents)
+        first[dim] = DYNAMIC if DYNAMIC in extents else sum(extents)
         return [TensorType(types.pop(), first)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

@@ -30,6 +30,7 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import f32, i1, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.resampling import (
     COORDINATES,
@@ -142,7 +143,7 @@ class ResizeOp(DecomposableOp):
             bounds = (region[number], region[rank + number]) if region else (0.0, 1.0)
             if extent == size and scale == 1 and bounds == (0.0, 1.0):
                 continue
-            if -1 in (extent, size):
+            if DYNAMIC in (extent, size):
                 raise UnsupportedError(f"{self.name} along dim {number}, which is open")
             found[number] = resampling_taps(Dim(extent, size, scale, bounds), how)
         return found

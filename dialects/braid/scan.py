@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, SliceOp
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible, wide
 from braid.dialects.braid.relayout import Array
@@ -91,7 +92,7 @@ class ScanOp(DecomposableOp):
         Raises UnsupportedError if the extent of `dim` is open.
         """
         extent = shape_of(self.input)[self.dim.value.data]
-        if extent == -1:
+        if extent == DYNAMIC:
             raise UnsupportedError(f"{self.name} along dim {self.dim.value.data}, which is open")
         value: SSAValue = self.input
         if self.exclusive.value.data and extent:

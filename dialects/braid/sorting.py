@@ -17,6 +17,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import i1, i64
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 
 
@@ -56,7 +57,7 @@ class TopKOp(TensorOp):
         require_dim(dim, len(shape))
         extent = shape[dim]
         require(
-            k >= 0 and (extent == -1 or k <= extent),
+            k >= 0 and (extent == DYNAMIC or k <= extent),
             f"k is {k}, expected 0 to {extent}, the extent of dim {dim}",
         )
         shape[dim] = k

@@ -67,7 +67,7 @@ class Stage:
     is read i). Without reduction dims it is the result's element at `result`; with them the
     result's element is the `combine` of all bodies that fall on it, starting from the neutral
     element of `combine` (`add`, `mul`, `maximum`, `minimum`, `and`, `or`).
-    Extents count iterations, -1 is open.
+    Extents count iterations, DYNAMIC is open.
     """
 
     kinds: tuple[IteratorKind, ...]

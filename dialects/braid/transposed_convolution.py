@@ -19,6 +19,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.relayout import Array
 from braid.errors import UnsupportedError
@@ -90,10 +91,11 @@ class ConvTransposeOp(DecomposableOp):
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
         spatial = [
-            -1 if extent == -1 else self._extent(d, extent) for d, extent in enumerate(x[2:])
+            DYNAMIC if extent == DYNAMIC else self._extent(d, extent)
+            for d, extent in enumerate(x[2:])
         ]
         require(
-            all(extent > 0 for extent in spatial if extent != -1),
+            all(extent > 0 for extent in spatial if extent != DYNAMIC),
             f"the result has spatial extents {spatial}, expected positive ones",
         )
         return [TensorType(element_type_of(self.input), (x[0], w[1] * groups, *spatial))]
@@ -151,7 +153,7 @@ class ConvTransposeOp(DecomposableOp):
 
         Raises UnsupportedError for open spatial dims.
         """
-        if -1 in (*shape_of(self.input), *shape_of(self.weight)):
+        if DYNAMIC in (*shape_of(self.input), *shape_of(self.weight)):
             raise UnsupportedError(f"{self.name} on open dims")
         disjoint = (
             self.strides.get_values() == shape_of(self.weight)[2:]

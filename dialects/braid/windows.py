@@ -7,6 +7,7 @@ import numpy as np
 from xdsl.ir.affine import AffineExpr
 
 from braid.dialects.braid.base import require
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 
 
@@ -26,7 +27,7 @@ class Windows:
         return any(self.pad_low) or any(self.pad_high)
 
     def output_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
-        """Output positions per dim, -1 where the input is open.
+        """Output positions per dim, DYNAMIC where the input is open.
 
         Raises VerifyException for fields of the wrong length or an empty output.
         """
@@ -38,8 +39,8 @@ class Windows:
         return tuple(self._extent(dim, extent) for dim, extent in enumerate(spatial))
 
     def _extent(self, dim: int, extent: int) -> int:
-        if extent == -1:
-            return -1
+        if extent == DYNAMIC:
+            return DYNAMIC
         padded = extent + self.pad_low[dim] + self.pad_high[dim]
         reach = self.dilations[dim] * (self.size[dim] - 1) + 1
         require(padded >= reach, f"spatial dim {dim}: window of {reach} on {padded} elements")

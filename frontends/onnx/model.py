@@ -20,6 +20,7 @@ from xdsl.ir import Block, Region
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
@@ -95,12 +96,12 @@ def _input_types(
             )
     types = [_input_type(file, value, shapes.get(value.name)) for value in inputs]
     open_inputs = [
-        (name, type) for name, type in zip(names, types, strict=True) if -1 in type.get_shape()
+        (name, type) for name, type in zip(names, types, strict=True) if DYNAMIC in type.get_shape()
     ]
     if open_inputs:
         listing = ", ".join(f"'{n}' {_with_questions(t.get_shape())}" for n, t in open_inputs)
         name, type = open_inputs[0]
-        example = ",".join(str(1 if d == -1 else d) for d in type.get_shape())
+        example = ",".join(str(1 if d == DYNAMIC else d) for d in type.get_shape())
         raise BraidError(
             f"dims of inputs are left open: {listing}",
             location=file.location,
@@ -110,7 +111,7 @@ def _input_types(
 
 
 def _with_questions(shape: Sequence[int]) -> str:
-    return f"[{', '.join('?' if extent == -1 else str(extent) for extent in shape)}]"
+    return f"[{', '.join('?' if extent == DYNAMIC else str(extent) for extent in shape)}]"
 
 
 def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | None) -> AnyTensor:
@@ -123,7 +124,9 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
     tensor = value.type.tensor_type
     declared: list[int] | None = None
     if tensor.HasField("shape"):
-        declared = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim]
+        declared = [
+            dim.dim_value if dim.HasField("dim_value") else DYNAMIC for dim in tensor.shape.dim
+        ]
     shape = list(given) if given is not None else declared
     if shape is None:
         raise BraidError(

@@ -14,6 +14,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeated_shape
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
@@ -113,7 +114,9 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
 
 def _before_broadcast(value: SSAValue) -> SSAValue:
     owner = value.owner
-    return owner.input if isinstance(owner, BroadcastOp) and -1 not in shape_of(value) else value
+    return (
+        owner.input if isinstance(owner, BroadcastOp) and DYNAMIC not in shape_of(value) else value
+    )
 
 
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {

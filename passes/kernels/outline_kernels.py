@@ -55,10 +55,14 @@ def in_group_of_its_own(op: Operation) -> FusedOp:
 
 
 def body_without_names(group: FusedOp) -> Region:
-    """A copy of the body in which no op says which layer of the model it was."""
+    """A copy of the body in which no op or value says which layer of the model it was."""
     body = group.body.clone()
+    for argument in body.block.args:
+        argument.name_hint = None
     for inner in body.walk():
         inner.attributes.pop(NAME_ATTRIBUTE, None)
+        for result in inner.results:
+            result.name_hint = None
     return body
 
 

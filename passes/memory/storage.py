@@ -20,6 +20,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
 from braid.errors import UnsupportedError
 from braid.passes.kernels.outline_kernels import is_view
 
@@ -46,7 +47,7 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
     """
     tensor = cast(AnyTensor, tensor)
     shape = layout_of(tensor).storage_shape(tensor.get_shape())
-    if -1 in shape:
+    if DYNAMIC in shape:
         raise UnsupportedError(
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
             location=source_location(op),

@@ -1,0 +1,29 @@
+// RUN: %braid-opt %s -p plan-memory,lower-program | FileCheck %s
+// RUN: %braid-opt %s -p plan-memory,lower-program{profile=true} | FileCheck %s --check-prefix=PROFILE
+
+// A kernel with a grid runs through parallel_for (offset 8 of the environment).
+// CHECK:       llvm.func internal @many_iterations(%[[SLOTS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK:         llvm.call @many(%{{.*}}, %{{.*}}, %[[BEGIN]], %[[END]])
+// CHECK-LABEL: llvm.func @braid_run
+// CHECK-SAME:    (%[[ENV:.*]]: !llvm.ptr, %[[IN:.*]]: !llvm.ptr, %[[OUT:.*]]: !llvm.ptr, %[[WEIGHTS:.*]]: !llvm.ptr, %[[ARENA:.*]]: !llvm.ptr)
+// CHECK:         %[[X:.*]] = llvm.load %[[IN]]
+// CHECK:         %[[Y:.*]] = llvm.load %[[OUT]]
+// CHECK:         llvm.call @one(%[[X]], %[[WEIGHTS]], %[[ARENA]],
+// CHECK:         %[[FIELD:.*]] = llvm.getelementptr inbounds %[[ENV]][8]
+// CHECK:         %[[FOR:.*]] = llvm.load %[[FIELD]]
+// CHECK:         llvm.call %[[FOR]](%[[ENV]],
+// CHECK-NOT:     tensor<
+// CHECK:         llvm.return
+
+// PROFILE-LABEL: llvm.func @braid_run
+// PROFILE:         llvm.getelementptr inbounds %{{.*}}[16]
+// PROFILE:         llvm.call @one
+// PROFILE:         llvm.getelementptr inbounds %{{.*}}[40]
+func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %w = braid.parameter {key = "w"} : tensor<16xf32>
+  %a = func.call @one(%x, %w) {braid.name = "layer"} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %b = func.call @many(%a) : (tensor<16xf32>) -> tensor<16xf32>
+  func.return %b : tensor<16xf32>
+}
+func.func private @one(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+func.func private @many(tensor<16xf32>) -> tensor<16xf32> attributes {braid.grid = 4 : i64}

@@ -1,0 +1,92 @@
+// RUN: %braid-opt %s -p plan-memory --split-input-file --remarks 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t
+
+// Lifetimes that do not meet share memory; the result is computed in the caller's buffer.
+// REMARK: [plan-memory] arena of 128 bytes, lower bound 128
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME:    braid.arena_bytes = 128
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", [[A:[0-9]+]]>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", {{[0-9]+}}>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", [[A]]>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+func.func @chain(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %a = func.call @k(%x) : (tensor<16xf32>) -> tensor<16xf32>
+  %b = func.call @k(%a) : (tensor<16xf32>) -> tensor<16xf32>
+  %c = func.call @k(%b) : (tensor<16xf32>) -> tensor<16xf32>
+  %d = func.call @k(%c) : (tensor<16xf32>) -> tensor<16xf32>
+  func.return %d : tensor<16xf32>
+}
+func.func private @k(tensor<16xf32>) -> tensor<16xf32>
+
+// -----
+
+// Equal keys are one weight; blocked layouts count their padding; scratch is in the arena.
+// CHECK-LABEL: func.func @weights
+// CHECK-SAME:    braid.arena_bytes = 130
+// CHECK-SAME:    braid.weights_bytes = 192
+// CHECK:         braid.parameter {key = "a", braid.buffers = [#braid.buffer<"weights", 0>]}
+// CHECK:         braid.parameter {key = "b", braid.buffers = [#braid.buffer<"weights", 64>]}
+// CHECK:         braid.parameter {key = "a", braid.buffers = [#braid.buffer<"weights", 0>]}
+// CHECK:         braid.scratch_buffer = #braid.buffer<"arena", 0>
+func.func @weights() -> tensor<1xf32> {
+  %0 = braid.parameter {key = "a"} : tensor<1xf32>
+  %1 = braid.parameter {key = "b"} : tensor<1x17xf32, #braid.layout<"aB16b">>
+  %2 = braid.parameter {key = "a"} : tensor<1xf32>
+  %y = func.call @k(%0, %1, %2) : (tensor<1xf32>, tensor<1x17xf32, #braid.layout<"aB16b">>, tensor<1xf32>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}
+func.func private @k(tensor<1xf32>, tensor<1x17xf32, #braid.layout<"aB16b">>, tensor<1xf32>) -> tensor<1xf32> attributes {braid.scratch_bytes = 130 : i64}
+
+// -----
+
+// Exclusive branches share memory, write the result where it is wanted, and a loop carries its
+// value in place once the old one is not read any more.
+// CHECK-LABEL: func.func @control_flow
+// CHECK-SAME:    braid.arena_bytes = 16 
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         scf.for
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         } {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         scf.if
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 1>]}
+// CHECK:         } else {
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 1>]}
+func.func @control_flow(%x: tensor<4xf32>, %c: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %five = arith.constant 5 : index
+  %i = func.call @k(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %l = scf.for %n = %zero to %five step %one iter_args(%s = %i) -> (tensor<4xf32>) {
+    %a = func.call @k(%s) : (tensor<4xf32>) -> tensor<4xf32>
+    %b = func.call @k(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  %p = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %p -> (tensor<4xf32>) {
+    %a = func.call @k(%l) : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %a : tensor<4xf32>
+  } else {
+    %a = func.call @k(%l) : (tensor<4xf32>) -> tensor<4xf32>
+    %b = func.call @k(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  func.return %l, %r : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @k(tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+// Values that trade places go through staging buffers.
+// CHECK-LABEL: func.func @swap
+// CHECK:         scf.yield {braid.staging_buffers = [#braid.buffer<"arena", {{[0-9]+}}>, #braid.buffer<"arena", {{[0-9]+}}>]} %{{.*}}, %{{.*}} :
+func.func @swap(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %five = arith.constant 5 : index
+  %a, %b = scf.for %n = %zero to %five step %one iter_args(%s = %x, %t = %y) -> (tensor<4xf32>, tensor<4xf32>) {
+    scf.yield %t, %s : tensor<4xf32>, tensor<4xf32>
+  }
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
