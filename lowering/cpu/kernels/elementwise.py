@@ -1,0 +1,212 @@
+"""Groups of elementwise ops: one pass over memory, any DAG, several results."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import BlockArgument
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.iteration import LoopDim, merged, strides_along
+from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
+from braid.lowering.cpu.kernels.traffic import stored_bytes
+
+_CHUNK = 4096
+"""Elements of one grid iteration: enough work to hide the call, few enough to share."""
+
+
+@dataclass(frozen=True)
+class ElementwiseFamily:
+    """Any group of elementwise ops whose tensors agree on one innermost dim.
+
+    Layouts: row-major, channels last, and channel blocks that divide the channels; operands that
+    extend along one dim at most stay row-major.
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "elementwise"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """All ops elementwise, with types and functions that vectors have."""
+        return bool(self.layouts(group))
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """Row-major first: it costs no reorder at the model's edges."""
+        points = pointwise(group)
+        if points is None or not points.leaves:
+            return ()
+        choices = (_choice(group, layout) for layout in _candidates(points.shape))
+        return [choice for choice in choices if _nest(group, points, choice) is not None]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Vectors per iteration of the innermost loop."""
+        for unroll in (2, 1, 4):
+            yield {"unroll": unroll}
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """Two vectors, which hides the latency of polynomials."""
+        return {"unroll": 2}
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """The larger of memory traffic and arithmetic."""
+        points = pointwise(group)
+        assert points is not None
+        arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
+        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """Loops over the merged dims, the outer ones in the grid."""
+        group = request.group
+        points = pointwise(group)
+        assert points is not None
+        nest = _nest(group, points, _typed_choice(group))
+        assert nest is not None, "the family was asked for layouts it did not offer"
+        unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
+        writer = _Writer(points, nest, self.unit.lanes, unroll)
+        return grid_kernel(request, self.unit, math.prod(writer.grid_extents), writer.iteration)
+
+
+def _candidates(shape: Sequence[int]) -> list[Layout]:
+    """Layouts of the results worth offering."""
+    rank = len(shape)
+    if rank == 0:
+        return []
+    candidates = [Layout.row_major(rank)]
+    if rank >= 3:
+        letters = candidates[0].tag
+        candidates.append(Layout.parse(letters[0] + letters[2:] + letters[1]))
+    if rank == 4:
+        candidates += [Layout.parse(f"aBcd{block}b") for block in (8, 16) if shape[1] % block == 0]
+    return candidates
+
+
+def _choice(group: FusedOp, layout: Layout) -> LayoutChoice:
+    """Results in `layout`, operands too unless they extend along one dim at most."""
+    operands = tuple(
+        Layout.row_major(layout.rank)
+        if sum(extent != 1 for extent in shape_of(operand)) <= 1
+        else layout
+        for operand in group.inputs
+    )
+    return LayoutChoice(operands, (layout,) * len(group.outputs))
+
+
+def _typed_choice(group: FusedOp) -> LayoutChoice:
+    """The layouts in the types of the group."""
+    return LayoutChoice(
+        tuple(layout_of(value.type) for value in group.inputs),
+        tuple(layout_of(value.type) for value in group.outputs),
+    )
+
+
+def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
+    """The merged loop dims with the strides of all leaves, then all results; the last is 1 or 0.
+
+    None if the layouts do not share their innermost dim, or have a padded tail.
+    """
+    order = choice.results[0]
+    shape = points.shape
+    if any(result != order for result in choice.results):
+        return None
+    if any(shape[dim] % order.block(dim) for dim in range(order.rank)):
+        return None
+    tensors = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
+    strides = [strides_along(s, layout, order) for s, layout in tensors]
+    strides += [strides_along(shape, order, order)] * len(choice.results)
+    if any(s is None for s in strides):
+        return None
+    columns = zip(*(s for s in strides if s is not None), strict=True)
+    extents = order.storage_shape(shape)
+    dims = merged([LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)])
+    dims = dims or (LoopDim(1, (1,) * len(strides)),)
+    return dims if all(stride in (0, 1) for stride in dims[-1].strides) else None
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Emits the loops: grid = outer dims × chunks of the innermost dim."""
+
+    points: Pointwise
+    nest: tuple[LoopDim, ...]
+    lanes: int
+    unroll: int
+
+    @property
+    def extent(self) -> int:
+        """Iterations of the dim that vectors run along."""
+        return self.nest[-1].extent
+
+    @property
+    def step(self) -> int:
+        """Elements of one iteration of the innermost loop."""
+        return self.lanes * self.unroll
+
+    @property
+    def chunk(self) -> int:
+        """Elements along the innermost dim in one grid iteration: a multiple of the step."""
+        chunks = -(-self.extent // _CHUNK)
+        return -(-self.extent // (chunks * self.step)) * self.step
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Outer dims, then chunks."""
+        return (*(dim.extent for dim in self.nest[:-1]), -(-self.extent // self.chunk))
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """One chunk: whole vectors, then what is left under a mask."""
+        *outer, chunk = e.coordinates(index, self.grid_extents)
+        outer_strides = [dim.strides for dim in self.nest[:-1]]
+        bases = [
+            e.dot(outer, [strides[tensor] for strides in outer_strides])
+            for tensor in range(len(self.nest[-1].strides))
+        ]
+        tail = self.extent % self.step
+        start = e.mul(chunk, self.chunk)
+        stop = e.minimum(e.add(start, self.chunk), self.extent - tail)
+
+        def whole(position: Index) -> None:
+            for vector in range(self.unroll):
+                self._vector(e, buffers, bases, e.add(position, vector * self.lanes), None)
+
+        def rest() -> None:
+            for begin in range(self.extent - tail, self.extent, self.lanes):
+                count = self.extent - begin
+                mask = e.mask(count) if count < self.lanes else None
+                self._vector(e, buffers, bases, begin, mask)
+
+        if self.extent >= self.step:
+            e.loop(start, stop, self.step, whole)
+        if tail:
+            e.branch(chunk, self.grid_extents[-1] - 1, lambda: None, rest)
+
+    def _vector(
+        self,
+        e: Emitter,
+        buffers: Sequence[Buffer],
+        bases: Sequence[Index],
+        position: Index,
+        mask: Value | None,
+    ) -> None:
+        """Loads, computes and stores the lanes from `position` on."""
+        strides = self.nest[-1].strides
+        offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
+        place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
+
+        def load(leaf: BlockArgument) -> Value:
+            tensor, buffer = place[leaf], buffers[leaf.index]
+            if strides[tensor] == 0:
+                return buffer.splat(e, offsets[tensor])
+            return buffer.load(e, offsets[tensor], mask)
+
+        values = self.points.evaluate(e, load, {})
+        results = offsets[len(place) :]
+        for value, buffer, offset in zip(values, buffers[-len(values) :], results, strict=True):
+            buffer.store(e, value, offset, mask)

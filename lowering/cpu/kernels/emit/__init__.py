@@ -1,0 +1,1 @@
+"""Building kernels out of upstream dialects: index arithmetic, loops, vectors, buffers."""

@@ -1,0 +1,52 @@
+"""Memory as the kernels see it: a flat row of elements behind every memref argument."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
+from xdsl.ir import Attribute
+
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """`count` contiguous elements; offsets count elements."""
+
+    ref: Value
+    element_type: Attribute
+
+    @staticmethod
+    def of(e: Emitter, argument: Value) -> "Buffer":
+        """The elements of a contiguous memref argument of any rank."""
+        type = cast(MemRefType[Any], argument.type)
+        count = math.prod(type.get_shape())
+        flat = MemRefType(type.element_type, [count])
+        cast_op = memref.ReinterpretCastOp.from_dynamic(argument, [0], [count], [1], flat)
+        return Buffer(e.insert(cast_op), type.element_type)
+
+    def load(self, e: Emitter, offset: Index, mask: Value | None = None) -> Value:
+        """A vector from `offset` on; lanes that the mask turns off are 0 and not read."""
+        type = e.vector_type(self.element_type)
+        if mask is None:
+            return e.insert(LoadOp(self.ref, [e.index(offset)], type))
+        zero = e.constant(0, type)
+        return e.insert(MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
+
+    def load_scalar(self, e: Emitter, offset: Index) -> Value:
+        """One element."""
+        return e.insert(memref.LoadOp.get(self.ref, [e.index(offset)]))
+
+    def splat(self, e: Emitter, offset: Index) -> Value:
+        """One element in every lane."""
+        return e.broadcast(self.load_scalar(e, offset))
+
+    def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:
+        """Writes a vector from `offset` on, without the lanes that the mask turns off."""
+        if mask is None:
+            e.effect(StoreOp(value, self.ref, [e.index(offset)]))
+        else:
+            e.effect(MaskedStoreOp(self.ref, [e.index(offset)], mask, value))

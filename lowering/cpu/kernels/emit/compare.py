@@ -1,0 +1,59 @@
+"""Comparing and choosing lane by lane; xDSL's builders of these ops know scalars only."""
+
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType, i1, i64
+from xdsl.ir import Attribute
+
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+
+_FLOAT_PREDICATES = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+_INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
+    """A vector of i1: `predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b."""
+    results = [e.vector_type(i1)]
+    if _is_float(a):
+        number = IntegerAttr(_FLOAT_PREDICATES.index(predicate), i64)
+        properties = {"predicate": number, "fastmath": FastMathFlagsAttr("none")}
+        return e.insert(
+            arith.CmpfOp.create(operands=[a, b], result_types=results, properties=properties)
+        )
+    number = IntegerAttr(_INTEGER_PREDICATES.index(predicate), i64)
+    return e.insert(
+        arith.CmpiOp.create(operands=[a, b], result_types=results, properties={"predicate": number})
+    )
+
+
+def choose(e: Emitter, condition: Value, a: Value, b: Value) -> Value:
+    """a where the condition holds, else b."""
+    return e.insert(arith.SelectOp.create(operands=[condition, a, b], result_types=[a.type]))
+
+
+def at_least(e: Emitter, x: Value, bound: Value) -> Value:
+    """The larger of x and `bound`, x where x is NaN: one `max` instruction on x86.
+
+    `bound` is not NaN.
+    """
+    return choose(e, compare(e, "olt" if _is_float(x) else "slt", x, bound), bound, x)
+
+
+def at_most(e: Emitter, x: Value, bound: Value) -> Value:
+    """The smaller of x and `bound`, x where x is NaN; `bound` is not NaN."""
+    return choose(e, compare(e, "ogt" if _is_float(x) else "sgt", x, bound), bound, x)
+
+
+def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
+    """x limited to [low, high], NaN where x is NaN."""
+    lower = at_least(e, x, e.constant(low, x.type))
+    return at_most(e, lower, e.constant(high, x.type))
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(cast(VectorType[Attribute], value.type).element_type, AnyFloat)

@@ -1,0 +1,190 @@
+"""Writes `arith`, `scf` and `vector` ops one after another, with index arithmetic folded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    i1,
+)
+from xdsl.dialects.vector import BroadcastOp, CreateMaskOp, FMAOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+
+Index: TypeAlias = int | SSAValue
+"""An index known now, or a value of type `index`."""
+
+Value: TypeAlias = SSAValue
+
+
+class Emitter:
+    """Appends ops to a function; every vector has as many elements as `unit` has f32 lanes.
+
+    Arithmetic on known indices is done here and leaves no ops. Constants stand once each at the
+    top of the function.
+    """
+
+    def __init__(self, entry: Block, unit: VectorUnit) -> None:
+        self.unit = unit
+        self.lanes = unit.lanes
+        self._entry = entry
+        self._block = entry
+        self._constants: dict[tuple[str, Attribute], Value] = {}
+
+    def insert(self, op: Operation) -> Value:
+        """Appends `op` and returns its first result."""
+        self._block.add_op(op)
+        return op.results[0]
+
+    def effect(self, op: Operation) -> None:
+        """Appends an op without results."""
+        self._block.add_op(op)
+
+    def vector_type(self, element_type: Attribute) -> VectorType[Any]:
+        """The vector of `lanes` elements."""
+        return VectorType(element_type, [self.lanes])
+
+    def constant(self, value: float | int, type: Attribute) -> Value:
+        """`value` as a scalar, or in every lane of a vector type."""
+        key = (repr(value), type)
+        if key not in self._constants:
+            op = arith.ConstantOp(_constant_attribute(value, type), type)
+            first = self._entry.first_op
+            if first is None:
+                self._entry.add_op(op)
+            else:
+                self._entry.insert_op_before(op, first)
+            self._constants[key] = op.result
+        return self._constants[key]
+
+    def index(self, value: Index) -> Value:
+        """`value` as an SSA value."""
+        return self.constant(value, IndexType()) if isinstance(value, int) else value
+
+    def add(self, a: Index, b: Index) -> Index:
+        """a + b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self.insert(arith.AddiOp(self.index(a), self.index(b)))
+
+    def mul(self, a: Index, b: Index) -> Index:
+        """a · b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1 or b == 1:
+            return b if a == 1 else a
+        return self.insert(arith.MuliOp(self.index(a), self.index(b)))
+
+    def minimum(self, a: Index, b: Index) -> Index:
+        """The smaller one."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.insert(arith.MinUIOp(self.index(a), self.index(b)))
+
+    def coordinates(self, index: Index, extents: Sequence[int]) -> list[Index]:
+        """The multi-index of a row-major position."""
+        result: list[Index] = []
+        for extent in reversed(extents[1:]):
+            index, coordinate = self.divmod(index, extent)
+            result.insert(0, coordinate)
+        return [index, *result] if extents else []
+
+    def divmod(self, a: Index, b: int) -> tuple[Index, Index]:
+        """Quotient and remainder of non-negative numbers."""
+        if isinstance(a, int):
+            return divmod(a, b)
+        if b == 1:
+            return a, 0
+        divisor = self.index(b)
+        return self.insert(arith.DivUIOp(a, divisor)), self.insert(arith.RemUIOp(a, divisor))
+
+    def dot(self, indices: Sequence[Index], strides: Sequence[int]) -> Index:
+        """Σ indices[i] · strides[i]."""
+        total: Index = 0
+        for index, stride in zip(indices, strides, strict=True):
+            total = self.add(total, self.mul(index, stride))
+        return total
+
+    def loop(self, lower: Index, upper: Index, step: int, body: Callable[[Index], None]) -> None:
+        """`scf.for` without carried values; a loop of one known iteration leaves no loop."""
+        self.carry(lower, upper, step, (), lambda index, _: body(index) or ())
+
+    def carry(
+        self,
+        lower: Index,
+        upper: Index,
+        step: int,
+        initial: Sequence[Value],
+        body: Callable[[Index, Sequence[Value]], Sequence[Value]],
+    ) -> Sequence[Value]:
+        """`scf.for` that carries values: `body` maps those of one iteration to the next's.
+
+        Returns the values after the last iteration.
+        """
+        if isinstance(lower, int) and isinstance(upper, int) and lower < upper <= lower + step:
+            return body(lower, initial)
+        block = Block(arg_types=[IndexType(), *(value.type for value in initial)])
+        with self._inside(block):
+            results = body(block.args[0], block.args[1:])
+            self.effect(scf.YieldOp(*results))
+        bounds = (self.index(lower), self.index(upper), self.index(step))
+        op = scf.ForOp(*bounds, list(initial), block)
+        self.effect(op)
+        return op.results
+
+    def branch(
+        self, index: Index, bound: int, below: Callable[[], None], otherwise: Callable[[], None]
+    ) -> None:
+        """Runs `below` if index < bound, else `otherwise`."""
+        if isinstance(index, int):
+            (below if index < bound else otherwise)()
+            return
+        condition = self.insert(arith.CmpiOp(index, self.index(bound), "ult"))
+        blocks = (Block(), Block())
+        for block, body in zip(blocks, (below, otherwise), strict=True):
+            with self._inside(block):
+                body()
+                self.effect(scf.YieldOp())
+        self.effect(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
+
+    def broadcast(self, scalar: Value) -> Value:
+        """`scalar` in every lane."""
+        return self.insert(BroadcastOp(scalar, self.vector_type(scalar.type)))
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a · b + c, rounded once where the vector unit can."""
+        if not self.unit.has_fma:
+            return self.insert(arith.AddfOp(self.insert(arith.MulfOp(a, b)), c))
+        return self.insert(FMAOp(a, b, c))
+
+    def mask(self, count: Index) -> Value:
+        """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
+        return self.insert(CreateMaskOp([self.index(count)], self.vector_type(i1)))
+
+    @contextmanager
+    def _inside(self, block: Block) -> Iterator[None]:
+        outer, self._block = self._block, block
+        yield
+        self._block = outer
+
+
+def _constant_attribute(value: float | int, type: Attribute) -> Any:
+    if isinstance(type, VectorType):
+        return DenseIntOrFPElementsAttr.from_list(type, [value])
+    if isinstance(type, AnyFloat):
+        return FloatAttr(value, type)
+    assert isinstance(type, IntegerType | IndexType)
+    return IntegerAttr(int(value), type)

@@ -1,0 +1,45 @@
+"""The vector unit that kernels are emitted for, and what the cost models assume of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True)
+class VectorUnit:
+    """Width and registers of the vector instructions; rates are of one core, per second.
+
+    `lanes` counts f32 elements of one register. The rates only rank schedules and layouts; the
+    times that matter are measured.
+    """
+
+    lanes: int
+    registers: int
+    flops: float
+    has_fma: bool = True
+    cache_bytes: int = 1 << 20
+    memory_bytes: float = 12e9
+
+    @property
+    def fma_rate(self) -> float:
+        """Vector multiply-adds per second."""
+        return self.flops / (2 * self.lanes)
+
+
+AVX512 = VectorUnit(lanes=16, registers=32, flops=110e9)
+AVX2 = VectorUnit(lanes=8, registers=16, flops=100e9)
+SSE = VectorUnit(lanes=4, registers=16, flops=25e9, has_fma=False)
+NEON = VectorUnit(lanes=4, registers=32, flops=45e9)
+
+
+@cache
+def host_vector_unit() -> VectorUnit:
+    """The widest unit of the machine this process runs on."""
+    if not llvm.get_process_triple().startswith(("x86_64", "i686")):
+        return NEON
+    features: Mapping[str, bool] = llvm.get_host_cpu_features()
+    if features.get("avx512f") and features.get("avx512vl"):
+        return AVX512
+    return AVX2 if features.get("avx2") and features.get("fma") else SSE

@@ -1,0 +1,156 @@
+"""The elementwise table as ops on vectors."""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType, Signedness, i1
+from xdsl.ir import Attribute, Operation
+
+from braid.lowering.cpu.kernels.emit.compare import choose, compare
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.functions import Functions
+
+Emit = Callable[[Emitter, Sequence[Value]], Value]
+
+
+def _op(constructor: Callable[..., Operation]) -> Emit:
+    """One upstream op with the same operands."""
+    return lambda e, a: e.insert(constructor(*a))
+
+
+def _compare(predicate: str) -> Emit:
+    return lambda e, a: compare(e, predicate, a[0], a[1])
+
+
+def _function(name: str) -> Emit:
+    return lambda e, a: getattr(Functions(e), name)(a[0])
+
+
+def _one(e: Emitter, like: Value) -> Value:
+    return e.constant(1.0, like.type)
+
+
+def _reciprocal(e: Emitter, a: Sequence[Value]) -> Value:
+    return e.insert(arith.DivfOp(_one(e, a[0]), a[0]))
+
+
+def _rsqrt(e: Emitter, a: Sequence[Value]) -> Value:
+    return _reciprocal(e, [e.insert(math.SqrtOp(a[0]))])
+
+
+def _sign(e: Emitter, a: Sequence[Value]) -> Value:
+    """±1 with the sign of a, but a itself where it is 0 or NaN."""
+    unit = e.insert(math.CopySignOp(_one(e, a[0]), a[0]))
+    return choose(e, compare(e, "one", a[0], e.constant(0.0, a[0].type)), unit, a[0])
+
+
+def _not(e: Emitter, a: Sequence[Value]) -> Value:
+    return e.insert(arith.XOrIOp(a[0], e.constant(-1, a[0].type)))
+
+
+def _negate(e: Emitter, a: Sequence[Value]) -> Value:
+    return e.insert(arith.SubiOp(e.constant(0, a[0].type), a[0]))
+
+
+def _isnan(e: Emitter, a: Sequence[Value]) -> Value:
+    return compare(e, "uno", a[0], a[0])
+
+
+def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
+    size = e.insert(math.AbsFOp(a[0]))
+    return compare(e, "oeq", size, e.constant(float("inf"), a[0].type))
+
+
+_BITS: dict[str, Emit] = {
+    "and": _op(arith.AndIOp),
+    "or": _op(arith.OrIOp),
+    "xor": _op(arith.XOrIOp),
+    "not": _not,
+}
+_FLOATS: dict[str, Emit] = {
+    "add": _op(arith.AddfOp),
+    "sub": _op(arith.SubfOp),
+    "mul": _op(arith.MulfOp),
+    "div": _op(arith.DivfOp),
+    "maximum": _op(arith.MaximumfOp),
+    "minimum": _op(arith.MinimumfOp),
+    "eq": _compare("oeq"),
+    "ne": _compare("une"),
+    "lt": _compare("olt"),
+    "le": _compare("ole"),
+    "gt": _compare("ogt"),
+    "ge": _compare("oge"),
+    "neg": _op(arith.NegfOp),
+    "abs": _op(math.AbsFOp),
+    "sign": _sign,
+    "ceil": _op(math.CeilOp),
+    "floor": _op(math.FloorOp),
+    "round": _op(math.RoundEvenOp),
+    "sqrt": _op(math.SqrtOp),
+    "rsqrt": _rsqrt,
+    "reciprocal": _reciprocal,
+    "isnan": _isnan,
+    "isinf": _isinf,
+}
+_F32_FUNCTIONS: dict[str, Emit] = {name: _function(name) for name in ("exp", "log", "tanh", "erf")}
+_INTEGERS: dict[str, Emit] = _BITS | {
+    "add": _op(arith.AddiOp),
+    "sub": _op(arith.SubiOp),
+    "mul": _op(arith.MuliOp),
+    "maximum": _op(arith.MaxSIOp),
+    "minimum": _op(arith.MinSIOp),
+    "eq": _compare("eq"),
+    "ne": _compare("ne"),
+    "lt": _compare("slt"),
+    "le": _compare("sle"),
+    "gt": _compare("sgt"),
+    "ge": _compare("sge"),
+    "neg": _negate,
+    "abs": _op(math.AbsIOp),
+}
+
+
+def is_number(element_type: Attribute) -> bool:
+    """Whether kernels load, store and compute with this element type."""
+    if isinstance(element_type, IntegerType):
+        signless = element_type.signedness.data == Signedness.SIGNLESS
+        return signless and element_type.width.data in (8, 16, 32, 64)
+    return isinstance(element_type, Float32Type | Float64Type)
+
+
+def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute) -> Emit | None:
+    """How an operation of the table is written on vectors of these element types, or None."""
+    if not all(type == i1 or is_number(type) for type in (*operands, result)):
+        return None
+    if operation == "select":
+        return lambda e, a: choose(e, *a)
+    if operation == "cast":
+        return _cast(operands[0], result)
+    element_type = operands[0]
+    if element_type == i1:
+        return _BITS.get(operation)
+    if not isinstance(element_type, AnyFloat):
+        return _INTEGERS.get(operation)
+    if element_type == Float32Type() and operation in _F32_FUNCTIONS:
+        return _F32_FUNCTIONS[operation]
+    return _FLOATS.get(operation)
+
+
+def _cast(source: Attribute, target: Attribute) -> Emit | None:
+    """Conversions whose result is defined for every operand, as C's are not from float."""
+    if source == target:
+        return lambda e, a: a[0]
+    if isinstance(source, Float32Type) and isinstance(target, Float64Type):
+        return lambda e, a: e.insert(arith.ExtFOp(a[0], e.vector_type(target)))
+    if isinstance(source, Float64Type) and isinstance(target, Float32Type):
+        return lambda e, a: e.insert(arith.TruncFOp(a[0], e.vector_type(target)))
+    if not isinstance(source, IntegerType) or target == i1:
+        return None
+    if isinstance(target, AnyFloat):
+        to_float = arith.UIToFPOp if source == i1 else arith.SIToFPOp
+        return lambda e, a: e.insert(to_float(a[0], e.vector_type(target)))
+    assert isinstance(target, IntegerType)
+    if target.width.data < source.width.data:
+        return lambda e, a: e.insert(arith.TruncIOp(a[0], e.vector_type(target)))
+    extend = arith.ExtUIOp if source == i1 else arith.ExtSIOp
+    return lambda e, a: e.insert(extend(a[0], e.vector_type(target)))

@@ -1,0 +1,59 @@
+"""Loop dims with one stride per tensor, and merging those that are contiguous in all. No IR."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.dialects.braid.layout import Layout, StorageDim
+
+
+@dataclass(frozen=True)
+class LoopDim:
+    """`extent` iterations; one advances tensor t by `strides[t]` elements."""
+
+    extent: int
+    strides: tuple[int, ...]
+
+
+def merged(dims: Sequence[LoopDim]) -> tuple[LoopDim, ...]:
+    """The same loop nest (outermost first) with as few dims as possible, none of extent 1."""
+    result: list[LoopDim] = []
+    for dim in dims:
+        if dim.extent == 1:
+            continue
+        if result and _continues(result[-1], dim):
+            dim = LoopDim(result.pop().extent * dim.extent, dim.strides)
+        result.append(dim)
+    return tuple(result)
+
+
+def _continues(outer: LoopDim, inner: LoopDim) -> bool:
+    """Whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
+    return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
+
+
+def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements between neighbours along each dim of a contiguous array."""
+    return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[int, ...] | None:
+    """Elements that a step along each storage dim of `order` advances a stored tensor by.
+
+    The tensor has logical `shape` and is stored in `layout`; dims of extent 1 are repeated, so
+    their strides are 0. None where a step along a dim has no single stride.
+    """
+    stored = row_major_strides(layout.storage_shape(shape))
+    stride_of = dict(zip(layout.dims, stored, strict=True))
+    strides: list[int] = []
+    for target in order.dims:
+        outermost = StorageDim(target.dim, 1, None)
+        if shape[target.dim] == 1:
+            strides.append(0)
+        elif target in stride_of:
+            strides.append(stride_of[target])
+        elif outermost in stride_of:
+            strides.append(stride_of[outermost] * target.step)
+        else:
+            return None
+    return tuple(strides)

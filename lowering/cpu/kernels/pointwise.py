@@ -1,0 +1,100 @@
+"""The elementwise ops of a group, evaluated on one vector of points."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.table import Emit, emitter_of, is_number
+
+Leaf = Callable[[BlockArgument], Value]
+"""The vector of a block argument's values at the points."""
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Elementwise ops in order, the block arguments they read, and the group's results.
+
+    `shape` is the logical shape of the results.
+    """
+
+    ops: tuple[Operation, ...]
+    leaves: tuple[BlockArgument, ...]
+    results: tuple[SSAValue, ...]
+    shape: tuple[int, ...]
+
+    def evaluate(self, e: Emitter, leaf: Leaf, known: Mapping[SSAValue, Value]) -> list[Value]:
+        """The vectors of the results; `known` holds the anchor's."""
+        values: dict[SSAValue, Value] = dict(known)
+        for argument in self.leaves:
+            values[argument] = leaf(argument)
+        for op in self.ops:
+            values[op.results[0]] = _evaluate(e, op, values)
+        return [values[result] for result in self.results]
+
+    @property
+    def flops(self) -> int:
+        """Scalar operations at one point."""
+        return sum(op.ROW.flops for op in self.ops if isinstance(op, ElementwiseOp))
+
+
+def pointwise(group: FusedOp, anchor: Operation | None = None) -> Pointwise | None:
+    """All of the group but `anchor`, or None unless it is elementwise on one set of points.
+
+    The points are those of the results: all results have one static shape, the anchor's if there
+    is one, and every value is repeated to it.
+    """
+    ops = tuple(op for op in group.body.block.ops if op not in (anchor, group.terminator))
+    if not all(_is_supported(op) for op in ops):
+        return None
+    results = tuple(group.terminator.arguments)
+    shapes = {shape_of(result) for result in results}
+    if anchor is not None:
+        shapes.add(shape_of(anchor.results[0]))
+    if len(shapes) != 1 or any(isinstance(result, BlockArgument) for result in results):
+        return None
+    shape = shapes.pop()
+    used = dict.fromkeys(operand for op in ops for operand in op.operands)
+    leaves = tuple(value for value in used if isinstance(value, BlockArgument))
+    stored = (*leaves, *results)
+    if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
+        return None
+    return Pointwise(ops, leaves, results, shape)
+
+
+def _emit_of(op: ElementwiseOp) -> Emit | None:
+    operands = [element_type_of(operand) for operand in op.operands]
+    return emitter_of(op.ROW.name, operands, op.result_type().element_type)
+
+
+def _is_supported(op: Operation) -> bool:
+    if isinstance(op, ConstantOp):
+        return _splat(op) is not None
+    return isinstance(op, ElementwiseOp) and _emit_of(op) is not None
+
+
+def _splat(op: ConstantOp) -> float | int | None:
+    """The one value of a constant, None if its elements differ."""
+    value: DenseIntOrFPElementsAttr[Any] = op.value
+    element_type = cast(TensorType[Attribute], op.output.type).element_type
+    if not value.is_splat() or not is_number(element_type):
+        return None
+    return cast(float | int, value.get_values()[0])
+
+
+def _evaluate(e: Emitter, op: Operation, values: Mapping[SSAValue, Value]) -> Value:
+    if isinstance(op, ConstantOp):
+        splat = _splat(op)
+        assert splat is not None
+        return e.constant(splat, e.vector_type(element_type_of(op.output)))
+    assert isinstance(op, ElementwiseOp)
+    emit = _emit_of(op)
+    assert emit is not None
+    return emit(e, [values[operand] for operand in op.operands])
