@@ -4,6 +4,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, reshape
 from braid.frontends.onnx.node import Node
@@ -24,6 +25,49 @@ def convolution(b: Builder, node: Node) -> SSAValue:
             pad_low=window.pad_low,
             pad_high=window.pad_high,
             dilations=window.dilations,
+            groups=node.integer("group", 1),
+        )
+    )
+    return with_channel_bias(b, y, node.optional(2))
+
+
+@importer("ConvTranspose")
+def transposed_convolution(b: Builder, node: Node) -> SSAValue:
+    """`braid.conv_transpose`, then an add of the bias.
+
+    `output_shape` determines the padding; what is odd goes to the end unless SAME_LOWER.
+    """
+    x, w = node.input(0), node.input(1)
+    spatial, kernel = shape_of(x)[2:], shape_of(w)[2:]
+    rank = len(spatial)
+    strides = node.integers("strides", (1,) * rank)
+    dilations = node.integers("dilations", (1,) * rank)
+    extra = node.integers("output_padding", (0,) * rank)
+    pads = node.integers("pads", (0,) * (2 * rank))
+    full = [
+        stride * (extent - 1) + dilation * (size - 1) + 1 + more
+        for extent, size, stride, dilation, more in zip(
+            spatial, kernel, strides, dilations, extra, strict=True
+        )
+    ]
+    auto_pad = node.text("auto_pad", "NOTSET")
+    if node.has("output_shape") or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        same = [extent * stride for extent, stride in zip(spatial, strides, strict=True)]
+        wanted = node.integers("output_shape", same)[-rank:]
+        totals = [have - want for have, want in zip(full, wanted, strict=True)]
+        extra = [more + max(0, -total) for more, total in zip(extra, totals, strict=True)]
+        totals = [max(0, total) for total in totals]
+        halves, rests = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        pads = (*halves, *rests) if auto_pad != "SAME_LOWER" else (*rests, *halves)
+    y = b.emit(
+        ConvTransposeOp.get(
+            x,
+            w,
+            strides=strides,
+            pad_low=pads[:rank],
+            pad_high=pads[rank:],
+            dilations=dilations,
+            output_padding=extra,
             groups=node.integer("group", 1),
         )
     )

@@ -9,6 +9,7 @@ from onnx import GraphProto, NodeProto
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import NAME_ATTRIBUTE, set_names
 from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
@@ -99,7 +100,8 @@ class GraphImporter:
         names = {scope[name]: name for name in proto.output if name in scope}
         prefix = next((name for name in proto.output if name), proto.name)
         for op in self._builder.new_ops[first:]:
-            if NAME_ATTRIBUTE in op.attributes:
+            is_named = NAME_ATTRIBUTE in op.attributes
+            if is_named or not (isinstance(op, TensorOp) or op.regions):
                 continue
             own = next((names[result] for result in op.results if result in names), None)
             set_names(op, [self._unique(own or f"{prefix}/{op.name.split('.')[-1]}")])

@@ -14,13 +14,19 @@ Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
 
 _GROUPS = (
     "activation",
+    "branches",
     "convolution",
     "elementwise",
+    "indexing",
+    "loops",
+    "matmul",
     "movement",
     "normalization",
+    "padding",
     "pooling",
-    "matmul",
     "reduction",
+    "resampling",
+    "scan",
     "shape",
 )
 

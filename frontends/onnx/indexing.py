@@ -1,0 +1,132 @@
+"""Ops that read or write at positions: gather, scatter, one-hot, top-k, triangles."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.sorting import TopKOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import apply, cast, normalized, reshape, scalar
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+_REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
+
+
+@importer("Gather")
+def gather(b: Builder, node: Node) -> SSAValue:
+    """A single known index is a slice."""
+    data, indices = node.input(0), node.input(1)
+    shape = shape_of(data)
+    dim = normalized(node.integer("axis", 0), len(shape))
+    known = b.known(indices)
+    if known is None or known.size != 1:
+        return b.emit(GatherOp.get(data, indices, dim))
+    offsets, sizes = [0] * len(shape), list(shape)
+    offsets[dim], sizes[dim] = normalized(int(known.item()), shape[dim]), 1
+    result = [*shape[:dim], *known.shape, *shape[dim + 1 :]]
+    return reshape(b, b.emit(SliceOp.get(data, offsets, sizes)), result)
+
+
+@importer("GatherElements")
+def gather_elements(b: Builder, node: Node) -> SSAValue:
+    """One element per index."""
+    data = node.input(0)
+    dim = normalized(node.integer("axis", 0), len(shape_of(data)))
+    return b.emit(GatherElementsOp.get(data, node.input(1), dim))
+
+
+@importer("GatherND")
+def gather_nd(b: Builder, node: Node) -> SSAValue:
+    """One slice per index tuple."""
+    return b.emit(GatherNdOp.get(node.input(0), node.input(1), node.integer("batch_dims", 0)))
+
+
+@importer("Scatter", "ScatterElements")
+def scatter_elements(b: Builder, node: Node) -> SSAValue:
+    """One element per index."""
+    data = node.input(0)
+    dim = normalized(node.integer("axis", 0), len(shape_of(data)))
+    reduction = _REDUCTIONS[node.text("reduction", "none")]
+    return b.emit(ScatterElementsOp.get(data, node.input(1), node.input(2), dim, reduction))
+
+
+@importer("ScatterND")
+def scatter_nd(b: Builder, node: Node) -> SSAValue:
+    """One slice per index tuple."""
+    reduction = _REDUCTIONS[node.text("reduction", "none")]
+    return b.emit(ScatterNdOp.get(node.input(0), node.input(1), node.input(2), reduction))
+
+
+@importer("OneHot")
+def one_hot(b: Builder, node: Node) -> SSAValue:
+    """The second of `values` where the new dim's index is the one given, the first elsewhere."""
+    indices, depth, values = node.input(0), node.known(1), node.input(2)
+    if depth is None:
+        node.fail("input 1 (depth) is missing")
+    count, shape = int(depth.item()), list(shape_of(indices))
+    dim = normalized(node.integer("axis", -1), len(shape) + 1)
+    wanted = cast(b, indices, i64)
+    negative = apply(b, "lt", wanted, scalar(b, 0, wanted))
+    from_end = apply(b, "add", wanted, scalar(b, count, wanted))
+    wanted = reshape(b, apply(b, "select", negative, from_end, wanted), _with(shape, dim, 1))
+    positions = b.emit(IotaOp.of(dim, TensorType(i64, _with(shape, dim, count))))
+    off, on = (
+        reshape(b, b.emit(SliceOp.get(values, [i], [1])), [1] * (len(shape) + 1)) for i in (0, 1)
+    )
+    return apply(b, "select", apply(b, "eq", positions, wanted), on, off)
+
+
+@importer("TopK")
+def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """The count is an attribute before opset 10, an input since; both orders are sorted."""
+    x, counts = node.input(0), node.known_integers(1) if node.opset >= 10 else None
+    count = node.integer("k") if counts is None else counts[0]
+    dim = normalized(node.integer("axis", -1), len(shape_of(x)))
+    return b.emit_all(TopKOp.get(x, count, dim, largest=bool(node.integer("largest", 1))))
+
+
+@importer("Trilu")
+def triangle(b: Builder, node: Node) -> SSAValue:
+    """The upper or lower triangle from diagonal k on, 0 elsewhere."""
+    x, offset = node.input(0), node.known_integers(1) or (0,)
+    rows, columns = shape_of(x)[-2:]
+    grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+    kept = grid >= offset[0] if node.integer("upper", 1) else grid <= offset[0]
+    return apply(b, "select", b.constant(kept), x, scalar(b, 0, x))
+
+
+@importer("EyeLike")
+def eye_like(b: Builder, node: Node) -> SSAValue:
+    """1 on diagonal k, 0 elsewhere, in the shape of the input."""
+    x = node.input(0)
+    rows, columns = shape_of(x)
+    dtype = node.dtype("dtype") if node.has("dtype") else to_numpy(element_type_of(x))
+    return b.constant(np.eye(rows, columns, node.integer("k", 0)).astype(dtype))
+
+
+@importer("ReverseSequence")
+def reverse_sequence(b: Builder, node: Node) -> SSAValue:
+    """The first elements of every batch entry, as many as its length, in reverse order."""
+    x, lengths = node.input(0), node.input(1)
+    time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
+    shape = shape_of(x)
+    positions = b.emit(IotaOp.of(time, TensorType(i64, shape)))
+    column = [1] * len(shape)
+    column[batch] = shape[batch]
+    length = reshape(b, lengths, column)
+    mirrored = apply(b, "sub", apply(b, "sub", length, scalar(b, 1, length)), positions)
+    inside = apply(b, "lt", positions, length)
+    return b.emit(GatherElementsOp.get(x, apply(b, "select", inside, mirrored, positions), time))
+
+
+def _with(shape: Sequence[int], dim: int, extent: int) -> list[int]:
+    return [*shape[:dim], extent, *shape[dim:]]

@@ -1,0 +1,114 @@
+"""`Loop`: `scf.for` where nothing but the trip count ends it, `scf.while` elsewhere."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import GraphProto, numpy_helper
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, SSAValue
+
+from braid.dialects.braid.dtypes import i64
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.control_flow import (
+    counted_loop,
+    extracted,
+    index,
+    insert_with_keys,
+    iteration_number,
+    loop_keys,
+    require_carried,
+)
+from braid.frontends.onnx.expressions import reshape
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("Loop")
+def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Inputs: trip count and condition, either of which may be left out, and carried values."""
+    condition = node.optional(1)
+    known = None if condition is None else b.known(condition)
+    starts_true = condition is None or (known is not None and bool(known.item()))
+    if starts_true and _stays_true(node.graph("body")):
+        return _for_loop(b, node)
+    return _while_loop(b, node)
+
+
+def _stays_true(body: GraphProto) -> bool:
+    """Whether the condition that the body gives is the one it gets, or a constant true."""
+    producers = {name: inner for inner in body.node for name in inner.output}
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    name = body.output[0].name
+    while name in producers and producers[name].op_type == "Identity":
+        name = producers[name].input[0]
+    if name == body.input[1].name:
+        return True
+    producer = producers.get(name)
+    if producer is not None and producer.op_type == "Constant":
+        values = [attribute.t for attribute in producer.attribute if attribute.name == "value"]
+    else:
+        values = [constants[name]] if name in constants else []
+    return any(bool(numpy_helper.to_array(value).item()) for value in values)
+
+
+def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    graph, carried = node.graph("body"), [node.input(i) for i in range(2, len(node.inputs))]
+    trip_count = node.optional(0)
+    if trip_count is None:
+        node.fail("the loop never ends: it has no trip count, and its condition stays true")
+    known = b.known(trip_count)
+    count = None if known is None else max(0, int(known.item()))
+
+    def body(
+        number: SSAValue, values: Sequence[SSAValue]
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        true = b.constant(np.array(True))
+        results = node.import_subgraph(graph, [number, true, *values])[1:]
+        after, collected = results[: len(values)], results[len(values) :]
+        require_carried(node, [value.name for value in graph.input[2:]], values, after)
+        if collected and count is None:
+            node.unsupported(
+                "values are collected over a number of iterations that is not known at import"
+            )
+        return after, collected
+
+    limit = count if count is not None else _as_index(b, trip_count)
+    return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+
+
+def _as_index(b: Builder, count: SSAValue) -> SSAValue:
+    return b.insert(arith.IndexCastOp(extracted(b, count), index)).results[0]
+
+
+def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Carries the iteration's number, the condition, and the values."""
+    graph = node.graph("body")
+    if len(graph.output) != len(graph.input) - 1:
+        node.unsupported(
+            "values are collected by a loop that a condition may end, so that their number is "
+            "not known at import"
+        )
+    trip_count, condition = node.optional(0), node.optional(1)
+    limit = None if trip_count is None else extracted(b, trip_count)
+    first = b.constant(np.array(True)) if condition is None else reshape(b, condition, [])
+    zero = b.insert(arith.ConstantOp(IntegerAttr(0, i64))).results[0]
+    one = b.insert(arith.ConstantOp(IntegerAttr(1, i64))).results[0]
+    carried = [zero, first, *(node.input(i) for i in range(2, len(node.inputs)))]
+    types = [value.type for value in carried]
+    before, after = Block(arg_types=types), Block(arg_types=types)
+    with b.inside(before):
+        proceed = extracted(b, before.args[1])
+        if limit is not None:
+            in_range = b.insert(arith.CmpiOp(before.args[0], limit, "slt")).results[0]
+            proceed = b.insert(arith.AndIOp(in_range, proceed)).results[0]
+        b.insert(scf.ConditionOp(proceed, *before.args))
+    with b.inside(after):
+        number = iteration_number(b, after.args[0])
+        results = node.import_subgraph(graph, [number, *after.args[1:]])
+        proceed, values = reshape(b, results[0], []), results[1:]
+        require_carried(node, [value.name for value in graph.input[2:]], after.args[2:], values)
+        following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
+        b.insert(scf.YieldOp(following, proceed, *values))
+    op = scf.WhileOp([b.use(value) for value in carried], types, [before], [after])
+    return insert_with_keys(b, op, loop_keys(node, graph)).results[2:]

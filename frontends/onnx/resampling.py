@@ -1,0 +1,94 @@
+"""`Resize` and `Upsample`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.resampling import Resampling
+from braid.dialects.braid.resize import ResizeOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import normalized
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("Resize", since=11)
+def resize(b: Builder, node: Node) -> SSAValue:
+    """Extents come from `scales` or `sizes`, for the dims of `axes` alone if that is given."""
+    x = node.input(0)
+    shape = shape_of(x)
+    rank = len(shape)
+    axes = [normalized(axis, rank) for axis in node.integers("axes", range(rank))]
+    sizes, scales = _extents(node, shape, axes)
+    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    how = Resampling(
+        mode=node.text("mode", "nearest"),
+        coordinates=coordinates,
+        nearest_mode=node.text("nearest_mode", "round_prefer_floor"),
+        cubic_a=node.number("cubic_coeff_a", -0.75),
+        exclude_outside=bool(node.integer("exclude_outside", 0)),
+        antialias=bool(node.integer("antialias", 0)),
+        extrapolation=node.number("extrapolation_value", 0.0),
+    )
+    region: list[float] = []
+    if coordinates == "tf_crop_and_resize":
+        region = [0.0] * rank + [1.0] * rank
+        given = node.known(1)
+        if given is None:
+            node.fail("input 1 (roi) is missing")
+        for position, dim in enumerate(axes):
+            region[dim] = float(given[position])
+            region[rank + dim] = float(given[position + len(axes)])
+    return b.emit(ResizeOp.get(x, sizes, scales, how, region))
+
+
+def _extents(
+    node: Node, shape: Sequence[int], axes: Sequence[int]
+) -> tuple[list[int], list[float]]:
+    """Extents and scales of all dims."""
+    sizes, scales = list(shape), [1.0] * len(shape)
+    wanted = node.known_integers(3)
+    if wanted:
+        ratios = [want / shape[dim] for want, dim in zip(wanted, axes, strict=True)]
+        policy = node.text("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch":
+            ratio = min(ratios) if policy == "not_larger" else max(ratios)
+            ratios = [ratio] * len(axes)
+            wanted = [int(np.floor(shape[dim] * ratio + 0.5)) for dim in axes]
+        for dim, size, ratio in zip(axes, wanted, ratios, strict=True):
+            sizes[dim], scales[dim] = size, ratio
+        return sizes, scales
+    given = node.known(2)
+    if given is None or given.size == 0:
+        node.fail("expected scales or sizes")
+    for dim, scale in zip(axes, given.tolist(), strict=True):
+        sizes[dim], scales[dim] = int(np.floor(shape[dim] * scale)), float(scale)
+    return sizes, scales
+
+
+@importer("Resize", "Upsample", since=10)
+def resize_by_scales(b: Builder, node: Node) -> SSAValue:
+    """Before opset 11: scales are an input, positions are scaled without an offset."""
+    scales = node.known(1)
+    if scales is None:
+        node.fail("input 1 (scales) is missing")
+    return _scaled(b, node, scales.tolist())
+
+
+@importer("Upsample")
+def upsample(b: Builder, node: Node) -> SSAValue:
+    """Scales are an attribute before opset 9, an input in it."""
+    scales = node.known(1) if not node.has("scales") else np.array(node.numbers("scales"))
+    if scales is None:
+        node.fail("input 1 (scales) is missing")
+    return _scaled(b, node, scales.tolist())
+
+
+def _scaled(b: Builder, node: Node, scales: Sequence[float]) -> SSAValue:
+    x = node.input(0)
+    sizes = [int(np.floor(e * s)) for e, s in zip(shape_of(x), scales, strict=True)]
+    mode = {"bilinear": "linear"}.get(node.text("mode", "nearest"), node.text("mode", "nearest"))
+    how = Resampling(mode=mode, coordinates="asymmetric", nearest_mode="floor")
+    return b.emit(ResizeOp.get(x, sizes, scales, how))

@@ -1,0 +1,63 @@
+"""`Scan`: `scf.for` over slices of sequences."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.indexing import GatherOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.control_flow import counted_loop, loop_keys, require_carried
+from braid.frontends.onnx.expressions import apply, normalized, transpose
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("Scan", since=9)
+def scan(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Inputs: states, then sequences; outputs: final states, then what was collected."""
+    graph, sequences = node.graph("body"), node.integer("num_scan_inputs")
+    inputs = [node.input(i) for i in range(len(node.inputs))]
+    states, scanned = inputs[: len(inputs) - sequences], inputs[len(inputs) - sequences :]
+    axes = node.integers("scan_input_axes", (0,) * sequences)
+    backward = node.integers("scan_input_directions", (0,) * sequences)
+    dims = [normalized(a, len(shape_of(x))) for a, x in zip(axes, scanned, strict=True)]
+    counts = {shape_of(x)[dim] for dim, x in zip(dims, scanned, strict=True)}
+    if len(counts) != 1:
+        node.fail(f"the sequences have lengths {sorted(counts)}, expected one length")
+    count = counts.pop()
+
+    def body(
+        number: SSAValue, values: Sequence[SSAValue]
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        slices = [
+            b.emit(GatherOp.get(x, _from_end(b, number, count) if reverse else number, dim))
+            for x, dim, reverse in zip(scanned, dims, backward, strict=True)
+        ]
+        results = node.import_subgraph(graph, [*values, *slices])
+        after, collected = results[: len(values)], results[len(values) :]
+        require_carried(node, [v.name for v in graph.input[: len(values)]], values, after)
+        return after, collected
+
+    results = counted_loop(b, count, states, body, loop_keys(node, graph))
+    return [*results[: len(states)], *_placed(b, node, results[len(states) :], count)]
+
+
+def _from_end(b: Builder, number: SSAValue, count: int) -> SSAValue:
+    return apply(b, "sub", b.constant(np.array(count - 1, np.int64)), number)
+
+
+def _placed(b: Builder, node: Node, collections: Sequence[SSAValue], count: int) -> list[SSAValue]:
+    """The collected values in the order and along the dims that the node asks for."""
+    axes = node.integers("scan_output_axes", (0,) * len(collections))
+    backward = node.integers("scan_output_directions", (0,) * len(collections))
+    placed: list[SSAValue] = []
+    for value, axis, reverse in zip(collections, axes, backward, strict=True):
+        rank = len(shape_of(value))
+        if reverse:
+            value = b.emit(GatherOp.get(value, b.constant(np.arange(count)[::-1].copy()), 0))
+        order = list(range(1, rank))
+        order.insert(normalized(axis, rank), 0)
+        placed.append(transpose(b, value, order))
+    return placed
