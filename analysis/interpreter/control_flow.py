@@ -1,0 +1,61 @@
+"""Handlers of functions, of control flow, and of braid's ops with regions."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Operation
+
+from braid.analysis.interpreter.machine import Handler, Machine, Value
+from braid.dialects.braid.regions import ClusterOp, FusedOp
+from braid.errors import BraidError
+
+
+def _call(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return machine.call(cast(func.CallOp, op).callee.string_value(), operands)
+
+
+def _if(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    branch = op.regions[0 if operands[0] else 1]
+    return machine.run_block(branch.block, ()) if branch.blocks else ()
+
+
+def _for(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """Bounds are signed."""
+    lower, upper, step, *carried = operands
+    if step <= 0:
+        raise BraidError(f"the step of the loop is {step}, expected a positive number")
+    values: Sequence[Value] = carried
+    kind = lower.dtype.type
+    for index in range(int(lower), int(upper), int(step)):
+        values = machine.run_block(op.regions[0].block, (kind(index), *values))
+    return values
+
+
+def _while(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    before, after = op.regions
+    values: Sequence[Value] = operands
+    while True:
+        condition, *values = machine.run_block(before.block, values)
+        if not condition:
+            return values
+        values = machine.run_block(after.block, values)
+
+
+def _fused(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return machine.run_kernel(op.regions[0].block, operands)
+
+
+def _cluster(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return machine.run_block(op.regions[0].block, operands)
+
+
+HANDLERS: dict[type[Operation], Handler] = {
+    func.CallOp: _call,
+    scf.IfOp: _if,
+    scf.ForOp: _for,
+    scf.WhileOp: _while,
+    FusedOp: _fused,
+    ClusterOp: _cluster,
+}
+"""Handlers by op class."""

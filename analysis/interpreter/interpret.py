@@ -1,0 +1,103 @@
+"""Running the functions of a module."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from braid.analysis.interpreter import control_flow, scalars, tensors
+from braid.analysis.interpreter.inputs import ordered_inputs
+from braid.analysis.interpreter.machine import Handler, Machine, Observer
+from braid.analysis.locations import source_location
+from braid.analysis.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.dialects.braid.relayout import Array
+from braid.errors import BraidError
+
+HANDLERS: dict[type[Operation], Handler] = {
+    **tensors.HANDLERS,
+    **scalars.HANDLERS,
+    **control_flow.HANDLERS,
+}
+"""What can be interpreted."""
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """Results of a run, and the most bytes that values of ops took at once.
+
+    `peak_bytes` counts every tensor from the op that computes it to its last use, as if each had
+    a buffer of its own; inputs, parameters, constants and values inside `braid.fused` are not
+    counted.
+    """
+
+    outputs: list[Array]
+    peak_bytes: int
+
+
+def interpret(
+    module: ModuleOp,
+    inputs: Sequence[Array] | Mapping[str, Array],
+    *,
+    function: str = "main",
+    parameters: Mapping[str, Array] | None = None,
+    observer: Observer | None = None,
+) -> list[Array]:
+    """The results of `function` in order.
+
+    `inputs` are the arguments in order or by name (`braid.name`). `parameters` are the values of
+    `braid.parameter` by key; those that `@prepare` makes need not be among them. `observer` is
+    called after every op.
+    Raises BraidError, with the location of the op, for inputs or parameters that do not fit, ops
+    without known semantics, and values for which an op has no result.
+    """
+    return interpret_measured(
+        module, inputs, function=function, parameters=parameters, observer=observer
+    ).outputs
+
+
+def interpret_measured(
+    module: ModuleOp,
+    inputs: Sequence[Array] | Mapping[str, Array],
+    *,
+    function: str = "main",
+    parameters: Mapping[str, Array] | None = None,
+    observer: Observer | None = None,
+) -> Interpretation:
+    """As `interpret`, and how much memory the run took."""
+    functions = _functions(module)
+    if function not in functions:
+        raise BraidError(
+            f"the module has no function '@{function}' with a body",
+            location=source_location(module),
+        )
+    known = dict(parameters or {})
+    if function != PREPARE:
+        known = evaluate_prepare(module, known) | known
+    arguments = ordered_inputs(functions[function], inputs)
+    machine = _machine(functions, known, observer)
+    outputs = list(cast(Sequence[Array], machine.call(function, arguments)))
+    return Interpretation(outputs, machine.memory.peak)
+
+
+def evaluate_prepare(module: ModuleOp, parameters: Mapping[str, Array]) -> dict[str, Array]:
+    """What `@prepare` makes of the parameters, by key; empty if there is no such function."""
+    functions = _functions(module)
+    if (prepare := functions.get(PREPARE)) is None:
+        return {}
+    keys = cast(ArrayAttr[StringAttr], prepare.attributes[KEYS_ATTRIBUTE])
+    values = _machine(functions, parameters, None).call(PREPARE, ())
+    return {key.data: cast(Array, value) for key, value in zip(keys.data, values, strict=True)}
+
+
+def _functions(module: ModuleOp) -> dict[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks}
+
+
+def _machine(
+    functions: Mapping[str, FuncOp], parameters: Mapping[str, Array], observer: Observer | None
+) -> Machine:
+    blocks = {name: function.body.block for name, function in functions.items()}
+    return Machine(HANDLERS, blocks, parameters, observer)
