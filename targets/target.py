@@ -1,0 +1,215 @@
+"""Target descriptions: what a machine can do, how fast, and who writes its kernels."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from braid.errors import BraidError, SourceLocation
+
+_DIRECTORY = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a backend that works on its own; `rate` counts `resource` per second."""
+
+    name: str
+    resource: str
+    rate: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory space: its size in bytes and its bandwidth in bytes per second."""
+
+    name: str
+    bytes: int
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way from one backend to another: bandwidth in bytes per second, latency in seconds."""
+
+    source: str
+    destination: str
+    bandwidth: float
+    latency: float
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One processor of a target.
+
+    `operations` are the names of the ops it can run (`*`: all); among backends that can run an
+    op, the one of higher `priority` is preferred. `launch_seconds` is what starting a kernel
+    costs. `kernel_families` are import paths `module:class`.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    priority: int
+    launch_seconds: float
+    kernel_families: tuple[str, ...]
+    units: tuple[Unit, ...]
+    memories: tuple[Memory, ...]
+
+    def supports(self, operation: str) -> bool:
+        """Whether the op of this name, such as `braid.conv`, can run here."""
+        return "*" in self.operations or operation in self.operations
+
+    def rate(self, resource: str) -> float:
+        """How much of `resource` (`flops`, `bytes`) all units together do in a second.
+
+        Raises `BraidError` where no unit has that resource.
+        """
+        total = sum(unit.rate for unit in self.units if unit.resource == resource)
+        if not total:
+            known = sorted({unit.resource for unit in self.units})
+            raise BraidError(f"backend '{self.name}' has no unit for '{resource}', only {known}")
+        return total
+
+    def families(self) -> tuple[object, ...]:
+        """One instance of every kernel family, in order of preference.
+
+        Raises `BraidError` where one of them cannot be imported.
+        """
+        return tuple(_instance(path) for path in self.kernel_families)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine to compile for; the first backend is where everything can run."""
+
+    name: str
+    backends: tuple[Backend, ...]
+    links: tuple[Link, ...]
+
+    def backend(self, name: str) -> Backend:
+        """The backend of this name. Raises `BraidError` if there is none."""
+        for backend in self.backends:
+            if backend.name == name:
+                return backend
+        known = ", ".join(f"'{backend.name}'" for backend in self.backends)
+        raise BraidError(f"target '{self.name}' has no backend '{name}', only {known}")
+
+
+@cache
+def load_target(name: str = "host") -> Target:
+    """The target of this name, or the one that the TOML file at this path describes.
+
+    Raises `BraidError` for an unknown name and a malformed file, naming the file and the key.
+    """
+    path = Path(name) if name.endswith(".toml") else _DIRECTORY / f"{name}.toml"
+    location = SourceLocation(str(path))
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        known = sorted(file.stem for file in _DIRECTORY.glob("*.toml"))
+        raise BraidError(
+            f"there is no target '{name}'",
+            hint=f"expected a path that ends in .toml, or one of {known}",
+        ) from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BraidError(f"cannot read target: {error}", location=location) from error
+    return _target(_Table(data, "target", location))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the file, read with checks; `path` says where it stands in the file."""
+
+    data: Mapping[str, Any]
+    path: str
+    location: SourceLocation
+
+    def get(self, key: str, kind: type, default: object = None) -> Any:
+        value = self.data.get(key, default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(f"'{key}' is {value!r}, expected {kind.__name__}")
+        if kind in (int, float) and value < 0:
+            raise self.error(f"'{key}' is {value!r}, expected no negative number")
+        return value
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        values = cast(list[Any], self.get(key, list, []))
+        if not all(isinstance(value, str) for value in values):
+            raise self.error(f"'{key}' is {values!r}, expected a list of strings")
+        return tuple(values)
+
+    def tables(self, key: str) -> list["_Table"]:
+        values = cast(list[Any], self.get(key, list, []))
+        if not all(isinstance(value, dict) for value in values):
+            raise self.error(f"'{key}' is not a list of tables [[{key}]]")
+        return [
+            _Table(value, f"{self.path}.{key}[{index}]", self.location)
+            for index, value in enumerate(values)
+        ]
+
+    def expect_only(self, *keys: str) -> None:
+        unknown = sorted(set(self.data) - set(keys))
+        if unknown:
+            raise self.error(f"unknown keys {unknown}, expected {sorted(keys)}")
+
+    def error(self, message: str) -> BraidError:
+        return BraidError(f"malformed target: {self.path}: {message}", location=self.location)
+
+
+def _target(table: _Table) -> Target:
+    table.expect_only("name", "backend", "link")
+    backends = tuple(_backend(entry) for entry in table.tables("backend"))
+    if not backends:
+        raise table.error("no [[backend]]")
+    return Target(table.get("name", str), backends, tuple(_link(t) for t in table.tables("link")))
+
+
+def _backend(table: _Table) -> Backend:
+    table.expect_only(
+        "name", "operations", "priority", "launch_seconds", "kernel_families", "unit", "memory"
+    )
+    return Backend(
+        table.get("name", str),
+        table.strings("operations"),
+        table.get("priority", int, 0),
+        table.get("launch_seconds", float, 0.0),
+        table.strings("kernel_families"),
+        tuple(_unit(entry) for entry in table.tables("unit")),
+        tuple(_memory(entry) for entry in table.tables("memory")),
+    )
+
+
+def _unit(table: _Table) -> Unit:
+    table.expect_only("name", "resource", "rate")
+    return Unit(table.get("name", str), table.get("resource", str), table.get("rate", float))
+
+
+def _memory(table: _Table) -> Memory:
+    table.expect_only("name", "bytes", "bandwidth")
+    return Memory(table.get("name", str), table.get("bytes", int), table.get("bandwidth", float))
+
+
+def _link(table: _Table) -> Link:
+    table.expect_only("source", "destination", "bandwidth", "latency")
+    return Link(
+        table.get("source", str),
+        table.get("destination", str),
+        table.get("bandwidth", float),
+        table.get("latency", float),
+    )
+
+
+@cache
+def _instance(path: str) -> object:
+    module, separator, name = path.partition(":")
+    try:
+        if not separator:
+            raise ImportError("expected 'module:class'")
+        return getattr(import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise BraidError(f"cannot load kernel family '{path}': {error}") from error

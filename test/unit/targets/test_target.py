@@ -1,0 +1,73 @@
+"""Target descriptions: the shipped one loads, malformed ones name the file and the key."""
+
+from pathlib import Path
+
+import pytest
+
+from braid.errors import BraidError
+from braid.targets.target import load_target
+
+VALID = """
+name = "toy"
+[[backend]]
+name = "npu"
+operations = ["braid.conv"]
+[[backend.unit]]
+name = "array"
+resource = "flops"
+rate = 2e9
+"""
+
+
+def load(tmp_path: Path, text: str):
+    path = tmp_path / "toy.toml"
+    path.write_text(text)
+    return load_target(str(path))
+
+
+def test_the_host_runs_everything_and_its_families_load() -> None:
+    (cpu,) = load_target("host").backends
+    assert cpu.supports("braid.conv") and cpu.rate("flops") > 0 and cpu.rate("bytes") > 0
+    assert all(hasattr(family, "accepts") for family in cpu.families())
+
+
+def test_a_file_of_the_user(tmp_path: Path) -> None:
+    target = load(tmp_path, VALID)
+    npu = target.backend("npu")
+    assert npu.supports("braid.conv") and not npu.supports("braid.matmul")
+    assert npu.rate("flops") == 2e9
+    with pytest.raises(BraidError, match="no unit for 'bytes', only"):
+        npu.rate("bytes")
+    with pytest.raises(BraidError, match="no backend 'gpu', only 'npu'"):
+        target.backend("gpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "cannot read target"),
+        ('name = "x"', r"no \[\[backend\]\]"),
+        (VALID.replace('"toy"', "1"), "'name' is 1, expected str"),
+        (VALID.replace("2e9", '"fast"'), r"backend\[0\]\.unit\[0\]: 'rate' is 'fast'"),
+        (VALID.replace("2e9", "-1"), "expected no negative number"),
+        (VALID.replace("operations", "ops"), r"unknown keys \['ops'\]"),
+        (VALID.replace('["braid.conv"]', "[1]"), "expected a list of strings"),
+    ],
+)
+def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message) as error:
+        load(tmp_path, text)
+    assert error.value.location is not None and error.value.location.file.endswith("toy.toml")
+
+
+def test_unknown_names() -> None:
+    with pytest.raises(BraidError, match="no target 'abacus'"):
+        load_target("abacus")
+
+
+def test_a_family_that_cannot_be_imported(tmp_path: Path) -> None:
+    text = VALID.replace(
+        "[[backend.unit]]", 'kernel_families = ["braid.nowhere:X"]\n[[backend.unit]]'
+    )
+    with pytest.raises(BraidError, match=r"cannot load kernel family 'braid\.nowhere:X'"):
+        load(tmp_path, text).backends[0].families()
