@@ -1,6 +1,6 @@
 """Building braid ops, with what is already known computed instead of built."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -94,7 +94,7 @@ class Builder:
         return op.output
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Appends to another block for a while."""
         outer, self.block = self.block, block
         try:

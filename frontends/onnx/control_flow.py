@@ -53,7 +53,7 @@ def counted_loop(
             collection = block.insert_arg(type, len(block.args))
             following.append(_with_slice(b, collection, number, value))
         b.insert(scf.YieldOp(*following))
-    starts += [_empty_collection(b, value.type) for value in block.args[1 + len(carried) :]]
+    starts += [_zeros_like(b, value) for value in block.args[1 + len(carried) :]]
     zero, one = _index(b, 0), _index(b, 1)
     limit = _index(b, count) if isinstance(count, int) else count
     for start in starts:
@@ -105,10 +105,10 @@ def _with_slice(b: Builder, collection: SSAValue, at: SSAValue, value: SSAValue)
     return b.emit(ScatterNdOp.get(collection, reshape(b, at, [1, 1]), updates))
 
 
-def _empty_collection(b: Builder, type: object) -> SSAValue:
-    assert isinstance(type, TensorType)
-    dtype = to_numpy(type.element_type)
-    return broadcast(b, b.constant(np.zeros([1] * type.get_num_dims(), dtype)), type.get_shape())
+def _zeros_like(b: Builder, value: SSAValue) -> SSAValue:
+    shape = shape_of(value)
+    zero = np.zeros([1] * len(shape), to_numpy(element_type_of(value)))
+    return broadcast(b, b.constant(zero), shape)
 
 
 def _index(b: Builder, number: int) -> SSAValue:

@@ -128,7 +128,8 @@ class GraphImporter:
             order = TopologicalSorter(dict(enumerate(uses))).static_order()
             return [nodes[i] for i in order]
         except CycleError as error:
-            cycle = " -> ".join(nodes[i].name or nodes[i].output[0] for i in error.args[1])
+            path: list[int] = error.args[1]
+            cycle = " -> ".join(nodes[i].name or nodes[i].output[0] for i in path)
             raise BraidError(
                 f"the graph has a cycle: {cycle}", location=self._file.location
             ) from error

@@ -25,7 +25,7 @@ from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.graph import GraphImporter
+from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.parameters import ParameterStore
 
@@ -63,7 +63,8 @@ def import_onnx(
         builder = Builder(block, parameters)
         importer = GraphImporter(builder, file)
         importer.check_supported(graph)
-        scope = dict(zip((value.name for value in inputs), block.args, strict=True))
+        names = (value.name for value in inputs)
+        scope: Scope = dict(zip(names, block.args, strict=True))
         results = importer.import_graph(graph, scope)
         builder.insert(ReturnOp(*results))
         builder.new_ops.clear()

@@ -1,7 +1,7 @@
 """A node as its importer sees it: resolved inputs, and attributes with their types checked."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper
@@ -139,4 +139,4 @@ class Node:
                 f"attribute '{name}' has type {names.Name(attribute.type)}, "
                 f"expected {names.Name(kind)}"
             )
-        return cast(Any, helper.get_attribute_value(attribute))
+        return helper.get_attribute_value(attribute)

@@ -1,6 +1,7 @@
 """`Pad` in all modes."""
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -8,12 +9,14 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import normalized, pad
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 
-_NUMPY_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+_MODES = ("reflect", "edge", "wrap")
+"""The modes that repeat elements of the input; numpy has them under the same names."""
 
 
 @importer("Pad", since=11)
@@ -49,10 +52,11 @@ def _padded(
     low, high = [max(0, width) for width in low], [max(0, width) for width in high]
     if mode == "constant":
         return pad(b, x, low, high, number)
-    if mode not in _NUMPY_MODES:
+    if mode not in _MODES:
         node.fail(f"mode is '{mode}', expected constant, reflect, edge or wrap")
     for dim, (before, after) in enumerate(zip(low, high, strict=True)):
         if before or after:
-            positions = np.pad(np.arange(sizes[dim]), (before, after), mode=mode)  # type: ignore
+            widths: Any = (before, after)
+            positions: Array = np.pad(np.arange(sizes[dim]), widths, mode=cast(Any, mode))
             x = b.emit(GatherOp.get(x, b.constant(positions), dim))
     return x

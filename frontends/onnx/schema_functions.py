@@ -1,5 +1,7 @@
 """Ops that ONNX itself defines by other ops: their bodies, for a node's types."""
 
+from typing import Any
+
 import onnx
 from onnx import FunctionProto, GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
 from xdsl.ir import SSAValue
@@ -13,8 +15,8 @@ def has_function_body(node: NodeProto, opset: int) -> bool:
     """Whether ONNX defines the op by other ops."""
     if not onnx.defs.has(node.op_type, max_inclusive_version=opset):
         return False
-    schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=opset)
-    return schema.has_function or schema.has_context_dependent_function
+    schema = _schema(node.op_type, opset)
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def function_body(node: Node) -> GraphProto:
@@ -22,7 +24,7 @@ def function_body(node: Node) -> GraphProto:
 
     Raises UnsupportedError where ONNX has no body for these attributes and types.
     """
-    schema = onnx.defs.get_schema(node.op_type, max_inclusive_version=node.opset)
+    schema = _schema(node.op_type, node.opset)
     body = FunctionProto()
     if schema.has_context_dependent_function:
         versions = schema.context_dependent_function_opset_versions
@@ -39,6 +41,11 @@ def function_body(node: Node) -> GraphProto:
     if not body.node:
         node.unsupported("ONNX defines no function body for these attributes and types")
     return _graph_of(node, body)
+
+
+def _schema(op_type: str, opset: int) -> Any:
+    """The op's schema; its functions are missing from the type stubs."""
+    return onnx.defs.get_schema(op_type, max_inclusive_version=opset)
 
 
 def _type_of(value: SSAValue | None) -> TypeProto:

@@ -6,10 +6,10 @@ data, here to a range of the model file itself. The wire format is described at
 https://protobuf.dev/programming-guides/encoding.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from onnx import (
     AttributeProto,
     FunctionProto,
@@ -59,9 +59,9 @@ def skeleton(data: memoryview, location: str) -> bytes:
 
 
 def _rewrite(
-    data: memoryview, begin: int, end: int, message: Descriptor, location: str
+    data: memoryview, begin: int, end: int, message: Any, location: str
 ) -> Iterator[bytes | memoryview]:
-    fields: Mapping[int, FieldDescriptor] = message.fields_by_number
+    fields = message.fields_by_number
     for field in _fields(data, begin, end):
         size = field.end - field.payload
         kind = fields[field.number].message_type if field.number in fields else None
