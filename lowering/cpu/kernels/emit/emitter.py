@@ -88,6 +88,12 @@ class Emitter:
             return b if a == 1 else a
         return self.insert(arith.MuliOp(self.index(a), self.index(b)))
 
+    def sub(self, a: Index, b: Index) -> Index:
+        """a - b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self.insert(arith.SubiOp(self.index(a), self.index(b)))
+
     def minimum(self, a: Index, b: Index) -> Index:
         """The smaller one."""
         if isinstance(a, int) and isinstance(b, int):

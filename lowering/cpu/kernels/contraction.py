@@ -1,0 +1,192 @@
+"""Code shared by GEMM and convolution: tiles of C = A · B with an elementwise epilogue."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.iteration import LoopDim
+from braid.lowering.cpu.kernels.microkernel import Accumulators, Tile, TileOperands, accumulate
+from braid.lowering.cpu.kernels.pointwise import Pointwise
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """C[outer, row, n] = epilogue(Σ A[outer, row, k] · B[outer, k, n]).
+
+    `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
+    order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
+    column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
+    says that B has whole blocks. `leaf_column_strides` are 1 or 0. `a` and `b` are numbers of
+    the kernel's arguments.
+    """
+
+    outer: tuple[LoopDim, ...]
+    row: LoopDim
+    reduction: tuple[LoopDim, ...]
+    columns: int
+    columns_padded: bool
+    block_stride: int
+    a: int
+    b: int
+    anchor: SSAValue
+    epilogue: Pointwise
+    leaf_column_strides: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of A over all outer dims."""
+        return self.row.extent * math.prod(dim.extent for dim in self.outer)
+
+    @property
+    def depth(self) -> int:
+        """Products per element of C."""
+        return math.prod(dim.extent for dim in self.reduction)
+
+
+@dataclass(frozen=True)
+class ContractionKernel:
+    """Emits a contraction with one tile per grid iteration.
+
+    `columns_outside` says that a column block of B is used for all rows before the next one.
+    """
+
+    problem: Contraction
+    tile: Tile
+    lanes: int
+    columns_outside: bool
+
+    @property
+    def block(self) -> int:
+        """Columns of a tile."""
+        return self.tile.vectors * self.lanes
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Outer dims that change B, and then column blocks and other dims in their order."""
+        blocks = -(-self.problem.columns // self.block)
+        row_tiles = -(-self.problem.row.extent // self.tile.rows)
+        outer = [dim.extent for dim in self.problem.outer]
+        batches = self._batches
+        free = (*outer[batches:], row_tiles)
+        inner = (blocks, *free) if self.columns_outside else (*free, blocks)
+        return (*outer[:batches], *inner)
+
+    @property
+    def _batches(self) -> int:
+        """How many leading outer dims change B."""
+        changing = [i for i, dim in enumerate(self.problem.outer) if dim.strides[1]]
+        return changing[-1] + 1 if changing else 0
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """One tile; the rows that are left at the end have a tile of their own."""
+        coordinates = e.coordinates(index, self.grid_extents)
+        if self.columns_outside:
+            column_block = coordinates.pop(self._batches)
+        else:
+            column_block = coordinates.pop()
+        *outer, row_tile = coordinates
+        problem, rows = self.problem, self.tile.rows
+        bases = [
+            e.dot(outer, [dim.strides[tensor] for dim in problem.outer])
+            for tensor in range(len(problem.row.strides))
+        ]
+        whole, rest = divmod(problem.row.extent, rows)
+        first = e.mul(row_tile, rows)
+        bases = [e.add(b, e.mul(first, s)) for b, s in zip(bases, problem.row.strides, strict=True)]
+
+        def emit(count: int) -> None:
+            _TileWriter(self, e, buffers, bases, column_block, count).write()
+
+        if rest == 0:
+            emit(rows)
+        elif whole == 0:
+            emit(rest)
+        else:
+            e.branch(row_tile, whole, lambda: emit(rows), lambda: emit(rest))
+
+
+@dataclass(frozen=True)
+class _TileWriter:
+    """One tile of `rows` rows, whose first row is at `bases` of every tensor."""
+
+    kernel: ContractionKernel
+    e: Emitter
+    buffers: Sequence[Buffer]
+    bases: Sequence[Index]
+    column_block: Index
+    rows: int
+
+    def write(self) -> None:
+        """Accumulates the tile, applies the epilogue and stores."""
+        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        masks = self._masks()
+        operands = TileOperands(
+            self.buffers[problem.a],
+            self.bases[0],
+            problem.row.strides[0],
+            self.buffers[problem.b],
+            e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
+            [None] * len(masks) if problem.columns_padded else masks,
+        )
+        tile = Tile(self.rows, kernel.tile.vectors, kernel.tile.unroll)
+        self._store(accumulate(e, operands, problem.reduction, tile), masks)
+
+    def _masks(self) -> list[Value | None]:
+        """Per vector, the columns of C that exist; None where all blocks are whole."""
+        e, kernel = self.e, self.kernel
+        if kernel.problem.columns % kernel.block == 0:
+            return [None] * kernel.tile.vectors
+        width = kernel.problem.columns
+        left = e.sub(width, e.mul(self.column_block, kernel.block))
+        return [e.mask(e.sub(left, v * e.lanes)) for v in range(kernel.tile.vectors)]
+
+    def _store(self, tile: Accumulators, masks: Sequence[Value | None]) -> None:
+        e, problem = self.e, self.kernel.problem
+        first_column = e.mul(self.column_block, self.kernel.block)
+        epilogue = problem.epilogue
+        outputs = self.buffers[-len(epilogue.results) :]
+        loaded: dict[tuple[int, int, int], Value] = {}
+        for row, vectors in enumerate(tile):
+            for v, accumulator in enumerate(vectors):
+                column = e.add(first_column, v * e.lanes)
+
+                def leaf(
+                    argument: BlockArgument, row: int = row, v: int = v, column: Index = column
+                ) -> Value:
+                    return self._leaf(argument, row, v, column, masks[v], loaded)
+
+                values = epilogue.evaluate(e, leaf, {problem.anchor: accumulator})
+                offset = self._offset(-1, row, column)
+                for buffer, value in zip(outputs, values, strict=True):
+                    buffer.store(e, value, offset, masks[v])
+
+    def _leaf(
+        self,
+        argument: BlockArgument,
+        row: int,
+        vector: int,
+        column: Index,
+        mask: Value | None,
+        loaded: dict[tuple[int, int, int], Value],
+    ) -> Value:
+        """The operand at a row and a vector of columns, loaded once where it is repeated."""
+        problem = self.kernel.problem
+        number = problem.epilogue.leaves.index(argument)
+        stride = problem.leaf_column_strides[number]
+        tensor = 2 + number
+        key = (number, row if problem.row.strides[tensor] else 0, vector if stride else 0)
+        if key not in loaded:
+            buffer = self.buffers[argument.index]
+            offset = self._offset(tensor, row, self.e.mul(column, stride))
+            loaded[key] = (
+                buffer.load(self.e, offset, mask) if stride else buffer.splat(self.e, offset)
+            )
+        return loaded[key]
+
+    def _offset(self, tensor: int, row: int, column: Index) -> Index:
+        base = self.e.add(self.bases[tensor], column)
+        return self.e.add(base, row * self.kernel.problem.row.strides[tensor])

@@ -1,0 +1,196 @@
+"""Matrix products with an elementwise epilogue: row-major A and C, B packed or row-major."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from xdsl.dialects.builtin import Float32Type
+from xdsl.ir import BlockArgument
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels import tiling
+from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.iteration import (
+    LoopDim,
+    merged,
+    row_major_strides,
+    strides_along,
+)
+from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
+from braid.lowering.cpu.kernels.traffic import stored_bytes, tensor_bytes
+
+_SCHEDULES = 64
+"""Length of the schedule space: beyond it the model sees no chance."""
+
+
+@dataclass(frozen=True)
+class _Match:
+    """A group as a product and its epilogue."""
+
+    op: MatmulOp
+    lhs: BlockArgument
+    rhs: BlockArgument
+    epilogue: Pointwise
+
+
+@dataclass(frozen=True)
+class GemmFamily:
+    """`braid.matmul` of f32 with an elementwise epilogue.
+
+    Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
+    best for weights, which are packed at compile time) or row-major as well.
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "gemm"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """One product of block arguments, the rest elementwise on its result."""
+        return _match(group) is not None
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """Packed B with the block sizes from best to worst, then row-major B."""
+        match = _match(group)
+        if match is None:
+            return ()
+        rank = len(match.epilogue.shape)
+        vectors = tiling.ranked_vectors(_size(match, packed=True), self.unit)
+        blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
+        return [_choice(group, match, layout) for layout in (*blocks, Layout.row_major(rank))]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Tiles that fit the block of B, by predicted time."""
+        match = _match(group)
+        assert match is not None
+        layout = layout_of(group.inputs[match.rhs.index].type)
+        packed = not layout.is_row_major
+        block = layout.block(layout.rank - 1) // self.unit.lanes
+        vectors = [block] if packed else [1, 2, 3, 4]
+        b_bytes = tensor_bytes(match.rhs.type, layout)
+        space = tiling.schedules(_size(match, packed), vectors, self.unit, b_bytes)
+        return islice(space, _SCHEDULES)
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """The first of the schedules."""
+        return next(self.schedules(group))
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """Time of the best tile, or of memory where that is slower."""
+        match = _match(group)
+        assert match is not None
+        layout = choice.operands[match.rhs.index]
+        moved = stored_bytes(group, choice)
+        size = _size(match, not layout.is_row_major)
+        if layout.is_row_major:
+            return min(tiling.seconds(size, v, self.unit, moved) for v in (1, 2, 3, 4))
+        return tiling.seconds(
+            size, layout.block(layout.rank - 1) // self.unit.lanes, self.unit, moved
+        )
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """One tile per grid iteration."""
+        group = request.group
+        match = _match(group)
+        assert match is not None
+        schedule = {**self.default_schedule(group), **request.schedule}
+        tile = tiling.tile_of(schedule)
+        problem = _contraction(group, match, tile.vectors * self.unit.lanes)
+        kernel = ContractionKernel(
+            problem, tile, self.unit.lanes, bool(schedule["columns_outside"])
+        )
+        grid = math.prod(kernel.grid_extents)
+        return grid_kernel(request, self.unit, grid, kernel.iteration)
+
+
+def _match(group: FusedOp) -> _Match | None:
+    products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
+    if len(products) != 1:
+        return None
+    op = products[0]
+    lhs, rhs = op.lhs, op.rhs
+    if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
+        return None
+    if element_type_of(op.lhs) != Float32Type():
+        return None
+    epilogue = pointwise(group, op)
+    if epilogue is None or rhs in epilogue.leaves:
+        return None
+    extents = (*shape_of(lhs), *shape_of(rhs))
+    return _Match(op, lhs, rhs, epilogue) if min(extents) > 0 else None
+
+
+def _packed(rank: int, block: int) -> Layout:
+    """Batch dims, column blocks, K, then the columns of a block."""
+    letters = Layout.row_major(rank).tag
+    batch, k, n = letters[:-2], letters[-2], letters[-1]
+    return Layout.parse(f"{batch}{n.upper()}{k}{block}{n}")
+
+
+def _choice(group: FusedOp, match: _Match, rhs: Layout) -> LayoutChoice:
+    plain = Layout.row_major(rhs.rank)
+    operands = tuple(
+        rhs if index == match.rhs.index else plain for index in range(len(group.inputs))
+    )
+    return LayoutChoice(operands, (plain,) * len(group.outputs))
+
+
+def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
+    """Batches that share B count as rows."""
+    *batch, m, n = match.epilogue.shape
+    shared = math.prod(shape_of(match.rhs)[:-2]) == 1
+    count = math.prod(batch)
+    depth = shape_of(match.lhs)[-1]
+    if shared:
+        return tiling.ContractionSize(1, count * m, n, depth, packed)
+    return tiling.ContractionSize(count, m, n, depth, packed)
+
+
+def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
+    """The loop dims and strides of the group, for column blocks of `block`."""
+    epilogue = match.epilogue
+    shape, plain = epilogue.shape, Layout.row_major(len(epilogue.shape))
+    layout = layout_of(group.inputs[match.rhs.index].type)
+    a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
+    a_strides = _repeated(a_shape, row_major_strides(a_shape))
+    stored = row_major_strides(layout.storage_shape(b_shape))
+    b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
+    leaves = [strides_along(shape_of(leaf), plain, plain) or () for leaf in epilogue.leaves]
+    columns = (a_strides, b_strides, *leaves, row_major_strides(shape))
+    dims = [
+        LoopDim(extent, tuple(strides[dim] for strides in columns))
+        for dim, extent in enumerate(shape[:-1])
+    ]
+    outer = merged(dims)
+    row = LoopDim(1, (0,) * len(columns))
+    if outer and outer[-1].strides[1] == 0:
+        outer, row = outer[:-1], outer[-1]
+    if layout.is_row_major:
+        k_stride, block_stride = shape[-1], block
+    else:
+        k_stride, block_stride = block, block * a_shape[-1]
+    return Contraction(
+        outer=outer,
+        row=row,
+        reduction=(LoopDim(a_shape[-1], (1, k_stride)),),
+        columns=shape[-1],
+        columns_padded=not layout.is_row_major,
+        block_stride=block_stride,
+        a=match.lhs.index,
+        b=match.rhs.index,
+        anchor=match.op.output,
+        epilogue=epilogue,
+        leaf_column_strides=tuple(leaf[-1] for leaf in leaves),
+    )
+
+
+def _repeated(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Strides with 0 for the dims that are repeated."""
+    return tuple(0 if e == 1 else s for e, s in zip(shape, strides, strict=False))

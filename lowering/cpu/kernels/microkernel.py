@@ -1,0 +1,127 @@
+"""The register-tiled inner kernel of GEMM and convolution.
+
+A tile of rows × vectors is accumulated in registers: per step of the innermost reduction dim,
+`vectors` loads of B and one broadcast of A per row feed rows · vectors multiply-adds. The scheme
+is that of BLIS (Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS
+Functionality", TOMS 2015) with B packed and A read where it lies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.iteration import LoopDim
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`rows` × `vectors` accumulators; the innermost reduction loop is unrolled `unroll` times."""
+
+    rows: int
+    vectors: int
+    unroll: int
+
+
+@dataclass(frozen=True)
+class TileOperands:
+    """Where a tile reads: row r of A starts at `a_base + r · a_row`, B's columns at `b_base`.
+
+    `masks` has one entry per vector of B: None, or the columns that exist (only where B is not
+    padded to whole tiles).
+    """
+
+    a: Buffer
+    a_base: Index
+    a_row: int
+    b: Buffer
+    b_base: Index
+    masks: Sequence[Value | None]
+
+
+Accumulators = list[list[Value]]
+"""Per row, the vectors of the tile."""
+
+
+def accumulate(
+    e: Emitter, operands: TileOperands, reduction: Sequence[LoopDim], tile: Tile
+) -> Accumulators:
+    """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
+    zero = e.constant(0.0, e.vector_type(operands.a.element_type))
+    initial = [zero] * (tile.rows * tile.vectors)
+    sums = _reduce(e, operands, reduction, tile, operands.a_base, operands.b_base, initial)
+    return [list(sums[r * tile.vectors : (r + 1) * tile.vectors]) for r in range(tile.rows)]
+
+
+def _reduce(
+    e: Emitter,
+    operands: TileOperands,
+    reduction: Sequence[LoopDim],
+    tile: Tile,
+    a_base: Index,
+    b_base: Index,
+    initial: Sequence[Value],
+) -> Sequence[Value]:
+    """One loop per reduction dim; the innermost one is unrolled, its remainder straight code."""
+    if not reduction:
+        return _multiply_add(e, operands, tile, a_base, b_base, initial)
+    dim, inner = reduction[0], reduction[1:]
+    a_stride, b_stride = dim.strides
+    unroll = 1 if inner else min(tile.unroll, dim.extent)
+
+    def at(position: Index, sums: Sequence[Value]) -> Sequence[Value]:
+        a = e.add(a_base, e.mul(position, a_stride))
+        b = e.add(b_base, e.mul(position, b_stride))
+        return _reduce(e, operands, inner, tile, a, b, sums)
+
+    def body(position: Index, sums: Sequence[Value]) -> Sequence[Value]:
+        for step in range(unroll):
+            sums = at(e.add(position, step), sums)
+        return sums
+
+    whole = dim.extent - dim.extent % unroll
+    sums = e.carry(0, whole, unroll, initial, body)
+    for position in range(whole, dim.extent):
+        sums = at(position, sums)
+    return sums
+
+
+def _multiply_add(
+    e: Emitter,
+    operands: TileOperands,
+    tile: Tile,
+    a_offset: Index,
+    b_offset: Index,
+    sums: Sequence[Value],
+) -> Sequence[Value]:
+    """One step of the innermost dim: an outer product added to the tile."""
+    columns = [
+        operands.b.load(e, e.add(b_offset, vector * e.lanes), operands.masks[vector])
+        for vector in range(tile.vectors)
+    ]
+    result: list[Value] = []
+    for row in range(tile.rows):
+        a = operands.a.splat(e, e.add(a_offset, row * operands.a_row))
+        for vector, column in enumerate(columns):
+            result.append(e.fma(a, column, sums[row * tile.vectors + vector]))
+    return result
+
+
+def tile_cycles(rows: int, vectors: int) -> float:
+    """Cycles of one reduction step of a tile on a core with one vector multiply-add per cycle.
+
+    The limits are multiply-adds, vector loads (one per cycle, broadcasts two), and the latency
+    of four cycles between dependent multiply-adds.
+    """
+    return max(rows * vectors, vectors + rows / 2, 4.0)
+
+
+def feasible_tiles(unit: VectorUnit) -> list[tuple[int, int]]:
+    """(rows, vectors) whose accumulators, B vectors and one broadcast fit the registers."""
+    return [
+        (rows, vectors)
+        for vectors in (1, 2, 3, 4)
+        for rows in range(1, unit.registers)
+        if rows * vectors + vectors + 1 <= unit.registers
+    ]

@@ -1,0 +1,87 @@
+"""Which tile a contraction is computed with, and how long that should take. No IR."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from braid.analysis.kernel_family import Schedule
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.microkernel import Tile, feasible_tiles, tile_cycles
+
+_EPILOGUE_CYCLES = 3.0
+"""Cycles of storing one vector of the result, with the loads and ops of an epilogue."""
+
+_TILE_CYCLES = 30.0
+"""Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
+
+_STRIDED_B_PENALTY = 1.25
+"""How much slower B is read from whole rows than from packed blocks."""
+
+_UNROLLED_PRODUCTS = 64
+"""Multiply-adds in the loop body: more do not help and cost compile time."""
+
+
+@dataclass(frozen=True)
+class ContractionSize:
+    """`batches` times rows × columns × depth; `packed` says that B is in column blocks."""
+
+    batches: int
+    rows: int
+    columns: int
+    depth: int
+    packed: bool = True
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.batches * self.rows * self.columns * self.depth
+
+
+def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
+    """Cycles of the contraction with a tile, remainders included."""
+    blocks = -(-size.columns // (vectors * unit.lanes))
+    whole, rest = divmod(size.rows, rows)
+
+    def tile(count: int) -> float:
+        if count == 0:
+            return 0.0
+        around = _TILE_CYCLES + _EPILOGUE_CYCLES * count * vectors
+        return tile_cycles(count, vectors) * size.depth + around
+
+    total = size.batches * blocks * (whole * tile(rows) + tile(rest))
+    return total if size.packed else total * _STRIDED_B_PENALTY
+
+
+def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: int) -> float:
+    """Time with the best tile of `vectors` vectors: arithmetic or memory, whichever is longer."""
+    best = min(cycles(size, rows, v, unit) for rows, v in feasible_tiles(unit) if v == vectors)
+    return max(best / unit.fma_rate, moved_bytes / unit.memory_bytes)
+
+
+def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
+    """Vectors per tile, the fastest first."""
+    return sorted((1, 2, 3, 4), key=lambda vectors: seconds(size, vectors, unit, 0))
+
+
+def schedules(
+    size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
+) -> Iterator[Schedule]:
+    """Tiles and loop orders, the most promising first by the model of `cycles`."""
+    tiles = [tile for tile in feasible_tiles(unit) if tile[1] in vectors]
+    tiles.sort(key=lambda tile: cycles(size, *tile, unit))
+    # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.
+    outside = int(b_bytes > unit.cache_bytes // 2)
+    for distinct_unroll in (0, 1):
+        for columns_outside in (outside, 1 - outside):
+            for rows, count in tiles:
+                unroll = max(1, _UNROLLED_PRODUCTS // (rows * count))
+                yield {
+                    "rows": rows,
+                    "vectors": count,
+                    "unroll": 1 if distinct_unroll else unroll,
+                    "columns_outside": columns_outside,
+                }
+
+
+def tile_of(schedule: Schedule) -> Tile:
+    """The tile that a schedule names."""
+    return Tile(schedule["rows"], schedule["vectors"], schedule["unroll"])
