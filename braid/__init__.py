@@ -1,3 +1,42 @@
-"""braid: an MLIR-based graph compiler for tensor programs."""
+"""braid: an MLIR-based graph compiler for tensor programs.
+
+```python
+model = braid.compile("resnet50.onnx")
+y = model(x)
+model.save("resnet50.braid")
+```
+
+Names are loaded on first use, so that importing a part of braid does not import the compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from braid.compiler import compile, run_passes
+    from braid.errors import BraidError
+    from braid.interpreted import interpret
+    from braid.model import Model, load
 
 __version__ = "0.1.0"
+
+__all__ = ["BraidError", "Model", "__version__", "compile", "interpret", "load", "run_passes"]
+
+_HOMES = {
+    "BraidError": "braid.errors",
+    "Model": "braid.model",
+    "compile": "braid.compiler",
+    "interpret": "braid.interpreted",
+    "load": "braid.model",
+    "run_passes": "braid.compiler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'braid' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

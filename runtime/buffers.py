@@ -32,7 +32,7 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
         raise BraidError(
             f"input '{spec.name}' has shape {value.shape}, expected {_describe_shape(spec)}"
         )
-    return np.ascontiguousarray(value)
+    return np.asarray(value, order="C")  # ascontiguousarray would give a scalar a dim
 
 
 def check_output(spec: TensorSpec, buffer: NDArray[Any]) -> None:

@@ -1,0 +1,130 @@
+"""The compiler as a function: from a model in any form to one that can be called."""
+
+import os
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid import __version__
+from braid.analysis.interpreter import evaluate_prepare
+from braid.analysis.kernel_family import KernelFamily
+from braid.executors import NativeExecutor
+from braid.lowering.cpu.link import link_shared_object
+from braid.lowering.cpu.loaded_code import load_objects
+from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
+from braid.lowering.cpu.program.descriptor import SYMBOL
+from braid.lowering.cpu.stages import Stage, emit_stage
+from braid.lowering.cpu.target_machine import host_machine
+from braid.model import Model, Package
+from braid.passes.manager import run_pipeline
+from braid.runtime.manifest import Manifest
+from braid.runtime.native import NativeModel
+from braid.signature import entry_of
+from braid.sources import ModelSource, Parameters, Shapes, chain_parameters, read_source
+from braid.targets.target import load_target
+from braid.universe import make_context
+from braid.weights import fill_weights
+
+CPU_BACKEND = "cpu"
+GRAPH_PIPELINE = (
+    "simplify,fold-scale-into-weights,expand-padding,hoist-parameter-expressions,outline-kernels"
+)
+
+
+def compile(
+    source: ModelSource,
+    *,
+    target: str = "host",
+    threads: int = 1,
+    shapes: Shapes | None = None,
+    parameters: Parameters | str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    profile: bool = False,
+) -> Model:
+    """Compile a model for a target and load it into this process.
+
+    `source` is the path of an `.onnx` or `.mlir` file, an `onnx.ModelProto`, or a module, which
+    is left as it is. `threads` is the number of threads of each run (0: all CPUs), `jobs` the
+    number of processes that compile kernels (by default one a CPU). `shapes` fixes open dims of
+    an ONNX model's inputs. `parameters` gives weights by key, or a safetensors file with them.
+    With `profile`, `Model.profile` tells how often each op ran and for how long.
+
+    Raises:
+        BraidError: the model cannot be read, is not valid, or needs what braid has not.
+
+    """
+    context = make_context()
+    model = read_source(context, source, shapes=shapes, parameters=parameters)
+    families = kernel_families(target)
+    run_pipeline(context, model.module, GRAPH_PIPELINE)
+    prepared = evaluate_prepare(model.module, model.parameters)
+    code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
+    weights = fill_weights(
+        entry_of(model.module), code.weights_bytes, chain_parameters(prepared, model.parameters)
+    )
+    loaded = load_objects(code.objects, [SYMBOL])
+    native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
+    package = Package(
+        manifest=_manifest(model.name, native, code),
+        code=lambda: link_shared_object(code.objects),
+        weights=weights.arrays,
+    )
+    executor = NativeExecutor(native, threads)
+    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+
+
+def emit_model(
+    source: ModelSource,
+    stage: str,
+    *,
+    target: str = "host",
+    shapes: Shapes | None = None,
+    jobs: int | None = None,
+    profile: bool = False,
+) -> str | bytes:
+    """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
+
+    Raises:
+        BraidError: as `compile`; ValueError for an unknown stage.
+
+    """
+    context = make_context()
+    model = read_source(context, source, shapes=shapes)
+    families = kernel_families(target)
+    run_pipeline(context, model.module, GRAPH_PIPELINE)
+    return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
+
+
+def kernel_families(target: str) -> tuple[KernelFamily, ...]:
+    """The families that make the kernels of the target's CPU.
+
+    Raises:
+        BraidError: there is no such target, or it has no backend `cpu`.
+
+    """
+    return cast(tuple[KernelFamily, ...], load_target(target).backend(CPU_BACKEND).families())
+
+
+def run_passes(module: ModuleOp, pipeline: str | Sequence[ModulePass]) -> ModuleOp:
+    """Run passes on a module, in place, and return it; `pipeline` may be text (`canonicalize,cse`).
+
+    Raises:
+        BraidError: the pipeline is malformed, or a pass finds fault with the module.
+
+    """
+    run_pipeline(make_context(), module, pipeline)
+    return module
+
+
+def _manifest(name: str, native: NativeModel, code: CpuCode) -> Manifest:
+    return Manifest(
+        model=name,
+        inputs=native.inputs,
+        outputs=native.outputs,
+        arena_bytes=native.arena_bytes,
+        target=host_machine().triple,
+        cpu_features=code.description.features,
+        builder=f"braid {__version__}",
+    )

@@ -1,0 +1,98 @@
+"""What runs a model: compiled code, or the interpreter."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.runtime.buffers import check_input, check_output
+from braid.runtime.manifest import TensorSpec
+from braid.runtime.native import NativeContext, NativeModel, ProfileEntry
+
+Array = NDArray[Any]
+
+
+class Executor(Protocol):
+    """Runs a model on arrays in the model's order; may be called from any threads at once."""
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+        """Return the outputs; write them to the buffers `outputs` where these are given."""
+        ...
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Return executions and seconds by the name of the counter since the start."""
+        ...
+
+
+class NativeExecutor:
+    """Compiled code, with as many contexts (each an arena) as threads have called it at once."""
+
+    def __init__(self, model: NativeModel, threads: int) -> None:
+        self._model = model
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._idle: list[NativeContext] = []
+        self._all: list[NativeContext] = []
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+        """Run on a context of its own, which goes back to the pool."""
+        context = self._take()
+        try:
+            return context.run(inputs, outputs)
+        finally:
+            with self._lock:
+                self._idle.append(context)
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Return the sums over all contexts; empty without profiling."""
+        total: dict[str, ProfileEntry] = {}
+        with self._lock:
+            contexts = list(self._all)
+        for context in contexts:
+            for name, entry in context.profile().items():
+                before = total.get(name, ProfileEntry(0, 0.0))
+                total[name] = ProfileEntry(
+                    before.count + entry.count, before.seconds + entry.seconds
+                )
+        return total
+
+    def _take(self) -> NativeContext:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            context = self._model.context(self._threads)
+            self._all.append(context)
+            return context
+
+
+class InterpreterExecutor:
+    """The numpy interpreter of the dialect: slow, and the meaning of every op."""
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        evaluate: Callable[[Sequence[Array]], Sequence[Array]],
+    ) -> None:
+        """Run `evaluate`, from the inputs to the outputs, after the checks of compiled code."""
+        self._inputs = inputs
+        self._outputs = outputs
+        self._evaluate = evaluate
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+        """Interpret the model."""
+        for spec, buffer in zip(self._outputs, outputs or (), strict=False):
+            check_output(spec, buffer)
+        arrays = [check_input(s, x) for s, x in zip(self._inputs, inputs, strict=True)]
+        results = list(self._evaluate(arrays))
+        if outputs is None:
+            return results
+        for buffer, result in zip(outputs, results, strict=True):
+            np.copyto(buffer, result)
+        return list(outputs)
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Return nothing: the interpreter has no counters."""
+        return {}

@@ -1,0 +1,38 @@
+"""Models that the numpy interpreter runs."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from braid.analysis.interpreter import interpret as interpret_function
+from braid.executors import InterpreterExecutor
+from braid.model import Model
+from braid.signature import entry_of, signature_of
+from braid.sources import ModelSource, Parameters, Shapes, read_source
+from braid.universe import make_context
+
+Array = NDArray[Any]
+
+
+def interpret(
+    source: ModelSource,
+    *,
+    shapes: Shapes | None = None,
+    parameters: Parameters | str | os.PathLike[str] | None = None,
+) -> Model:
+    """Return the model to be run by the numpy interpreter: slow, and the reference.
+
+    Takes what `compile` takes; raises as it does.
+    """
+    model = read_source(make_context(), source, shapes=shapes, parameters=parameters)
+    inputs, outputs = signature_of(model.module)
+    function = entry_of(model.module).sym_name.data
+
+    def evaluate(arrays: Sequence[Array]) -> list[Array]:
+        return interpret_function(
+            model.module, arrays, function=function, parameters=model.parameters
+        )
+
+    return Model(inputs, outputs, InterpreterExecutor(inputs, outputs, evaluate))

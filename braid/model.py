@@ -1,0 +1,132 @@
+"""Models that can be called: compiled, loaded from an artifact, or interpreted."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from braid.binding import bind_inputs, bind_outputs
+from braid.errors import BraidError
+from braid.executors import Executor, NativeExecutor
+from braid.runtime.artifact import read_artifact, write_artifact
+from braid.runtime.manifest import Manifest, TensorSpec
+from braid.runtime.native import NativeModel, ProfileEntry
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Package:
+    """What an artifact is written from; `code` gives the bytes of a shared object."""
+
+    manifest: Manifest
+    code: Callable[[], bytes]
+    weights: Mapping[str, Array]
+
+
+class Model:
+    """A model that can be called, from any number of threads at once.
+
+    `inputs` and `outputs` describe the tensors by name, dtype and shape; `arena_bytes` is the
+    memory for intermediates that each thread that calls the model takes.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[TensorSpec, ...],
+        outputs: tuple[TensorSpec, ...],
+        executor: Executor,
+        arena_bytes: int = 0,
+        package: Package | None = None,
+    ) -> None:
+        """Put a model together; users call `braid.compile`, `interpret` or `load`."""
+        self.inputs = inputs
+        self.outputs = outputs
+        self.arena_bytes = arena_bytes
+        self._executor = executor
+        self._package = package
+
+    def __repr__(self) -> str:
+        return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs)})>"
+
+    def __call__(
+        self, /, *arguments: object, out: object = None, **named: object
+    ) -> Array | tuple[Array, ...]:
+        """Run the model.
+
+        Inputs come by position, by name (`model(**{"input.1": x})`), or both; each is a numpy
+        array, an object with `__dlpack__` or `__array__` in this computer's memory, or a number.
+        The result is one array, or a tuple in the model's order where there are several outputs.
+        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name.
+
+        Raises:
+            BraidError: a wrong name, number, dtype or shape.
+
+        """
+        results = self.run(bind_inputs(self.inputs, arguments, named), out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, inputs: list[Array], out: object = None) -> list[Array]:
+        """Run on arrays in the model's order; always return a list, one array per output.
+
+        Raises:
+            BraidError: a wrong number, dtype or shape.
+
+        """
+        if out is None:
+            return self._executor.run(inputs, None)
+        return self._executor.run(inputs, bind_outputs(self.outputs, out))
+
+    def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Run on inputs by name and return the outputs by name; raises as `__call__` does."""
+        results = self.run(bind_inputs(self.inputs, (), inputs))
+        return dict(zip((spec.name for spec in self.outputs), results, strict=True))
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Return how often each op ran and for how long, over all runs so far.
+
+        Empty unless the model was compiled with `profile=True`.
+        """
+        return self._executor.profile()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one artifact file, which `braid.load` and the C runtime read.
+
+        Raises:
+            BraidError: the model is interpreted, there is no C compiler to link it, or the file
+                cannot be written; what was at `path` then stays.
+
+        """
+        if self._package is None:
+            raise BraidError(
+                "an interpreted model has no code to save", hint="use braid.compile instead"
+            )
+        package = self._package
+        write_artifact(path, package.manifest, package.code(), package.weights)
+
+
+def load(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
+    """Load an artifact; `threads` is the number of threads of each run, 0 for all.
+
+    Raises:
+        BraidError: the file is missing, damaged, of another format version, or needs CPU features
+            that are not here.
+
+    """
+    artifact = read_artifact(path)
+    native = NativeModel.open(path)
+    package = Package(artifact.manifest, lambda: bytes(artifact.code), artifact.weights)
+    executor = NativeExecutor(native, threads)
+    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+
+
+def _signature(specs: tuple[TensorSpec, ...]) -> str:
+    return ", ".join(f"{spec.name}: {describe(spec)}" for spec in specs)
+
+
+def describe(spec: TensorSpec) -> str:
+    """Text of a tensor's element type and shape, such as `float32[1, 3, ?]`."""
+    dims = ["?" if size < 0 else str(size) for size in spec.shape]
+    return f"{spec.dtype}[{', '.join(dims)}]"

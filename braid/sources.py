@@ -1,0 +1,98 @@
+"""Where models come from: files and objects in memory, as a module with its parameters."""
+
+import os
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import onnx
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.analysis.verification import verify_module
+from braid.errors import BraidError
+from braid.frontends.mlir import parse_mlir, read_mlir_text
+from braid.frontends.onnx import import_onnx
+from braid.frontends.parameters import ParameterFile, parameters_of
+
+Parameters = Mapping[str, NDArray[Any]]
+Shapes = Mapping[str, Sequence[int]]
+ModelSource = str | os.PathLike[str] | onnx.ModelProto | ModuleOp
+
+
+@dataclass(frozen=True)
+class SourceModel:
+    """A module that is the caller's own to change, and the values of its parameters by key."""
+
+    name: str
+    module: ModuleOp
+    parameters: Parameters
+
+
+def read_source(
+    context: Context,
+    source: ModelSource,
+    *,
+    shapes: Shapes | None = None,
+    parameters: Parameters | str | os.PathLike[str] | None = None,
+) -> SourceModel:
+    """Read a model: the path of an `.onnx` or `.mlir` file, a `ModelProto`, or a module.
+
+    `shapes` fixes the open dims of inputs of an ONNX model. `parameters`, a mapping or the path
+    of a safetensors file, add to those of the model and win over them.
+
+    Raises:
+        BraidError: the model cannot be read, or is not valid.
+
+    """
+    model = _read(context, source, shapes)
+    if parameters is None:
+        return model
+    given = parameters if isinstance(parameters, Mapping) else ParameterFile(Path(parameters))
+    return replace(model, parameters=chain_parameters(given, model.parameters))
+
+
+def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
+    """Both mappings as one, in which `first` wins; nothing is read before it is asked for."""
+    return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
+
+
+def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> SourceModel:
+    if isinstance(source, ModuleOp):
+        _refuse_shapes(shapes)
+        verify_module(source)
+        return SourceModel("model", source.clone(), {})
+    if isinstance(source, onnx.ModelProto):
+        imported = import_onnx(source, shapes=shapes)
+        name = source.graph.name or "model"
+        return SourceModel(name, imported.module, imported.parameters)
+    path = Path(source)
+    match path.suffix:
+        case ".onnx":
+            imported = import_onnx(path, shapes=shapes)
+            return SourceModel(path.stem, imported.module, imported.parameters)
+        case ".mlir":
+            _refuse_shapes(shapes)
+            module = parse_mlir(context, read_mlir_text(path), str(path)).module
+            verify_module(module)
+            return SourceModel(path.stem, module, parameters_of(module, path.parent))
+        case suffix:
+            raise BraidError(
+                f"'{path}' is a '{suffix}' file, expected a model: .onnx or .mlir"
+                if suffix
+                else f"'{path}' has no suffix, expected a model: .onnx or .mlir",
+                hint="artifacts (.braid) are loaded with braid.load"
+                if suffix == ".braid"
+                else None,
+            )
+
+
+def _refuse_shapes(shapes: Shapes | None) -> None:
+    if shapes:
+        raise BraidError(
+            "shapes can only be given for ONNX models",
+            hint="write them into the types of the module",
+        )

@@ -1,0 +1,91 @@
+"""`braid`: imports, compiles, runs, measures and verifies models."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from braid import __version__
+from braid.errors import BraidError
+from braid.tools.commands.bench import bench
+from braid.tools.commands.compile import compile_model
+from braid.tools.commands.import_model import import_model
+from braid.tools.commands.run import run
+from braid.tools.commands.verify import verify
+
+app = typer.Typer(
+    name="braid",
+    help="A graph compiler for tensor programs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("import")(import_model)
+app.command("compile")(compile_model)
+app.command("run")(run)
+app.command("bench")(bench)
+app.command("verify")(verify)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"braid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main_options(  # pyright: ignore[reportUnusedFunction]  typer calls it
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where errors come from.")] = False,
+) -> None: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `braid` with `argv` (by default, the process's); returns the exit status.
+
+    A mistake of the user is one diagnostic on standard error and status 1.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = app(arguments, prog_name="braid", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except BraidError as error:
+        _show_traceback(arguments)
+        print(f"braid: {error}" if error.location is None else error, file=sys.stderr)
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        _drop_output()  # the reader has seen enough
+    except Exception as error:
+        # What typer finds wrong with the command line has this method in all its versions.
+        usage = getattr(error, "format_message", None)
+        if usage is not None:
+            print(f"braid: error: {usage()}\nhint: see braid --help", file=sys.stderr)
+            return 1
+        _show_traceback(arguments)
+        print(
+            f"braid: error: internal error: {type(error).__name__}: {error}\n"
+            "hint: this is a bug of braid; braid --debug … shows where",
+            file=sys.stderr,
+        )
+    return 1
+
+
+def _show_traceback(arguments: Sequence[str]) -> None:
+    if "--debug" in arguments:
+        traceback.print_exc()
+
+
+def _drop_output() -> None:
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Inputs and outputs of a run: `.npy` files and random values."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.errors import BraidError
+from braid.runtime.artifact import numpy_dtype
+from braid.runtime.atomic_file import atomic_file
+from braid.runtime.manifest import TensorSpec
+from braid.tools.commands.options import split_pair
+
+Array = NDArray[Any]
+_LARGEST_RANDOM_INTEGER = 7
+
+
+def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
+    """Read the values of `--input`, by the name of the input.
+
+    Raises:
+        BraidError: a malformed value, a name given twice, or a file that is no `.npy` file.
+
+    """
+    inputs: dict[str, Array] = {}
+    for text in texts or ():
+        name, file = split_pair("--input", text)
+        if name in inputs:
+            raise BraidError(f"--input is given twice for '{name}'")
+        inputs[name] = read_npy(Path(file))
+    return inputs
+
+
+def read_npy(path: Path) -> Array:
+    """Read one array.
+
+    Raises:
+        BraidError: there is no such file, or it is no `.npy` file or truncated.
+
+    """
+    try:
+        array = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise BraidError(f"cannot read '{path}': {error.strerror or error}") from error
+    except (ValueError, EOFError) as error:
+        raise BraidError(
+            f"'{path}' is not a .npy file: {error}", hint="write it with numpy.save"
+        ) from error
+    if not isinstance(array, np.ndarray):
+        raise BraidError(f"'{path}' holds several arrays, expected a .npy file with one")
+    return array
+
+
+def random_inputs(
+    specs: Sequence[TensorSpec], seed: int, given: Mapping[str, Array] | None = None
+) -> dict[str, Array]:
+    """Return `given` with random values for the inputs that it lacks.
+
+    Floats are normally distributed, integers are 0 to 7 (so that they are valid indices and trip
+    counts of most models), booleans are even odds. The same seed gives the same values.
+    """
+    generator = np.random.default_rng(seed)
+    values = {spec.name: random_array(spec, generator) for spec in specs}
+    return values | dict(given or {})
+
+
+def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
+    """Return a random value for an input; see `random_inputs`."""
+    dtype = numpy_dtype(spec.dtype)
+    if dtype == np.bool_:
+        return np.asarray(generator.integers(0, 2, spec.bound), dtype)
+    if np.issubdtype(dtype, np.integer):
+        return np.asarray(generator.integers(0, _LARGEST_RANDOM_INTEGER + 1, spec.bound), dtype)
+    return np.asarray(generator.standard_normal(spec.bound), dtype)
+
+
+def write_outputs(directory: Path, outputs: Mapping[str, Array]) -> None:
+    """Write one `.npy` file an output, named after it.
+
+    Raises:
+        BraidError: the directory cannot be made, or a file cannot be written.
+
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BraidError(f"cannot make the directory '{directory}': {error.strerror}") from error
+    for name, array in outputs.items():
+        data = io.BytesIO()
+        np.save(data, _portable(array), allow_pickle=False)
+        with atomic_file(directory / f"{file_stem(name)}.npy") as file:
+            file.write(data.getbuffer())
+
+
+def file_stem(name: str) -> str:
+    """Return a name that is safe in a file system: other characters become `_`."""
+    return re.sub(r"[^\w.\-]", "_", name).lstrip(".") or "_"
+
+
+def _portable(array: Array) -> Array:
+    """`.npy` files know numpy's own types only: bfloat16 is written as float32."""
+    return array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array

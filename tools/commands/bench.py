@@ -1,0 +1,67 @@
+"""`braid bench`: latency and memory of a model on random inputs."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.tools.commands.options import (
+    InputOption,
+    InterpretOption,
+    JobsOption,
+    ModelArgument,
+    SeedOption,
+    ShapeOption,
+    TargetOption,
+    ThreadsOption,
+)
+
+
+def bench(
+    model: ModelArgument,
+    runs: Annotated[int, typer.Option(min=1, help="Runs that are measured.")] = 50,
+    warmup: Annotated[int, typer.Option(min=0, help="Runs before that.")] = 5,
+    inputs: InputOption = None,
+    seed: SeedOption = 0,
+    interpret: InterpretOption = False,
+    shape: ShapeOption = None,
+    threads: ThreadsOption = 1,
+    target: TargetOption = "host",
+    jobs: JobsOption = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures to this file too.")
+    ] = None,
+) -> None:
+    """Measure a model: median and p90 latency, arena, growth of the resident memory."""
+    from braid.binding import bind_inputs
+    from braid.runtime.atomic_file import atomic_file
+    from braid.tools.commands.arrays import random_inputs, read_inputs
+    from braid.tools.commands.measuring import measure_runs
+    from braid.tools.commands.models import open_model
+
+    given = read_inputs(inputs)
+    opened = open_model(
+        model, interpret=interpret, threads=threads, shapes=shape, target=target, jobs=jobs
+    )
+    arrays = bind_inputs(opened.inputs, (), random_inputs(opened.inputs, seed, given))
+    figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
+    report: dict[str, object] = {
+        "model": str(model),
+        "threads": threads,
+        "runs": runs,
+        "median_seconds": figures.median,
+        "p90_seconds": figures.p90,
+        "minimum_seconds": figures.minimum,
+        "arena_bytes": opened.arena_bytes,
+        "peak_rss_growth_bytes": figures.rss_growth_bytes,
+    }
+    if json_file is not None:
+        with atomic_file(json_file) as file:
+            file.write(json.dumps(report, indent=1).encode())
+    print(
+        f"{model.name}: median {figures.median * 1e3:.3f} ms, p90 {figures.p90 * 1e3:.3f} ms, "
+        f"minimum {figures.minimum * 1e3:.3f} ms over {runs} runs\n"
+        f"arena {opened.arena_bytes / 2**20:.2f} MiB, peak RSS growth "
+        f"{figures.rss_growth_bytes / 2**20:.2f} MiB"
+    )

@@ -1,0 +1,68 @@
+"""`braid compile`: a model as one artifact file, or at a stage of its lowering."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.tools.commands.options import (
+    JobsOption,
+    ShapeOption,
+    SourceArgument,
+    TargetOption,
+    parse_shapes,
+)
+
+
+class Emit(StrEnum):
+    """What to write; the stages of `lowering.cpu.stages`, and the artifact."""
+
+    ARTIFACT = "artifact"
+    MLIR = "mlir"
+    LINALG = "linalg"
+    LLVM = "llvm"
+    ASM = "asm"
+    OBJ = "obj"
+
+
+def compile_model(
+    model: SourceArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The file to write; by default MODEL.braid, or stdout for text."
+        ),
+    ] = None,
+    emit: Annotated[
+        Emit, typer.Option(help="What to write: the artifact, or a stage of the lowering.")
+    ] = Emit.ARTIFACT,
+    shape: ShapeOption = None,
+    target: TargetOption = "host",
+    jobs: JobsOption = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Count and time every op when the model runs.")
+    ] = False,
+) -> None:
+    """Compile a model to one artifact file."""
+    from rich.console import Console
+
+    from braid.compiler import compile, emit_model
+    from braid.runtime.atomic_file import atomic_file
+
+    shapes = parse_shapes(shape)
+    with Console(stderr=True).status(f"compiling {model.name}"):
+        if emit is Emit.ARTIFACT:
+            output = output or Path(model.with_suffix(".braid").name)
+            compiled = compile(model, target=target, shapes=shapes, jobs=jobs, profile=profile)
+            compiled.save(output)
+            return
+        stage = emit_model(
+            model, emit.value, target=target, shapes=shapes, jobs=jobs, profile=profile
+        )
+    if output is None and isinstance(stage, str):
+        print(stage, end="")
+        return
+    output = output or Path(model.with_suffix(".o").name)
+    with atomic_file(output) as file:
+        file.write(stage.encode() if isinstance(stage, str) else stage)

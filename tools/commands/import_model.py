@@ -1,0 +1,49 @@
+"""`braid import`: from ONNX to MLIR, with the weights in a file beside it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.tools.commands.options import ShapeOption, SourceArgument
+
+
+def import_model(
+    model: SourceArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The .mlir file; the weights go beside it, to .safetensors. Without -o the "
+            "module is printed, and no weights are written.",
+        ),
+    ] = None,
+    shape: ShapeOption = None,
+) -> None:
+    """Import a model as MLIR in the braid dialect."""
+    from xdsl.dialects.builtin import StringAttr
+
+    from braid.frontends.parameters import PARAMETERS_ATTRIBUTE, write_parameters
+    from braid.runtime.atomic_file import atomic_file
+    from braid.sources import read_source
+    from braid.tools.commands.options import parse_shapes
+    from braid.tools.commands.printing import module_text
+    from braid.universe import make_context
+
+    context = make_context()
+    source = read_source(context, model, shapes=parse_shapes(shape))
+    if output is None:
+        print(module_text(context, source.module), end="")
+        return
+    has_neighbour = output.is_file() or not output.exists()  # a device or a pipe has none
+    weights = output.with_suffix(".safetensors")
+    if source.parameters and has_neighbour:
+        source.module.attributes[PARAMETERS_ATTRIBUTE] = StringAttr(weights.name)
+    # The module is written first: a full disk is then found before either name is taken.
+    with atomic_file(output) as file:
+        file.write(module_text(context, source.module).encode())
+        file.flush()
+        if source.parameters and has_neighbour:
+            with atomic_file(weights) as weights_file:
+                write_parameters(weights_file, source.parameters)

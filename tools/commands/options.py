@@ -1,0 +1,67 @@
+"""Options that several commands have, and the reading of their values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.errors import BraidError
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx, .mlir or .braid")]
+SourceArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx or .mlir")]
+ShapeOption = Annotated[
+    list[str] | None,
+    typer.Option("--shape", metavar="NAME=DIMS", help="Shape of an input with open dims: x=1,3,8"),
+]
+InputOption = Annotated[
+    list[str] | None,
+    typer.Option("--input", metavar="NAME=FILE", help="Value of an input: x=x.npy"),
+]
+RandomOption = Annotated[
+    bool, typer.Option("--random", help="Random values for the inputs that are not given.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the random values.")]
+ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of a run; 0: all CPUs.")]
+TargetOption = Annotated[str, typer.Option(help="Machine to compile for.")]
+JobsOption = Annotated[
+    int | None, typer.Option(min=1, help="Processes that compile kernels; by default one a CPU.")
+]
+InterpretOption = Annotated[
+    bool, typer.Option("--interpret", help="Run the numpy interpreter instead of compiled code.")
+]
+
+
+def split_pair(option: str, text: str) -> tuple[str, str]:
+    """Split `name=value` at its last `=`, since names may hold one.
+
+    Raises:
+        BraidError: there is no `=`, or nothing before it.
+
+    """
+    name, separator, value = text.rpartition("=")
+    if not separator or not name:
+        raise BraidError(f"{option} is '{text}', expected NAME=VALUE")
+    return name, value
+
+
+def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """Read the values of `--shape`.
+
+    Raises:
+        BraidError: one is not `name=d0,d1,…` with sizes of at least 0, or a name comes twice.
+
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts or ():
+        name, dims = split_pair("--shape", text)
+        if name in shapes:
+            raise BraidError(f"--shape is given twice for '{name}'")
+        parts = [part.strip() for part in dims.split(",")] if dims else []
+        if not all(part.isdecimal() for part in parts):
+            raise BraidError(
+                f"--shape for '{name}' is '{dims}', expected sizes separated by commas",
+                hint=f"such as --shape {name}=1,3,224,224",
+            )
+        shapes[name] = tuple(int(part) for part in parts)
+    return shapes

@@ -1,0 +1,61 @@
+"""ONNX Runtime as a reference, with every value of the model's graph as an output."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+import onnx
+from numpy.typing import NDArray
+
+from braid.errors import BraidError
+
+Array = NDArray[Any]
+
+
+def onnxruntime_is_installed() -> bool:
+    """Whether the package is there."""
+    return find_spec("onnxruntime") is not None
+
+
+class OnnxReference:
+    """An ONNX model whose intermediate values can be asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the model.
+
+        Raises:
+            BraidError: ONNX cannot read it.
+
+        """
+        try:
+            self._model = onnx.load(path)
+        except Exception as error:
+            raise BraidError(f"ONNX cannot read '{path}': {error}") from error
+        nodes = self._model.graph.node
+        self.value_names = tuple(name for node in nodes for name in node.output if name)
+
+    def run(self, inputs: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        """Run the model and return the values of these names.
+
+        Raises:
+            BraidError: ONNX Runtime refuses the model or fails on it.
+
+        """
+        import onnxruntime
+
+        graph = self._model.graph
+        present = {output.name for output in graph.output}
+        graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+        # Without optimizations, so that every op of the graph is one that ran.
+        options: Any = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        try:
+            session: Any = onnxruntime.InferenceSession(
+                self._model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            results = cast(list[Array], session.run(list(names), dict(inputs)))
+        except Exception as error:
+            detail = next(iter(str(error).splitlines()), type(error).__name__)
+            raise BraidError(f"ONNX Runtime fails on the model: {detail}") from error
+        return dict(zip(names, results, strict=True))

@@ -1,0 +1,98 @@
+"""`braid run`: one run of a model on given or random inputs."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from braid.tools.commands.options import (
+    InputOption,
+    InterpretOption,
+    JobsOption,
+    ModelArgument,
+    RandomOption,
+    SeedOption,
+    ShapeOption,
+    TargetOption,
+    ThreadsOption,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from braid.runtime.native import ProfileEntry
+
+
+def run(
+    model: ModelArgument,
+    inputs: InputOption = None,
+    output_dir: Annotated[
+        Path | None, typer.Option(help="Write each output to DIR/<name>.npy.")
+    ] = None,
+    random: RandomOption = False,
+    seed: SeedOption = 0,
+    interpret: InterpretOption = False,
+    shape: ShapeOption = None,
+    threads: ThreadsOption = 1,
+    target: TargetOption = "host",
+    jobs: JobsOption = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="Write how often each op ran and how long, as JSON.")
+    ] = None,
+) -> None:
+    """Run a model once and show its outputs."""
+    from braid.tools.commands.arrays import random_inputs, read_inputs, write_outputs
+    from braid.tools.commands.models import open_model
+
+    given = read_inputs(inputs)
+    opened = open_model(
+        model,
+        interpret=interpret,
+        threads=threads,
+        shapes=shape,
+        target=target,
+        jobs=jobs,
+        profile=profile is not None,
+    )
+    values = random_inputs(opened.inputs, seed, given) if random else given
+    outputs = opened.run_named(values)
+    if output_dir is not None:
+        write_outputs(output_dir, outputs)
+    if profile is not None:
+        _write_profile(profile, model, opened.profile())
+    _show(outputs)
+
+
+def _write_profile(path: Path, model: Path, entries: "Mapping[str, ProfileEntry]") -> None:
+    from braid.errors import BraidError
+    from braid.runtime.atomic_file import atomic_file
+
+    if not entries:
+        raise BraidError(
+            f"'{model}' has no profile counters",
+            hint="braid compile --profile adds them; the interpreter has none",
+        )
+    ops = {name: {"count": e.count, "seconds": e.seconds} for name, e in entries.items()}
+    with atomic_file(path) as file:
+        file.write(json.dumps({"model": str(model), "ops": ops}, indent=1).encode())
+
+
+def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("output", "dtype", "shape", "min", "mean", "max")
+    for name, array in outputs.items():
+        numbers = array.astype("float64")
+        summary = (
+            [
+                f"{f(numbers):.6g}"
+                for f in (type(numbers).min, type(numbers).mean, type(numbers).max)
+            ]
+            if array.size
+            else ["-"] * 3
+        )
+        table.add_row(name, array.dtype.name, str(list(array.shape)), *summary)
+    Console().print(table)
