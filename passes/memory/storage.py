@@ -118,7 +118,8 @@ class StorageAssignment:
 
     def _visit_if(self, op: scf.IfOp) -> None:
         for result in _tensors(op.results):
-            self._new(result, op)
+            storage = self._new(result, op)
+            storage.upper = max(storage.upper, self.numbering.span(op).end)
         for region in op.regions:
             if region.blocks:
                 self._visit(region.block)
