@@ -8,6 +8,7 @@ from xdsl.dialects.func import FuncOp
 
 from braid.dialects.braid.base import fits
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError
@@ -37,6 +38,6 @@ def ordered_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Arra
         if array.dtype != dtype or not fits(shape, array.shape):
             raise BraidError(
                 f"input '{name}' is {array.dtype}{list(array.shape)}, expected "
-                f"{dtype}{['?' if extent == -1 else extent for extent in shape]}"
+                f"{dtype}{['?' if extent == DYNAMIC else extent for extent in shape]}"
             )
     return arrays

@@ -136,16 +136,17 @@ def verify_layout_rank(value: SSAValue) -> None:
 
 def verify_logical_type(what: str, expected: AnyTensor, actual: Attribute) -> None:
     """Raises VerifyException unless shapes (open dims fit all) and element types agree."""
-    if isinstance(actual, TensorType) and (
-        expected.element_type == actual.element_type
-        and fits(expected.get_shape(), actual.get_shape())
-    ):
-        return
+    if isinstance(actual, TensorType):
+        tensor = cast(AnyTensor, actual)
+        if tensor.element_type == expected.element_type and fits(
+            tensor.get_shape(), expected.get_shape()
+        ):
+            return
     raise VerifyException(f"{what} has type {actual}, expected {expected}")
 
 
 def fits(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes may be equal: open dims (-1) fit every extent."""
+    """Whether two shapes may be equal: open dims fit every extent."""
     return len(left) == len(right) and all(
         a == b or DYNAMIC in (a, b) for a, b in zip(left, right, strict=True)
     )

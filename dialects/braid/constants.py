@@ -12,10 +12,9 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.ir import Attribute, Operation
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
-from xdsl.traits import ConstantLike
+from xdsl.traits import ConstantLike, Pure
 
 from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, set_result_types
 from braid.dialects.braid.dtypes import dense_from_numpy, numpy_from_dense, to_numpy
@@ -23,15 +22,6 @@ from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Position
 from braid.dialects.braid.structure import Stage, Structure, parallel
 from braid.errors import BraidError
-
-
-class HasConstantValue(ConstantLike):
-    """The constant's value is its attribute `value`."""
-
-    @classmethod
-    def get_constant_value(cls, op: Operation) -> Attribute:
-        """The elements attribute."""
-        return op.attributes["value"]
 
 
 @irdl_op_definition
@@ -48,7 +38,7 @@ class ConstantOp(TensorOp):
     value = attr_def(DenseIntOrFPElementsAttr)
     output = result_def(TensorType)
 
-    traits = traits_def(HasConstantValue())
+    traits = traits_def(ConstantLike(), Pure())
     assembly_format = "attr-dict `:` type($output)"
 
     @staticmethod

@@ -1,5 +1,7 @@
 """Element types of tensors and their numpy counterparts."""
 
+from typing import cast
+
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,8 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    FloatAttr,
+    IntegerAttr,
     IntegerType,
     Signedness,
     TensorType,
@@ -19,7 +23,7 @@ from xdsl.ir import Attribute
 from braid.dialects.braid.relayout import Array
 from braid.errors import UnsupportedError
 
-_FLOATS: dict[type[AnyFloat], npt.DTypeLike] = {
+_FLOATS: dict[type[Attribute], npt.DTypeLike] = {
     Float16Type: np.float16,
     BFloat16Type: ml_dtypes.bfloat16,
     Float32Type: np.float32,
@@ -49,20 +53,20 @@ def is_float(element_type: Attribute) -> bool:
 
 def is_unsigned(element_type: Attribute) -> bool:
     """Whether this is an unsigned integer type (`ui8`); signless integers count as signed."""
-    return (
-        isinstance(element_type, IntegerType)
-        and element_type.signedness.data == Signedness.UNSIGNED
-    )
+    if not isinstance(element_type, IntegerType):
+        return False
+    return cast(IntegerType, element_type).signedness.data == Signedness.UNSIGNED
 
 
 def to_numpy(element_type: Attribute) -> np.dtype:
     """numpy's name for an element type. Raises UnsupportedError if it has none."""
     if isinstance(element_type, IntegerType):
-        key = (element_type.width.data, is_unsigned(element_type))
-        if key in _INTEGERS:
-            return np.dtype(_INTEGERS[key])
-    elif type(element_type) in _FLOATS:
-        return np.dtype(_FLOATS[type(element_type)])
+        width = cast(IntegerType, element_type).width.data
+        dtype = _INTEGERS.get((width, is_unsigned(cast(IntegerType, element_type))))
+    else:
+        dtype = _FLOATS.get(type(element_type))
+    if dtype is not None:
+        return np.dtype(dtype)
     raise UnsupportedError(f"element type {element_type} is not supported")
 
 
@@ -81,6 +85,15 @@ def from_numpy(dtype: npt.DTypeLike) -> Attribute:
 def bytes_of(element_type: Attribute) -> int:
     """Bytes of one element in memory; a bool takes a whole byte."""
     return to_numpy(element_type).itemsize
+
+
+def number_attribute(
+    value: float, element_type: Attribute
+) -> FloatAttr[AnyFloat] | IntegerAttr[IntegerType]:
+    """`value` as an attribute of this element type."""
+    if isinstance(element_type, AnyFloat):
+        return FloatAttr(float(value), element_type)
+    return IntegerAttr(int(value), cast(IntegerType, element_type))
 
 
 def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:

@@ -1,6 +1,7 @@
 """Reading at positions that other tensors give: gather, gather_elements, gather_nd."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
@@ -223,7 +224,7 @@ def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) 
 
 def element_index(indices: Array, dim: int) -> tuple[Array, ...]:
     """numpy index of the elements that `indices` addresses along `dim`."""
-    grid = list(np.indices(indices.shape, sparse=True))
+    grid: list[Array] = list(np.indices(indices.shape, sparse=True))
     grid[dim] = indices.astype(np.int64)
     return tuple(grid)
 
@@ -231,6 +232,6 @@ def element_index(indices: Array, dim: int) -> tuple[Array, ...]:
 def tuple_index(indices: Array, batch_dims: int) -> tuple[Array, ...]:
     """numpy index of the slices that the tuples in the last dim of `indices` address."""
     outer = indices.shape[:-1]
-    grid = np.indices(outer, sparse=True)[:batch_dims]
+    grid = cast(Sequence[Array], np.indices(outer, sparse=True))[:batch_dims]
     batches = tuple(np.broadcast_to(g, outer) for g in grid)
     return (*batches, *np.moveaxis(indices.astype(np.int64), -1, 0))

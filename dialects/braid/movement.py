@@ -27,6 +27,7 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
+from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
@@ -134,7 +135,9 @@ class BroadcastOp(StructuredOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's broadcast."""
-        return (np.broadcast_to(operands[0], self.result_type().get_shape()),)
+        extents = zip(operands[0].shape, self.result_type().get_shape(), strict=True)
+        shape = [actual if declared == DYNAMIC else declared for actual, declared in extents]
+        return (np.broadcast_to(operands[0], shape),)
 
     def structure(self) -> Structure:
         """One stage; repeated dims are read at 0."""
@@ -175,7 +178,8 @@ class ReshapeOp(TensorOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reshape."""
-        return (operands[0].reshape(self.result_type().get_shape()),)
+        shape = self.result_type().get_shape()
+        return (operands[0].reshape([-1 if extent == DYNAMIC else extent for extent in shape]),)
 
 
 @irdl_op_definition
@@ -271,11 +275,7 @@ class PadOp(StructuredOp):
     ) -> "PadOp":
         """Builds a padding from plain numbers."""
         element_type = element_type_of(SSAValue.get(input))
-        number = (
-            IntegerAttr(int(value), element_type)
-            if hasattr(element_type, "width")
-            else FloatAttr(float(value), element_type)
-        )
+        number = number_attribute(value, element_type)
         return PadOp.on(input, low=integers(low), high=integers(high), value=number)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:

@@ -152,7 +152,7 @@ def _layout_names(key: str, choice: DictionaryAttr) -> list[Layout]:
     if not isinstance(names, ArrayAttr):
         raise VerifyException(f"a choice of layouts lacks the array '{key}'")
     layouts: list[Layout] = []
-    for name in names.data:
+    for name in cast(ArrayAttr[Attribute], names).data:
         if not isinstance(name, StringAttr):
             raise VerifyException(f"a layout in '{key}' is {name}, expected a string")
         try:

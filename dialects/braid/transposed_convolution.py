@@ -86,7 +86,7 @@ class ConvTransposeOp(DecomposableOp):
         x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
-        require(x[1] in (-1, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
+        require(x[1] in (DYNAMIC, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
         require(groups > 0, f"groups is {groups}, expected a positive number")
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
