@@ -18,6 +18,7 @@ PassFactory = Callable[[], type[ModulePass]]
 PASSES: dict[str, str] = {
     "apply-fusion": "braid.passes.memory.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
+    "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
@@ -27,6 +28,7 @@ PASSES: dict[str, str] = {
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
+    "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-fusion": "braid.passes.memory.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",

@@ -1,0 +1,49 @@
+"""The decision `braid.order`: for each block of an op, its ops in the order in which they run."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, UnitAttr, i64
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.traits import IsTerminator
+
+ORDER = "braid.order"
+"""One `array<i64>` per block: the present positions of its ops, without the terminator."""
+
+KEY_NODE = "braid.key_node"
+"""A unit attribute on ops that are on every path through their block."""
+
+
+def blocks_of(op: Operation) -> list[Block]:
+    """The blocks that `op` owns, of all its regions."""
+    return [block for region in op.regions for block in region.blocks]
+
+
+def ordered_ops(block: Block) -> list[Operation]:
+    """The ops of `block` that have a position: all but the terminator."""
+    return [op for op in block.ops if not op.has_trait(IsTerminator)]
+
+
+def order_attribute(orders: Sequence[Sequence[int]]) -> Attribute:
+    """The attribute for the orders of all blocks of an op."""
+    return ArrayAttr([DenseArrayBase.from_list(i64, list(order)) for order in orders])
+
+
+def plain_orders(attribute: Attribute) -> list[tuple[int, ...]] | None:
+    """The orders that `attribute` holds, None where it has another form."""
+    if not isinstance(attribute, ArrayAttr):
+        return None
+    orders: list[tuple[int, ...]] = []
+    for entry in cast(ArrayAttr[Attribute], attribute).data:
+        if not isinstance(entry, DenseArrayBase):
+            return None
+        numbers = cast(DenseArrayBase[IntegerType], entry)
+        if numbers.elt_type != i64:
+            return None
+        orders.append(numbers.get_values())
+    return orders
+
+
+def mark_key_node(op: Operation) -> None:
+    """Marks `op` as a key node of its block."""
+    op.attributes[KEY_NODE] = UnitAttr()

@@ -1,0 +1,182 @@
+"""`search-order`: in which order the ops of every block run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.memory_problem import memory_problem
+from braid.passes.order.order_attribute import (
+    KEY_NODE,
+    ORDER,
+    blocks_of,
+    mark_key_node,
+    order_attribute,
+    ordered_ops,
+)
+from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
+from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
+
+
+def searched_ops(function: func.FuncOp) -> Iterator[Operation]:
+    """The ops whose blocks have an order, inner ones first; a fused group's ops have no buffer."""
+
+    def visit(op: Operation) -> Iterator[Operation]:
+        if isinstance(op, FusedOp):
+            return
+        for block in blocks_of(op):
+            for inner in block.ops:
+                yield from visit(inner)
+        if op.regions:
+            yield op
+
+    return visit(function)
+
+
+def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
+    """The positions in the block: constants and parameters first, then `order`."""
+    position = {op: place for place, op in enumerate(ordered_ops(block.block))}
+    return [position[op] for op in (*block.leaves, *(block.ops[number] for number in order))]
+
+
+@dataclass(frozen=True)
+class SearchOrderPass(ModulePass):
+    """Searches each block of the public functions for its best order, subgraph by subgraph.
+
+    In: ops in any order. Out: `braid.order` on every op that owns a block (for each of its
+    blocks the present positions of the ops in the new order) and `braid.key_node` on the ops
+    that are on every path. One remark per subgraph that has at least two orders, and one per
+    function, with the objective's value, its lower bound and the gap.
+
+    `objective` is the peak of live bytes in the arena (`memory`) or the time that the units of
+    `target` take (`latency`). A search ends after `time_limit` seconds for the whole module, or
+    at a value of at most `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger
+    subgraphs. The result never is worse than the present order, and is the same for one `seed`
+    unless the time limit cuts the search short. Raises UnsupportedError for open dims.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = [array<i64: 1, 0>]}
+    ```
+    """
+
+    name = "search-order"
+
+    objective: Literal["memory", "latency"] = "memory"
+    target: str = "npu-small"
+    time_limit: float = 10.0
+    seed: int = 0
+    good_enough: float = 0.0
+    key_nodes_per_subgraph: int = 1
+    min_nodes: int = 2
+
+    def __post_init__(self) -> None:
+        if self.key_nodes_per_subgraph < 1:
+            raise ValueError(
+                f"key-nodes-per-subgraph is {self.key_nodes_per_subgraph}, expected at least 1"
+            )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Writes the decision."""
+        deadline = monotonic() + self.time_limit
+        functions = [f for f in op.ops if isinstance(f, func.FuncOp) and f.body.blocks]
+        public = [f for f in functions if f.sym_visibility is None]
+        search = BlockSearch(self, {}, {}, deadline, sum(1 for f in public for _ in f.walk()))
+        for function in public:
+            for owner in searched_ops(function):
+                orders = [search.order(block) for block in blocks_of(owner)]
+                owner.attributes[ORDER] = order_attribute(orders)
+
+
+@dataclass
+class BlockSearch:
+    """Searches blocks, inner ones first, within one deadline shared by the ops that are left.
+
+    `peaks` and `times` are those of the blocks that have been searched.
+    """
+
+    options: SearchOrderPass
+    peaks: dict[Block, int]
+    times: dict[Block, float]
+    deadline: float
+    ops_left: int
+
+    def order(self, block: Block) -> list[int]:
+        """Searches `block`, marks its key nodes, and returns its ops in the order found."""
+        graph = BlockGraph.of(block)
+        for op in block.ops:
+            op.attributes.pop(KEY_NODE, None)
+        for number in key_nodes(graph.graph):
+            mark_key_node(graph.ops[number])
+        now = monotonic()
+        share = min(1.0, len(graph.ops) / max(self.ops_left, 1))
+        search = SubgraphSearch(
+            self._problem(graph),
+            now + max(self.deadline - now, 0.0) * share,
+            self.options.seed,
+            self.options.good_enough,
+            self.options.key_nodes_per_subgraph,
+            self.options.min_nodes,
+        )
+        subgraphs, joined = search.run()
+        self.ops_left -= len(graph.ops)
+        self._remember(block, joined)
+        self._report(graph, subgraphs, joined, search.problem)
+        return block_order(graph, joined.order)
+
+    def _problem(self, graph: BlockGraph) -> MemoryProblem | LatencyProblem:
+        inner = [blocks_of(op) if not isinstance(op, FusedOp) else [] for op in graph.ops]
+        workspace = [max((self.peaks[b] for b in blocks), default=0) for blocks in inner]
+        return memory_problem(graph, workspace)
+
+    def _remember(self, block: Block, joined: Order) -> None:
+        self.peaks[block] = int(joined.value)
+
+    def _report(
+        self,
+        graph: BlockGraph,
+        subgraphs: Sequence[Subgraph],
+        joined: Order,
+        problem: MemoryProblem | LatencyProblem,
+    ) -> None:
+        owner = graph.block.parent_op()
+        assert owner is not None
+        for index, subgraph in enumerate(subgraphs):
+            if subgraph.orders != 1:
+                many = subgraph.orders if subgraph.orders is not None else "many"
+                self._remark(
+                    graph.ops[subgraph.ops[0]],
+                    f"subgraph {index}: {len(subgraph.ops)} ops, {many} orders, ",
+                    subgraph.result,
+                    subgraph=index,
+                    ops=len(subgraph.ops),
+                    orders=subgraph.orders,
+                )
+        if len(graph.ops) > 1:
+            before = problem.evaluate(range(len(graph.ops)))
+            self._remark(
+                owner, f"{len(graph.ops)} ops, before {before:.6g}, ", joined, before=before
+            )
+
+    def _remark(
+        self, op: Operation, prefix: str, order: Order, **data: int | float | str | None
+    ) -> None:
+        unit = "bytes" if self.options.objective == "memory" else "s"
+        emit_remark(
+            op,
+            self.options.name,
+            f"{prefix}cost {order.value:.6g} {unit}, lower bound {order.lower_bound:.6g} {unit}, "
+            f"gap {100 * order.gap:.1f} %",
+            **data,
+            cost=order.value,
+            lower_bound=order.lower_bound,
+            gap=order.gap,
+        )

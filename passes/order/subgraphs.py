@@ -1,0 +1,123 @@
+"""Pieces of a block between key nodes, searched one by one and joined in data-flow order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from braid.solvers.ordering import (
+    Graph,
+    LatencyProblem,
+    MemoryProblem,
+    Order,
+    count_orders,
+    search,
+    split_at_key_nodes,
+)
+from braid.solvers.ordering.latency import restrict
+
+COUNTED_OPS = 64
+"""Orders of larger subgraphs are not counted."""
+COUNTED_ORDERS = 20_000
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Ops that are ordered together; `orders` is None when there are too many to count."""
+
+    ops: tuple[int, ...]
+    orders: int | None
+    result: Order
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The ops in the order found."""
+        return tuple(self.ops[place] for place in self.result.order)
+
+
+def pieces_of(graph: Graph, key_nodes_per_subgraph: int, min_nodes: int) -> list[list[int]]:
+    """The ops of each subgraph in data-flow order, ascending within each.
+
+    Ascending numbers are the order in which the ops stand, a topological order.
+    """
+    pieces = split_at_key_nodes(graph, key_nodes_per_subgraph, min_nodes)
+    return [sorted(piece) for piece in pieces]
+
+
+def order_count(graph: Graph, ops: Sequence[int]) -> int | None:
+    """The topological orders of `ops`, None when there are too many to count."""
+    local = graph.restrict(ops)
+    if _is_chain(local):
+        return 1
+    return count_orders(local, COUNTED_ORDERS) if len(ops) <= COUNTED_OPS else None
+
+
+def _is_chain(graph: Graph) -> bool:
+    """Whether `graph`, numbered in a topological order, has no other order."""
+    return all(op - 1 in graph.predecessors[op] for op in range(1, len(graph)))
+
+
+@dataclass(frozen=True)
+class SubgraphSearch:
+    """Searches a problem piece by piece until `deadline` (seconds of `time.monotonic`)."""
+
+    problem: MemoryProblem | LatencyProblem
+    deadline: float
+    seed: int
+    good_enough: float
+    key_nodes_per_subgraph: int
+    min_nodes: int
+
+    def run(self) -> tuple[list[Subgraph], Order]:
+        """The subgraphs in data-flow order, and the order and bound of the whole.
+
+        The whole is never worse than the ops as they stand.
+        """
+        graph = self.problem.graph
+        pieces = pieces_of(graph, self.key_nodes_per_subgraph, self.min_nodes)
+        left = len(graph)
+        done: list[int] = []
+        subgraphs: list[Subgraph] = []
+        for piece in pieces:
+            now = monotonic()
+            limit = max(self.deadline - now, 0.0) * len(piece) / max(left, 1)
+            subgraphs.append(self._search(piece, done, limit))
+            left -= len(piece)
+            done += piece
+        return subgraphs, self._join(subgraphs)
+
+    def _search(self, piece: Sequence[int], done: Sequence[int], limit: float) -> Subgraph:
+        orders = order_count(self.problem.graph, piece)
+        local = self._restrict(piece, done)
+        stands = range(len(piece))
+        if orders == 1:
+            value = local.evaluate(stands)
+            return Subgraph(tuple(piece), orders, Order(tuple(stands), value, value))
+        found = search(
+            local,
+            time_limit=limit,
+            seed=self.seed,
+            good_enough=self.good_enough,
+            candidates=[stands],
+        )
+        return Subgraph(tuple(piece), orders, found)
+
+    def _restrict(
+        self, piece: Sequence[int], done: Sequence[int]
+    ) -> MemoryProblem | LatencyProblem:
+        if isinstance(self.problem, MemoryProblem):
+            return self.problem.restrict(piece, done)
+        return restrict(self.problem, piece)
+
+    def _join(self, subgraphs: Sequence[Subgraph]) -> Order:
+        order = [op for subgraph in subgraphs for op in subgraph.order]
+        value = self.problem.evaluate(order)
+        before = self.problem.evaluate(range(len(order)))
+        if before < value:
+            order, value = list(range(len(order))), before
+        return Order(tuple(order), value, min(self._bound(subgraphs), value))
+
+    def _bound(self, subgraphs: Sequence[Subgraph]) -> float:
+        """A subgraph cut at key nodes needs its memory in every order of the whole."""
+        if isinstance(self.problem, MemoryProblem):
+            return max((subgraph.result.lower_bound for subgraph in subgraphs), default=0)
+        return self.problem.lower_bound()
