@@ -84,10 +84,7 @@ class ContractionKernel:
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One tile; the rows that are left at the end have a tile of their own."""
         coordinates = e.coordinates(index, self.grid_extents)
-        if self.columns_outside:
-            column_block = coordinates.pop(self._batches)
-        else:
-            column_block = coordinates.pop()
+        column_block = coordinates.pop(self._batches if self.columns_outside else -1)
         *outer, row_tile = coordinates
         problem, rows = self.problem, self.tile.rows
         bases = [

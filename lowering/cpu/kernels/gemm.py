@@ -149,8 +149,8 @@ def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
     count = math.prod(batch)
     depth = shape_of(match.lhs)[-1]
     if shared:
-        return tiling.ContractionSize(1, count * m, n, depth, packed)
-    return tiling.ContractionSize(count, m, n, depth, packed)
+        return tiling.ContractionSize(1, count * m, n, depth, 4 * depth, packed)
+    return tiling.ContractionSize(count, m, n, depth, 4 * depth, packed)
 
 
 def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:

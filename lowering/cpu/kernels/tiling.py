@@ -1,5 +1,6 @@
 """Which tile a contraction is computed with, and how long that should take. No IR."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,14 @@ _EPILOGUE_CYCLES = 3.0
 _TILE_CYCLES = 30.0
 """Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
 
-_STRIDED_B_PENALTY = 1.25
+_STRIDED_B_FACTOR = 1.25
 """How much slower B is read from whole rows than from packed blocks."""
+
+_ONE_VECTOR_FACTOR = 1.03
+"""How much slower a tile of one column vector is, measured: every broadcast serves one product."""
+
+_SET_STRIDE, _WAYS = 4096, 8
+"""Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
 
 _UNROLLED_PRODUCTS = 64
 """Multiply-adds in the loop body: more do not help and cost compile time."""
@@ -22,12 +29,16 @@ _UNROLLED_PRODUCTS = 64
 
 @dataclass(frozen=True)
 class ContractionSize:
-    """`batches` times rows × columns × depth; `packed` says that B is in column blocks."""
+    """`batches` times rows × columns × depth.
+
+    `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks.
+    """
 
     batches: int
     rows: int
     columns: int
     depth: int
+    row_bytes: int
     packed: bool = True
 
     @property
@@ -48,7 +59,16 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
         return tile_cycles(count, vectors) * size.depth + around
 
     total = size.batches * blocks * (whole * tile(rows) + tile(rest))
-    return total if size.packed else total * _STRIDED_B_PENALTY
+    total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
+    total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
+    return total if size.packed else total * _STRIDED_B_FACTOR
+
+
+def _conflict_factor(rows: int, row_bytes: int) -> float:
+    """Slowdown where more rows of A fall on one set of the first-level cache than it has ways."""
+    sets = _SET_STRIDE // math.gcd(row_bytes, _SET_STRIDE)
+    excess = rows / sets - _WAYS
+    return 1.0 + max(0.0, excess) / 20
 
 
 def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: int) -> float:
