@@ -1,7 +1,7 @@
 """Target descriptions: what a machine can do, how fast, and who writes its kernels."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -15,11 +15,36 @@ _DIRECTORY = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a backend that works on its own; `rate` counts `resource` per second."""
+    """A part of a backend that works on its own; `rate` counts `resource` per second.
+
+    On a chip that is programmed by instructions, `resource` is the kind of instruction that it
+    executes: `load` and `store` count bytes, `matrix` and `vector` scalar operations. Each takes
+    `startup_seconds` besides. Transfers go through `port`, where one is named; a unit with
+    `only_with` takes part only in ops that use that resource.
+    """
 
     name: str
     resource: str
     rate: float
+    startup_seconds: float = 0.0
+    port: str = ""
+    only_with: str = ""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A way into or out of a backend that units share; bandwidth in bytes per second."""
+
+    name: str
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Issue:
+    """How instructions reach the units: in order, `instruction_bytes` each, through `port`."""
+
+    instruction_bytes: int
+    port: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +72,9 @@ class Backend:
 
     `operations` are the names of the ops it can run (`*`: all); among backends that can run an
     op, the one of higher `priority` is preferred. `launch_seconds` is what starting a kernel
-    costs. `kernel_families` are import paths `module:class`.
+    costs. `kernel_families` are import paths `module:class`. An op passes through the `units` in
+    their order; `memories` begin with the one in which an op's operands must be. `issue` is None
+    for a backend that is not programmed by instructions.
     """
 
     name: str
@@ -57,6 +84,8 @@ class Backend:
     kernel_families: tuple[str, ...]
     units: tuple[Unit, ...]
     memories: tuple[Memory, ...]
+    ports: tuple[Port, ...] = ()
+    issue: Issue | None = None
 
     def supports(self, operation: str) -> bool:
         """Whether the op of this name, such as `braid.conv`, can run here."""
@@ -171,22 +200,65 @@ def _target(table: _Table) -> Target:
 
 def _backend(table: _Table) -> Backend:
     table.expect_only(
-        "name", "operations", "priority", "launch_seconds", "kernel_families", "unit", "memory"
+        "name",
+        "operations",
+        "priority",
+        "launch_seconds",
+        "kernel_families",
+        "unit",
+        "memory",
+        "port",
+        "issue",
     )
+    ports = tuple(_port(entry) for entry in table.tables("port"))
+    issue = table.tables("issue")
+    if len(issue) > 1:
+        raise table.error(f"{len(issue)} tables [[issue]], expected at most one")
+    known = {"", *(port.name for port in ports)}
     return Backend(
         table.get("name", str),
         table.strings("operations"),
         table.get("priority", int, 0),
         table.get("launch_seconds", float, 0.0),
         table.strings("kernel_families"),
-        tuple(_unit(entry) for entry in table.tables("unit")),
+        tuple(_unit(entry, known) for entry in table.tables("unit")),
         tuple(_memory(entry) for entry in table.tables("memory")),
+        ports,
+        _issue(issue[0], known) if issue else None,
     )
 
 
-def _unit(table: _Table) -> Unit:
-    table.expect_only("name", "resource", "rate")
-    return Unit(table.get("name", str), table.get("resource", str), table.get("rate", float))
+def _unit(table: _Table, ports: Set[str]) -> Unit:
+    table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with")
+    unit = Unit(
+        table.get("name", str),
+        table.get("resource", str),
+        table.get("rate", float),
+        table.get("startup_seconds", float, 0.0),
+        table.get("port", str, ""),
+        table.get("only_with", str, ""),
+    )
+    if unit.rate == 0:
+        raise table.error("'rate' is 0, expected a positive number")
+    _require_port(table, unit.port, ports)
+    return unit
+
+
+def _port(table: _Table) -> Port:
+    table.expect_only("name", "bandwidth")
+    return Port(table.get("name", str), table.get("bandwidth", float))
+
+
+def _issue(table: _Table, ports: Set[str]) -> Issue:
+    table.expect_only("instruction_bytes", "port")
+    issue = Issue(table.get("instruction_bytes", int), table.get("port", str))
+    _require_port(table, issue.port, ports)
+    return issue
+
+
+def _require_port(table: _Table, port: str, ports: Set[str]) -> None:
+    if port not in ports:
+        raise table.error(f"there is no port '{port}', expected one of {sorted(ports - {''})}")
 
 
 def _memory(table: _Table) -> Memory:
