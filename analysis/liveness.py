@@ -61,7 +61,8 @@ class Numbering:
         owner = value.owner
         if isinstance(owner, Block):
             parent = owner.parent_op()
-            return self._spans[parent].start if parent in self._spans else -1
+            span = self._spans.get(parent) if parent is not None else None
+            return span.start if span is not None else -1
         return self._spans[owner].start
 
     def _use_number(self, user: Operation, home: Block) -> int:

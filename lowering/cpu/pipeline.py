@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.kernel_family import Kernel, KernelFamily
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.ports import input_names, output_names
 from braid.errors import BraidError
 from braid.lowering.cpu.compiler import compile_kernels, compile_text
@@ -121,9 +123,9 @@ def describe(
 def _ports(names: Sequence[str], types: Sequence[Attribute]) -> tuple[Port, ...]:
     ports: list[Port] = []
     for name, type in zip(names, types, strict=True):
-        assert isinstance(type, TensorType)
-        shape = type.get_shape()
-        ports.append(Port(name, type.element_type, shape, shape))
+        tensor = cast(AnyTensor, type)
+        shape = tensor.get_shape()
+        ports.append(Port(name, tensor.element_type, shape, shape))
     return tuple(ports)
 
 

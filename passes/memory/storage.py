@@ -224,8 +224,7 @@ def _stands_in(op: Operation, block: Block) -> bool:
     if isinstance(op, scf.ForOp | scf.WhileOp):
         return False
     parent = op.parent_op()
-    nested = isinstance(parent, scf.IfOp) and parent.parent is not None
-    return op.parent is block or (nested and _stands_in(parent, block))
+    return op.parent is block or (isinstance(parent, scf.IfOp) and _stands_in(parent, block))
 
 
 def _tensors(values: Sequence[SSAValue]) -> list[SSAValue]:

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
-from llvmlite import ir
 from onnx import helper
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.cpu.program.emit import ENTRY
+
+ir: Any = import_module("llvmlite.ir")
+"""llvmlite comes without types."""
 
 ABI_VERSION = 1
 SYMBOL = "braid_model"
@@ -66,7 +70,7 @@ class _Descriptor:
         model.global_constant = True
         model.initializer = ir.Constant(type, fields)
 
-    def _port(self, port: Port) -> ir.Constant:
+    def _port(self, port: Port) -> Any:
         dtype = helper.np_dtype_to_tensor_dtype(to_numpy(port.element_type))
         return ir.Constant(
             _TENSOR,
@@ -79,23 +83,21 @@ class _Descriptor:
             ],
         )
 
-    def _text(self, text: str) -> ir.Constant:
+    def _text(self, text: str) -> Any:
         data = bytearray(text.encode() + b"\0")
         return self._global(ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data))
 
-    def _integers(self, values: Sequence[int]) -> ir.Constant:
+    def _integers(self, values: Sequence[int]) -> Any:
         return self._list([_I64(value) for value in values], _I64)[1]
 
-    def _list(
-        self, elements: Sequence[ir.Constant], type: ir.Type
-    ) -> tuple[ir.Constant, ir.Constant]:
+    def _list(self, elements: Sequence[Any], type: Any) -> tuple[Any, Any]:
         """The length, and the address of a constant array of the elements."""
         if not elements:
             return _I64(0), ir.Constant(_POINTER, None)
         array = ir.Constant(ir.ArrayType(type, len(elements)), list(elements))
         return _I64(len(elements)), self._global(array)
 
-    def _global(self, initializer: ir.Constant) -> ir.GlobalVariable:
+    def _global(self, initializer: Any) -> Any:
         variable = ir.GlobalVariable(self.module, initializer.type, f"constant.{self._globals}")
         self._globals += 1
         variable.global_constant = True

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.builder import InsertPoint
 from xdsl.dialects import arith, func, llvm, scf, tensor
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, TensorType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from braid.analysis.locations import source_location
 from braid.dialects.braid.attributes import layout_of
@@ -111,20 +111,20 @@ class ProgramEmitter:
         self._bind_results(op)
         self.counters.count(op, builder)
         types = _scalar_types(op.results)
-        regions = [self._region(inner, op.results) for inner in op.regions]
-        emitted = scf.IfOp(self._scalars[op.cond], types, *regions)
+        taken, other = (self._region(inner, op.results) for inner in op.regions)
+        emitted = scf.IfOp(self._scalars[op.cond], types, taken, other)
         self._bind_scalars(op.results, builder.insert(emitted).results)
 
     def _for(self, op: scf.ForOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
         self.counters.count(op, builder)
         initial = self._enter(op.iter_args, op.results, op.body.block.args[1:], builder)
-        bounds = [self._scalars[value] for value in (op.lb, op.ub, op.step)]
+        lower, upper, step = (self._scalars[value] for value in (op.lb, op.ub, op.step))
         body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
         self._bind_scalars(op.body.block.args[:1], body.args[:1])
         self._bind_scalars(op.body.block.args[1:], body.args[1:])
         self._fill(body, op.body.block, op.body.block.args[1:])
-        emitted = scf.ForOp(*bounds, initial, Region(body))
+        emitted = scf.ForOp(lower, upper, step, initial, Region(body))
         self._bind_scalars(op.results, builder.insert(emitted).results)
 
     def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> None:
@@ -225,7 +225,7 @@ class ProgramEmitter:
 
     def _from_elements(self, op: tensor.FromElementsOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
-        stride = bytes_of(cast(AnyTensor, op.result.type).element_type)
+        stride = bytes_of(op.result.type.element_type)
         base = self._tensors[op.result]
         for index, element in enumerate(op.elements):
             builder.store(self._scalars[element], builder.address(base, index * stride))

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from xdsl.builder import InsertPoint
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from braid.lowering.cpu.program.environment import (
     PARALLEL_FOR_OFFSET,

@@ -1,6 +1,6 @@
 """Counting and timing what a program does, through the counters of `braid_env`."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith
@@ -38,7 +38,7 @@ class ProfileCounters:
             self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
 
     @contextmanager
-    def around(self, op: Operation, builder: PointerBuilder) -> Iterator[None]:
+    def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
         """Counts and times what is emitted inside."""
         if not self._enabled or not names_of(op):
             yield
