@@ -64,7 +64,7 @@ def compile(
     weights = fill_weights(
         entry_of(model.module), code.weights_bytes, chain_parameters(prepared, model.parameters)
     )
-    loaded = load_objects(code.objects, [SYMBOL])
+    loaded = load_objects(code.objects)
     native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
     package = Package(
         manifest=_manifest(model.name, native, code),

@@ -51,7 +51,8 @@ def fill_weights(function: FuncOp, size: int, parameters: Mapping[str, Array]) -
         value = parameter_value(op, parameters) if isinstance(op, ParameterOp) else None
         stored = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
         assert stored is not None
-        stored = to_storage(stored, layout_of(op.output.type))
+        layout = layout_of(op.output.type)
+        stored = stored if layout.is_row_major else to_storage(stored, layout)
         view = data[offset : offset + stored.nbytes].view(stored.dtype).reshape(stored.shape)
         np.copyto(view, stored)
         arrays[name] = view

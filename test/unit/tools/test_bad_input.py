@@ -1,0 +1,240 @@
+"""Bad input to each command: one diagnostic, status 1, no file, no traceback."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from braid.tools.cli import main
+
+X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+Y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+
+COMMANDS: dict[str, list[str]] = {
+    "import": ["-o", "out.mlir"],
+    "compile": ["-o", "out.braid"],
+    "run": ["--random", "--output-dir", "out"],
+    "bench": ["--runs", "1", "--json", "out.json"],
+    "verify": [],
+}
+
+
+def model(nodes: list[onnx.NodeProto], **fields: object) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "g", [X], [Y], **fields)  # pyright: ignore
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def good() -> onnx.ModelProto:
+    weight = numpy_helper.from_array(np.ones((2, 3), np.float32) * 2, "w")
+    return model([helper.make_node("Mul", ["x", "w"], ["y"])], initializer=[weight])
+
+
+def write_garbage(path: Path) -> None:
+    path.write_bytes(b"\x00garbage\xff" * 40)
+
+
+def write_truncated(path: Path) -> None:
+    path.write_bytes(good().SerializeToString()[:-7])
+
+
+def write_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def write_unknown_op(path: Path) -> None:
+    path.write_bytes(model([helper.make_node("Frobnicate", ["x"], ["y"])]).SerializeToString())
+
+
+def write_cycle(path: Path) -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], "first"),
+        helper.make_node("Relu", ["a"], ["b"], "second"),
+        helper.make_node("Relu", ["b"], ["y"], "third"),
+    ]
+    path.write_bytes(model(nodes).SerializeToString())
+
+
+def write_without_external_data(path: Path) -> None:
+    proto = good()
+    onnx.save(proto, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    (path.parent / "weights.bin").unlink()
+
+
+def write_open_dims(path: Path) -> None:
+    proto = good()
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    path.write_bytes(proto.SerializeToString())
+
+
+ONNX_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "garbage": (write_garbage, "not an ONNX model"),
+    "truncated": (write_truncated, "not an ONNX model"),
+    "empty": (write_empty, "empty"),
+    "unknown op": (write_unknown_op, "Frobnicate"),
+    "cycle": (write_cycle, "cycle: "),
+    "no external data": (write_without_external_data, "weights.bin"),
+    "open dims": (write_open_dims, "left open: 'x'"),
+}
+
+MLIR_FILES = {
+    "garbage": (b"\x00\xff\x80", "not UTF-8"),
+    "truncated": (b"func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n", "bad.mlir:"),
+    "unknown op": (b"builtin.module {\n  braid.frobnicate\n}\n", "bad.mlir:2:3"),
+    "no model": (b"builtin.module {\n}\n", "one public function"),
+}
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run the command; check the form of the diagnostic, and return it."""
+    before = set(Path.cwd().iterdir())
+    status = main(arguments)
+    out, err = capsys.readouterr()
+    assert status == 1
+    assert out == "" and err.count("error: ") == 1
+    assert "Traceback" not in err and "internal error" not in err
+    assert set(Path.cwd().iterdir()) == before, "left a file behind"
+    return err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", ONNX_FILES)
+def test_onnx(command: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write, message = ONNX_FILES[kind]
+    write(Path("bad.onnx"))
+    assert message in refused(capsys, command, "bad.onnx", *COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "import"])
+@pytest.mark.parametrize("kind", MLIR_FILES)
+def test_mlir(command: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, message = MLIR_FILES[kind]
+    Path("bad.mlir").write_bytes(text)
+    assert message in refused(capsys, command, "bad.mlir", *COMMANDS[command])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_missing_and_unknown_files(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = COMMANDS[command]
+    assert "No such file" in refused(capsys, command, "none.onnx", *options)
+    assert "No such file" in refused(capsys, command, "none.mlir", *options)
+    assert "expected a model" in refused(capsys, command, "model.txt", *options)
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_artifacts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = COMMANDS[command]
+    assert "No such file" in refused(capsys, command, "none.braid", *options)
+    Path("bad.braid").write_bytes(b"BRAIDART")
+    assert "not a usable braid artifact" in refused(capsys, command, "bad.braid", *options)
+    assert "cannot be interpreted" in refused(capsys, command, "bad.braid", "--interpret", *options)
+
+
+def save_arrays() -> None:
+    np.save("x.npy", np.ones((2, 3), np.float32))
+    np.save("long.npy", np.ones((2, 4), np.float32))
+    np.save("double.npy", np.ones((2, 3)))
+    Path("text.npy").write_text("no array")
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "verify"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("z=x.npy", "no input 'z'"),
+        ("x=long.npy", "shape (2, 4), expected (2, 3)"),
+        ("x=double.npy", "dtype float64, expected float32"),
+        ("x=none.npy", "cannot read 'none.npy'"),
+        ("x=text.npy", "'text.npy' is not a .npy file"),
+        ("x.npy", "expected NAME=VALUE"),
+    ],
+)
+def test_inputs(command: str, value: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    save_arrays()
+    onnx.save(good(), "good.onnx")
+    arguments = [command, "good.onnx", "--interpret", "--input", value]
+    assert message in refused(capsys, *arguments)
+
+
+def test_a_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(good(), "good.onnx")
+    err = refused(capsys, "run", "good.onnx", "--interpret")
+    assert "no value for input 'x'" in err
+
+
+def test_an_input_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    save_arrays()
+    onnx.save(good(), "good.onnx")
+    twice = ["--input", "x=x.npy", "--input", "x=x.npy"]
+    assert "given twice" in refused(capsys, "run", "good.onnx", "--interpret", *twice)
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ("x", "expected NAME=VALUE"),
+        ("x=2,a", "expected sizes separated by commas"),
+        ("z=2,3", "no input 'z'"),
+        ("x=2,4", "expected [2, 3]"),
+    ],
+)
+def test_shapes(shape: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(good(), "good.onnx")
+    assert message in refused(capsys, "import", "good.onnx", "--shape", shape)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["run"],
+        ["run", "good.onnx", "--frobnicate"],
+        ["bench", "good.onnx", "--runs", "many"],
+        ["compile", "good.onnx", "--emit", "poetry"],
+    ],
+)
+def test_command_lines(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--help" in refused(capsys, *arguments)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["import", "compile"])
+def test_a_full_disk(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(good(), "good.onnx")
+    err = refused(capsys, command, "good.onnx", "-o", "/dev/full")
+    assert "cannot write '/dev/full': No space left on device" in err
+
+
+@pytest.mark.parametrize("command", ["import", "compile"])
+def test_an_output_that_cannot_be_made(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(good(), "good.onnx")
+    assert "cannot write" in refused(capsys, command, "good.onnx", "-o", "none/out")
+
+
+def test_weights_that_do_not_fit_leave_no_module(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("braid.frontends.parameters.write_parameters", fail)
+    weights = [
+        numpy_helper.from_array(np.arange(30, dtype=np.float32).reshape(3, 10), "u"),
+        numpy_helper.from_array(np.arange(30, dtype=np.float32).reshape(10, 3), "v"),
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "u"], ["h"]),
+        helper.make_node("MatMul", ["h", "v"], ["y"]),
+    ]
+    proto = model(nodes, initializer=weights)
+    onnx.save(proto, "good.onnx")
+    err = refused(capsys, "import", "good.onnx", "-o", "out.mlir")
+    assert "No space left" in err
