@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from functools import reduce
 
+import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, cast, scalar
+from braid.frontends.onnx.expressions import apply, broadcast, cast, scalar
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import Importer, importer
 
@@ -157,12 +158,13 @@ def convert(b: Builder, x: SSAValue, element_type: object) -> SSAValue:
 def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
     """The input itself; the mask of a Dropout that drops nothing is true everywhere."""
     x = node.input(0)
-    if node.op_type == "Dropout" and len(node.proto.output) > 1:
-        training = node.known(2) if node.opset >= 12 else None
-        if training is not None and training.item():
-            node.unsupported("training_mode is true; braid runs models, it does not train them")
-        return [x, apply(b, "eq", x, x)]
-    return [x]
+    if node.op_type == "Identity":
+        return [x]
+    training = node.known(2) if node.opset >= 12 else None
+    if training is not None and training.item():
+        node.unsupported("training_mode is true; braid runs models, it does not train them")
+    kept = broadcast(b, b.constant(np.ones([1] * len(shape_of(x)), np.bool_)), shape_of(x))
+    return [x, kept]
 
 
 @importer("Clip")

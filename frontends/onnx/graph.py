@@ -74,16 +74,18 @@ class GraphImporter:
         )
         first = len(self._builder.new_ops)
         for name, value in zip(proto.output, self._outputs(node), strict=False):
-            if name:
+            if name and value is not None:
                 scope[name] = value
         self._name_ops(proto, first, scope)
 
-    def _outputs(self, node: Node) -> Sequence[SSAValue]:
+    def _outputs(self, node: Node) -> Sequence[SSAValue | None]:
         importer = find_importer(node.op_type, node.opset)
         try:
             if importer is None:
                 body = function_body(node)
-                return node.import_subgraph(body, [v for v in node.inputs if v is not None])
+                present = [value for value in node.inputs if value is not None]
+                results = iter(node.import_subgraph(body, present))
+                return [next(results, None) if name else None for name in node.proto.output]
             outputs = importer(self._builder, node)
         except VerifyException as error:
             node.fail(str(error))

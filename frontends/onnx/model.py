@@ -42,20 +42,24 @@ class ImportedModel:
 
 
 def import_onnx(
-    source: str | Path | ModelProto, *, shapes: Mapping[str, Sequence[int]] | None = None
+    source: str | Path | ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, Array] | None = None,
 ) -> ImportedModel:
     """Imports the model at a path or in memory, of opset 7 or later.
 
-    `shapes` gives the shapes of inputs whose dims the model leaves open. Inputs and outputs keep
-    their names as `braid.name` of the function's arguments and results, and every op the name of
-    the model's value that it gives.
+    `shapes` gives the shapes of inputs whose dims the model leaves open. `constants` fixes the
+    values of inputs, which then are none any more: those on which shapes depend, say.
+    Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
+    and every op the name of the model's value that it gives.
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
     ops and types that braid does not have.
     """
     with _collector_paused():
         file = ModelFile(source)
         graph = file.proto.graph
-        initialized = {tensor.name for tensor in graph.initializer}
+        initialized = {tensor.name for tensor in graph.initializer} | set(constants or {})
         inputs = [value for value in graph.input if value.name not in initialized]
         types = _input_types(file, inputs, shapes or {})
         block = Block(arg_types=types)
@@ -65,6 +69,7 @@ def import_onnx(
         importer.check_supported(graph)
         names = (value.name for value in inputs)
         scope: Scope = dict(zip(names, block.args, strict=True))
+        scope.update({name: builder.constant(a) for name, a in (constants or {}).items()})
         results = importer.import_graph(graph, scope)
         builder.insert(ReturnOp(*results))
         builder.new_ops.clear()
@@ -137,7 +142,7 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
         )
     if declared is not None and (
         len(shape) != len(declared)
-        or any(d not in (-1, s) for d, s in zip(declared, shape, strict=True))
+        or any(d not in (DYNAMIC, s) for d, s in zip(declared, shape, strict=True))
     ):
         raise BraidError(
             f"input '{value.name}' was given shape {list(shape)}, expected "

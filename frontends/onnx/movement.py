@@ -187,9 +187,10 @@ def depth_to_space(b: Builder, node: Node) -> SSAValue:
 
 @importer("SpaceToDepth")
 def space_to_depth(b: Builder, node: Node) -> SSAValue:
-    """Blocks of pixels become blocks of channels."""
+    """Blocks of pixels become blocks of channels, the inverse of `depth_to_space`."""
     x, size = node.input(0), node.integer("blocksize")
     n, c, h, w = shape_of(x)
     split = reshape(b, x, [n, c, h // size, size, w // size, size])
-    moved = transpose(b, split, [0, 3, 5, 1, 2, 4])
+    is_slowest = node.text("mode", "DCR") == "DCR"
+    moved = transpose(b, split, [0, 3, 5, 1, 2, 4] if is_slowest else [0, 1, 3, 5, 2, 4])
     return reshape(b, moved, [n, c * size**2, h // size, w // size])

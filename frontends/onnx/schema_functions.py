@@ -1,5 +1,6 @@
 """Ops that ONNX itself defines by other ops: their bodies, for a node's types."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import onnx
@@ -25,18 +26,15 @@ def function_body(node: Node) -> GraphProto:
     Raises UnsupportedError where ONNX has no body for these attributes and types.
     """
     schema = _schema(node.op_type, node.opset)
-    body = FunctionProto()
-    if schema.has_context_dependent_function:
-        versions = schema.context_dependent_function_opset_versions
+    if versions := schema.context_dependent_function_opset_versions:
         types = [_type_of(value).SerializeToString() for value in node.inputs]
-        version = max((v for v in versions if v <= node.opset), default=max(versions))
         text = schema.get_context_dependent_function_with_opset_version(
-            version, node.proto.SerializeToString(), types
+            _newest(versions, node.opset), node.proto.SerializeToString(), types
         )
     else:
-        versions = schema.function_opset_versions
-        version = max((v for v in versions if v <= node.opset), default=max(versions))
-        text = schema.get_function_with_opset_version(version)
+        versions = schema.function_opset_versions or [schema.since_version]
+        text = schema.get_function_with_opset_version(_newest(versions, node.opset))
+    body = FunctionProto()
     body.ParseFromString(text)
     if not body.node:
         node.unsupported("ONNX defines no function body for these attributes and types")
@@ -48,6 +46,11 @@ def _schema(op_type: str, opset: int) -> Any:
     return onnx.defs.get_schema(op_type, max_inclusive_version=opset)
 
 
+def _newest(versions: Sequence[int], opset: int) -> int:
+    """The newest version for this opset; the oldest one if the opset is older than all."""
+    return max((version for version in versions if version <= opset), default=min(versions))
+
+
 def _type_of(value: SSAValue | None) -> TypeProto:
     if value is None:
         return TypeProto()
@@ -57,7 +60,8 @@ def _type_of(value: SSAValue | None) -> TypeProto:
 
 def _graph_of(node: Node, body: FunctionProto) -> GraphProto:
     """The body with the node's attributes put in and left-out inputs and outputs emptied."""
-    attributes = {a.name: a for a in (*body.attribute_proto, *node.proto.attribute)}
+    defaults = [a.default_value for a in _schema(node.op_type, node.opset).attributes.values()]
+    attributes = {a.name: a for a in (*defaults, *node.proto.attribute) if a.name}
     absent = {name for name, value in zip(body.input, node.inputs, strict=False) if value is None}
     absent |= set(body.input[len(node.inputs) :])
     nodes: list[NodeProto] = []
@@ -74,7 +78,8 @@ def _graph_of(node: Node, body: FunctionProto) -> GraphProto:
                 copy.attribute.add().CopyFrom(source)
                 copy.attribute[-1].name = attribute.name
         nodes.append(copy)
-    outputs = body.output[: len(node.proto.output)]
+    wanted = zip(body.output, node.proto.output, strict=False)
+    outputs = [name for name, output in wanted if output]
     return helper.make_graph(
         nodes,
         node.op_type,

@@ -1,0 +1,100 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import GraphProto, ModelProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from braid.analysis.interpreter import interpret
+from braid.frontends.onnx import ImportedModel, import_onnx
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def value_info(name: str, array: Array) -> Any:
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+    )
+
+
+def model_of(graph: GraphProto, opset: int = 18) -> ModelProto:
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def graph_of(
+    nodes: Sequence[Any],
+    inputs: dict[str, Array],
+    outputs: Sequence[str],
+    constants: dict[str, Array] | None = None,
+) -> GraphProto:
+    """A graph with these inputs; the types of its outputs are left to be inferred."""
+    return helper.make_graph(
+        list(nodes),
+        "g",
+        [value_info(name, array) for name, array in inputs.items()],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()],
+    )
+
+
+def check_model(model: ModelProto, inputs: dict[str, Array], tolerance: float = 1e-5) -> Any:
+    """Imports and interprets the model; its results must be those of ONNX's evaluator."""
+    imported = import_onnx(model)
+    imported.module.verify()
+    results = interpret(imported.module, inputs, parameters=imported.parameters)
+    expected = ReferenceEvaluator(model).run(None, inputs)
+    for result, reference in zip(results, expected, strict=True):
+        reference = np.asarray(reference)
+        assert result.shape == reference.shape
+        assert result.dtype == reference.dtype
+        np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance)
+    return imported
+
+
+@pytest.fixture
+def check() -> Callable[..., ImportedModel]:
+    """Checks one node: `check("Relu", x, opset=13, attribute=…)`.
+
+    Arrays are inputs; those wrapped in a list are initializers, None is a left-out input.
+    """
+
+    def check_node(
+        op_type: str,
+        *operands: Array | list[Array] | None,
+        opset: int = 18,
+        outputs: int = 1,
+        tolerance: float = 1e-5,
+        **attributes: Any,
+    ) -> ImportedModel:
+        names = ["" if x is None else f"x{i}" for i, x in enumerate(operands)]
+        pairs = list(zip(names, operands, strict=True))
+        inputs = {name: x for name, x in pairs if isinstance(x, np.ndarray)}
+        constants = {name: x[0] for name, x in pairs if isinstance(x, list)}
+        results = [f"y{i}" for i in range(outputs)]
+        node = helper.make_node(op_type, names, results, name="node", **attributes)
+        model = model_of(graph_of([node], inputs, results, constants), opset)
+        return check_model(model, inputs, tolerance)
+
+    return check_node
+
+
+@pytest.fixture
+def check_graph() -> Callable[..., ImportedModel]:
+    """Checks a graph of nodes: `check_graph(nodes, inputs, outputs, constants)`."""
+
+    def check(
+        nodes: Sequence[Any],
+        inputs: dict[str, Array],
+        outputs: Sequence[str],
+        constants: dict[str, Array] | None = None,
+        opset: int = 18,
+    ) -> ImportedModel:
+        return check_model(model_of(graph_of(nodes, inputs, outputs, constants), opset), inputs)
+
+    return check
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

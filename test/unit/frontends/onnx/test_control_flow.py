@@ -1,0 +1,133 @@
+"""`If`, `Loop` and `Scan`: which scf op they become, and that they compute the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from braid.errors import BraidError, UnsupportedError
+
+CheckGraph = Callable[..., Any]
+node = helper.make_node
+X = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+
+
+def value(name: str, shape: list[int], kind: int = TensorProto.FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def find(imported: Any, kind: type[Operation]) -> list[Operation]:
+    return [op for op in imported.module.walk() if isinstance(op, kind)]
+
+
+def branches() -> dict[str, Any]:
+    """Both use `x` of the outer graph."""
+    return {
+        "then_branch": helper.make_graph([node("Relu", ["x"], ["t"])], "t", [], [value("t", [])]),
+        "else_branch": helper.make_graph([node("Neg", ["x"], ["e"])], "e", [], [value("e", [])]),
+    }
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_if(check_graph: CheckGraph, condition: bool) -> None:
+    nodes = [node("If", ["c"], ["y"], **branches())]
+    imported = check_graph(nodes, {"c": np.array(condition), "x": X}, ["y"])
+    (op,) = find(imported, scf.IfOp)
+    keys = op.attributes["braid.profile_keys"].data
+    assert {key: name.data for key, name in keys.items()} == {
+        "condition": "c",
+        "then": "t",
+        "else": "e",
+    }
+    assert op.attributes["braid.name"].data == "y"
+
+
+def test_if_of_a_known_condition_is_its_branch(check_graph: CheckGraph) -> None:
+    nodes = [node("If", ["c"], ["y"], **branches())]
+    imported = check_graph(nodes, {"x": X}, ["y"], {"c": np.array(False)})
+    assert not find(imported, scf.IfOp)
+
+
+def test_branches_of_different_types(check_graph: CheckGraph) -> None:
+    different = branches()
+    different["else_branch"].node[0].CopyFrom(node("Size", ["x"], ["e"]))
+    with pytest.raises(UnsupportedError, match=r"node 'y' \(If\): the branches give tensor<4x3xf3"):
+        check_graph([node("If", ["c"], ["y"], **different)], {"c": np.array(True), "x": X}, ["y"])
+
+
+def loop_body(condition: Any, collects: bool = True) -> Any:
+    nodes = [
+        node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        node("Add", ["s", "f"], ["s2"]),
+        condition,
+        node("ReduceSum", ["s2", "one"], ["row"], keepdims=0),
+    ]
+    outputs = [value("c2", [], TensorProto.BOOL), value("s2", [4, 3])]
+    inputs = [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)]
+    inputs.append(value("s", [4, 3]))
+    return helper.make_graph(
+        nodes, "body", inputs, outputs + ([value("row", [4])] if collects else [])
+    )
+
+
+CONSTANTS = {"n": np.array(5), "one": np.array([1]), "true": np.array(True)}
+
+
+def test_loop_with_a_known_trip_count_is_a_for(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Identity", ["c"], ["c2"]))
+    nodes = [node("Loop", ["n", "true", "x"], ["y", "rows"], body=body)]
+    imported = check_graph(nodes, {"x": X}, ["y", "rows"], CONSTANTS)
+    assert len(find(imported, scf.ForOp)) == 1 and not find(imported, scf.WhileOp)
+
+
+def test_loop_with_a_computed_trip_count(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Identity", ["c"], ["c2"]), collects=False)
+    constants = {name: CONSTANTS[name] for name in ("one", "true")}
+    inputs = {"x": X, "n": np.array(3)}
+    imported = check_graph(
+        [node("Loop", ["n", "true", "x"], ["y"], body=body)], inputs, ["y"], constants
+    )
+    assert len(find(imported, scf.ForOp)) == 1
+    with pytest.raises(UnsupportedError, match="number of iterations that is not known"):
+        collecting = loop_body(node("Identity", ["c"], ["c2"]))
+        nodes = [node("Loop", ["n", "", "x"], ["y", "rows"], body=collecting)]
+        check_graph(nodes, inputs, ["y", "rows"], constants)
+
+
+@pytest.mark.parametrize("trip_count", [2, 100])
+def test_loop_that_a_condition_ends_is_a_while(check_graph: CheckGraph, trip_count: int) -> None:
+    body = loop_body(node("Less", ["f", "four"], ["c2"]), collects=False)
+    constants = CONSTANTS | {"n": np.array(trip_count), "four": np.array(4, np.float32)}
+    imported = check_graph(
+        [node("Loop", ["n", "true", "x"], ["y"], body=body)], {"x": X}, ["y"], constants
+    )
+    assert len(find(imported, scf.WhileOp)) == 1
+
+
+def test_loop_that_never_ends(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Identity", ["c"], ["c2"]), collects=False)
+    with pytest.raises(BraidError, match=r"\(Loop\): the loop never ends"):
+        check_graph([node("Loop", ["", "", "x"], ["y"], body=body)], {"x": X}, ["y"], CONSTANTS)
+
+
+def test_carried_value_that_changes_its_type(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Identity", ["c"], ["c2"]), collects=False)
+    body.node[1].CopyFrom(node("Transpose", ["s"], ["s2"]))
+    with pytest.raises(UnsupportedError, match=r"'s' changes its type from tensor<4x3xf32> to ten"):
+        check_graph([node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": X}, ["y"], CONSTANTS)
+
+
+def test_scan(check_graph: CheckGraph) -> None:
+    body = helper.make_graph(
+        [node("Add", ["sum", "row"], ["sum2"]), node("Exp", ["sum2"], ["kept"])],
+        "body",
+        [value("sum", [3]), value("row", [3])],
+        [value("sum2", [3]), value("kept", [3])],
+    )
+    scan = node("Scan", ["start", "x"], ["y", "all"], body=body, num_scan_inputs=1)
+    imported = check_graph([scan], {"start": X[0] * 0, "x": X}, ["y", "all"])
+    assert len(find(imported, scf.ForOp)) == 1

@@ -1,0 +1,167 @@
+"""Whole models: names, shapes, functions, order, and what is wrong with bad ones."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from xdsl.dialects.func import FuncOp
+
+from braid.analysis.interpreter import interpret
+from braid.dialects.braid.base import TensorOp
+from braid.errors import BraidError, UnsupportedError
+from braid.frontends.onnx import import_onnx
+
+node = helper.make_node
+
+
+def model_of(nodes: list[Any], shape: list[Any] | None = None, opset: int = 18) -> ModelProto:
+    """A model with input x and output y."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape or [2, 3])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(np.ones(1, np.float32), "one")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def names_in(model: ModelProto) -> list[str]:
+    function = next(iter(import_onnx(model).module.ops))
+    assert isinstance(function, FuncOp)
+    return [
+        op.attributes["braid.name"].data
+        for op in function.body.ops
+        if isinstance(op, TensorOp) and op.operands
+    ]
+
+
+def test_ops_are_named_after_the_values_that_they_give() -> None:
+    nodes = [
+        node("Gelu", ["x"], ["a"], name="activation"),
+        node("Split", ["a"], ["b", "c"], axis=0, num_outputs=2),
+        node("Add", ["b", "c"], ["y"]),
+    ]
+    assert names_in(model_of(nodes, opset=20)) == [
+        "a/mul",
+        "a/erf",
+        "a/mul#2",
+        "a/add",
+        "a",
+        "b",
+        "c",
+        "y",
+    ]
+
+
+def test_inputs_and_outputs_keep_their_names() -> None:
+    function = next(iter(import_onnx(model_of([node("Relu", ["x"], ["y"])])).module.ops))
+    assert isinstance(function, FuncOp) and function.arg_attrs and function.res_attrs
+    assert [a.data["braid.name"].data for a in function.arg_attrs] == ["x"]
+    assert [a.data["braid.name"].data for a in function.res_attrs] == ["y"]
+
+
+def test_open_dims_need_shapes() -> None:
+    model = model_of([node("Relu", ["x"], ["y"])], ["batch", 3])
+    with pytest.raises(BraidError, match=r"left open: 'x' \[\?, 3\]") as caught:
+        import_onnx(model)
+    assert caught.value.hint == "give their shapes, such as --shape x=1,3"
+    imported = import_onnx(model, shapes={"x": [5, 3]})
+    assert interpret(imported.module, [np.zeros((5, 3), np.float32)])[0].shape == (5, 3)
+    with pytest.raises(BraidError, match=r"was given shape \[5, 4\], expected \[\?, 3\]"):
+        import_onnx(model, shapes={"x": [5, 4]})
+    with pytest.raises(BraidError, match="there is no input 'z'"):
+        import_onnx(model, shapes={"z": [5, 4]})
+
+
+def test_inputs_may_be_fixed() -> None:
+    x = np.array([[1, -2]], np.float32)
+    imported = import_onnx(model_of([node("Relu", ["x"], ["y"])], [1, 2]), constants={"x": x})
+    np.testing.assert_array_equal(interpret(imported.module, [])[0], [[1, 0]])
+
+
+def test_nodes_may_stand_in_any_order_but_not_in_a_circle() -> None:
+    imported = import_onnx(model_of([node("Neg", ["a"], ["y"]), node("Relu", ["x"], ["a"])]))
+    x = np.full((2, 3), 2, np.float32)
+    np.testing.assert_array_equal(interpret(imported.module, [x])[0], -x)
+    cyclic = [node("Add", ["x", "y"], ["a"]), node("Relu", ["a"], ["y"])]
+    with pytest.raises(BraidError, match=r"has a cycle: (a -> y -> a|y -> a -> y)"):
+        import_onnx(model_of(cyclic))
+
+
+def test_local_functions_are_inlined() -> None:
+    function = helper.make_function(
+        "local", "Twice", ["a"], ["b"], [node("Add", ["a", "a"], ["b"])],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    model = model_of([node("Twice", ["x"], ["y"], domain="local")])
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(interpret(import_onnx(model).module, [x])[0], 2 * x)
+
+
+def test_ops_without_an_importer_are_expanded_by_onnx() -> None:
+    model = model_of([node("MeanVarianceNormalization", ["x"], ["y"], axes=[1])])
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) ** 2
+    imported = import_onnx(model)
+    result = interpret(imported.module, [x], parameters=imported.parameters)[0]
+    expected = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_all_unsupported_ops_are_listed_at_once() -> None:
+    nodes = [node("Foo", ["x"], ["a"]), node("Bar", ["a"], ["b"]), node("Foo", ["b"], ["y"])]
+    with pytest.raises(UnsupportedError, match=r"not supported: Bar \(1\), Foo \(2\)"):
+        import_onnx(model_of(nodes))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (node("Conv", ["x", "one"], ["y"], name="c"), r"node 'c' \(Conv\): "),
+        (node("Relu", ["x"], ["y"]).__class__(), "not supported"),
+        (node("Add", ["x", "z"], ["y"], name="a"), "node 'a' uses 'z', which nothing produces"),
+        (node("Concat", ["x", "x"], ["y"], name="c"), r"\(Concat\): attribute 'axis' is missing"),
+        (node("Softmax", ["x"], ["y"], axis=7), r"node 'y' \(Softmax\): "),
+        (node("Flatten", ["x"], ["y"], axis=1.5), "has type FLOAT, expected INT"),
+        (node("Reshape", ["x", "x"], ["y"]), r"input 1 \('x'\) is computed while the model runs"),
+        (node("Relu", [""], ["y"]), r"node 'y' \(Relu\): input 0 is missing"),
+        (node("Relu", ["x"], ["z"]), "the graph uses 'y', which nothing produces"),
+    ],
+)
+def test_bad_nodes(bad: Any, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        import_onnx(model_of([bad]))
+
+
+def test_bad_models() -> None:
+    with pytest.raises(UnsupportedError, match="the model uses opset 6, expected 7 to"):
+        import_onnx(model_of([node("Relu", ["x"], ["y"])], opset=6))
+    text = helper.make_graph(
+        [node("Identity", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.STRING, [1])],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    with pytest.raises(UnsupportedError, match="'x' has element type STRING"):
+        import_onnx(helper.make_model(text))
+    with pytest.raises(BraidError, match="it has no graph"):
+        import_onnx(ModelProto())
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    with pytest.raises(BraidError, match=r"cannot read .*No such file"):
+        import_onnx(path)
+    good = model_of([node("Relu", ["x"], ["y"])]).SerializeToString()
+    for data in (b"", b"garbage", b"\x00" * 100, b"\xff" * 100, bytes(range(256)) * 20):
+        path.write_bytes(data)
+        with pytest.raises(BraidError):
+            import_onnx(path)
+    for length in range(1, len(good)):
+        path.write_bytes(good[:length])
+        with pytest.raises(BraidError):
+            import_onnx(path)

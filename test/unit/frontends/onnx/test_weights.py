@@ -1,0 +1,103 @@
+"""Weights stay in their files: nothing is read at import, and arrays are views of the files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, external_data_helper, helper, numpy_helper
+
+from braid.errors import BraidError
+from braid.frontends.onnx import import_onnx
+from braid.frontends.onnx.wire import skeleton
+
+WEIGHT = np.random.default_rng(0).standard_normal((64, 100)).astype(np.float32)
+
+
+def model_with(weight: TensorProto) -> ModelProto:
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 100])],
+        [weight],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def is_mapped(array: np.ndarray[Any, Any]) -> bool:
+    return not array.flags.owndata and not array.flags.writeable
+
+
+def test_the_skeleton_is_the_model_without_its_weights() -> None:
+    model = model_with(numpy_helper.from_array(WEIGHT, "w"))
+    data = model.SerializeToString()
+    small = skeleton(memoryview(data), "m.onnx")
+    assert len(small) < len(data) - WEIGHT.nbytes + 200
+    parsed = ModelProto.FromString(small)
+    tensor = parsed.graph.initializer[0]
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    begin, length = int(entries["offset"]), int(entries["length"])
+    assert data[begin : begin + length] == WEIGHT.tobytes()
+    assert entries["location"] == "m.onnx"
+    tensor.CopyFrom(model.graph.initializer[0])
+    assert parsed == model
+
+
+def test_weights_inside_attributes_of_subgraphs_are_found() -> None:
+    inner = helper.make_graph(
+        [helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(WEIGHT))],
+        "inner",
+        [],
+        [],
+    )
+    node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+    model = helper.make_model(helper.make_graph([node], "g", [], []))
+    small = skeleton(memoryview(model.SerializeToString()), "m.onnx")
+    assert len(small) < 1000
+    graph = ModelProto.FromString(small).graph.node[0].attribute[0].g
+    assert graph.node[0].attribute[0].t.data_location == TensorProto.EXTERNAL
+
+
+def test_weights_in_the_model_file_are_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model_with(numpy_helper.from_array(WEIGHT, "w")), path)
+    weight = import_onnx(path).parameters["w"]
+    assert is_mapped(weight)
+    np.testing.assert_array_equal(weight, WEIGHT)
+
+
+def test_external_weights_are_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    model = model_with(numpy_helper.from_array(WEIGHT, "w"))
+    external_data_helper.convert_model_to_external_data(model, location="weights.bin")
+    onnx.save(model, path)
+    assert path.stat().st_size < 1000
+    weight = import_onnx(path).parameters["w"]
+    assert is_mapped(weight)
+    np.testing.assert_array_equal(weight, WEIGHT)
+    (tmp_path / "weights.bin").write_bytes(b"short")
+    with pytest.raises(BraidError, match=r"ends at byte 25600, but 'weights.bin' has 5 bytes"):
+        import_onnx(path)
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(BraidError, match=r"cannot read external data .*No such file"):
+        import_onnx(path)
+
+
+def test_external_weights_may_not_be_outside_of_the_directory(tmp_path: Path) -> None:
+    model = model_with(numpy_helper.from_array(WEIGHT, "w"))
+    external_data_helper.convert_model_to_external_data(model, location="weights.bin")
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    model = onnx.load(path, load_external_data=False)
+    model.graph.initializer[0].external_data[0].value = "../weights.bin"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(BraidError, match="outside the model's directory"):
+        import_onnx(path)
+
+
+def test_typed_fields_are_read() -> None:
+    tensor = helper.make_tensor("w", TensorProto.FLOAT, [64, 100], WEIGHT.reshape(-1).tolist())
+    assert not tensor.HasField("raw_data")
+    np.testing.assert_array_equal(import_onnx(model_with(tensor)).parameters["w"], WEIGHT)
