@@ -1,5 +1,6 @@
 """Running the functions of a module."""
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -73,9 +74,9 @@ def interpret_measured(
             f"the module has no function '@{function}' with a body",
             location=source_location(module),
         )
-    known = dict(parameters or {})
+    known: Mapping[str, Array] = {} if parameters is None else parameters
     if function != PREPARE:
-        known = evaluate_prepare(module, known) | known
+        known = ChainMap(cast(dict[str, Array], known), evaluate_prepare(module, known))
     arguments = ordered_inputs(functions[function], inputs)
     machine = _machine(functions, known, observer)
     outputs = list(cast(Sequence[Array], machine.call(function, arguments)))
