@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.epilogue import Epilogue, TileStore
 from braid.lowering.cpu.kernels.iteration import LoopDim
-from braid.lowering.cpu.kernels.microkernel import Accumulators, Tile, TileOperands, accumulate
+from braid.lowering.cpu.kernels.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.pointwise import Pointwise
 
 
@@ -33,7 +34,7 @@ class Contraction:
     a: int
     b: int
     anchor: SSAValue
-    epilogue: Pointwise
+    points: Pointwise
     leaf_column_strides: tuple[int, ...]
 
     @property
@@ -130,7 +131,15 @@ class _TileWriter:
             [None] * len(masks) if problem.columns_padded else masks,
         )
         tile = Tile(self.rows, kernel.tile.vectors, kernel.tile.unroll)
-        self._store(accumulate(e, operands, problem.reduction, tile), masks)
+        sums = accumulate(e, operands, problem.reduction, tile)
+        column = e.mul(self.column_block, kernel.block)
+        epilogue = Epilogue(
+            problem.anchor,
+            problem.points,
+            problem.row.strides[2:],
+            problem.leaf_column_strides,
+        )
+        TileStore(epilogue, e, self.buffers, self.bases[2:], column, masks).store(sums)
 
     def _masks(self) -> list[Value | None]:
         """Per vector, the columns of C that exist; None where all blocks are whole."""
@@ -140,50 +149,3 @@ class _TileWriter:
         width = kernel.problem.columns
         left = e.sub(width, e.mul(self.column_block, kernel.block))
         return [e.mask(e.sub(left, v * e.lanes)) for v in range(kernel.tile.vectors)]
-
-    def _store(self, tile: Accumulators, masks: Sequence[Value | None]) -> None:
-        e, problem = self.e, self.kernel.problem
-        first_column = e.mul(self.column_block, self.kernel.block)
-        epilogue = problem.epilogue
-        outputs = self.buffers[-len(epilogue.results) :]
-        loaded: dict[tuple[int, int, int], Value] = {}
-        for row, vectors in enumerate(tile):
-            for v, accumulator in enumerate(vectors):
-                column = e.add(first_column, v * e.lanes)
-
-                def leaf(
-                    argument: BlockArgument, row: int = row, v: int = v, column: Index = column
-                ) -> Value:
-                    return self._leaf(argument, row, v, column, masks[v], loaded)
-
-                values = epilogue.evaluate(e, leaf, {problem.anchor: accumulator})
-                offset = self._offset(-1, row, column)
-                for buffer, value in zip(outputs, values, strict=True):
-                    buffer.store(e, value, offset, masks[v])
-
-    def _leaf(
-        self,
-        argument: BlockArgument,
-        row: int,
-        vector: int,
-        column: Index,
-        mask: Value | None,
-        loaded: dict[tuple[int, int, int], Value],
-    ) -> Value:
-        """The operand at a row and a vector of columns, loaded once where it is repeated."""
-        problem = self.kernel.problem
-        number = problem.epilogue.leaves.index(argument)
-        stride = problem.leaf_column_strides[number]
-        tensor = 2 + number
-        key = (number, row if problem.row.strides[tensor] else 0, vector if stride else 0)
-        if key not in loaded:
-            buffer = self.buffers[argument.index]
-            offset = self._offset(tensor, row, self.e.mul(column, stride))
-            loaded[key] = (
-                buffer.load(self.e, offset, mask) if stride else buffer.splat(self.e, offset)
-            )
-        return loaded[key]
-
-    def _offset(self, tensor: int, row: int, column: Index) -> Index:
-        base = self.e.add(self.bases[tensor], column)
-        return self.e.add(base, row * self.kernel.problem.row.strides[tensor])

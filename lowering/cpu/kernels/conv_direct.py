@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKerne
 from braid.lowering.cpu.kernels.conv_match import (
     CHANNELS_LAST,
     ConvMatch,
+    leaf_layout,
     match_convolution,
     operand_layouts,
 )
@@ -59,7 +60,10 @@ class ConvDirectFamily:
         ranked = tiling.ranked_vectors(_size(match), self.unit)
         weights = [Layout.parse(f"Acdb{count * self.unit.lanes}a") for count in ranked]
         results = (CHANNELS_LAST,) * len(group.outputs)
-        return [LayoutChoice(operand_layouts(group, match, w), results) for w in weights]
+        return [
+            LayoutChoice(operand_layouts(group, match.input, match.weight, w), results)
+            for w in weights
+        ]
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Tiles that fit the block of output channels, by predicted time."""
@@ -112,14 +116,14 @@ def _size(match: ConvMatch) -> tiling.ContractionSize:
 
 def _contraction(match: ConvMatch, block: int) -> Contraction:
     """The loop dims and strides of the group, for blocks of `block` output channels."""
-    epilogue, windows = match.epilogue, match.op.windows
-    batch, channels, height, width = epilogue.shape
+    points, windows = match.points, match.op.windows
+    batch, channels, height, width = points.shape
     _, depth, in_height, in_width = shape_of(match.input)
     kh, kw = windows.size
     x_image, x_line, x_pixel, _ = row_major_strides((batch, in_height, in_width, depth))
     y_strides = row_major_strides((batch, height, width, channels))
     a_strides = (x_image, x_line * windows.strides[0], x_pixel * windows.strides[1])
-    leaves = [_leaf_strides(match, number) for number in range(len(epilogue.leaves))]
+    leaves = [_leaf_strides(match, number) for number in range(len(points.leaves))]
     columns = (a_strides, (0, 0, 0), *leaves, y_strides)
     dims = [
         LoopDim(extent, tuple(strides[dim] for strides in columns))
@@ -142,18 +146,16 @@ def _contraction(match: ConvMatch, block: int) -> Contraction:
         a=match.input.index,
         b=match.weight.index,
         anchor=match.op.output,
-        epilogue=epilogue,
+        points=points,
         leaf_column_strides=tuple(strides[-1] for strides in leaves),
     )
 
 
 def _leaf_strides(match: ConvMatch, number: int) -> tuple[int, ...]:
     """Strides of an operand of the epilogue along the stored dims of the result."""
-    leaf = match.epilogue.leaves[number]
-    layout = layout_of(leaf.type)
+    leaf = match.points.leaves[number]
     shape = shape_of(leaf)
-    if sum(extent != 1 for extent in shape) > 1 or leaf is match.input:
-        layout = CHANNELS_LAST
+    layout = CHANNELS_LAST if leaf is match.input else leaf_layout(shape, layout_of(leaf.type))
     strides = strides_along(shape, layout, CHANNELS_LAST)
     assert strides is not None
     return strides

@@ -1,5 +1,6 @@
 """Groups of one unpadded 2-d convolution with an elementwise epilogue."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float32Type
@@ -21,7 +22,7 @@ class ConvMatch:
     op: ConvOp
     input: BlockArgument
     weight: BlockArgument
-    epilogue: Pointwise
+    points: Pointwise
 
 
 def match_convolution(group: FusedOp) -> ConvMatch | None:
@@ -35,20 +36,34 @@ def match_convolution(group: FusedOp) -> ConvMatch | None:
         return None
     if element_type_of(x) != Float32Type() or len(shape_of(x)) != 4 or op.windows.is_padded:
         return None
-    epilogue = pointwise(group, op)
-    if epilogue is None or w in epilogue.leaves:
+    points = pointwise(group, op)
+    if points is None or w in points.leaves:
         return None
-    return ConvMatch(op, x, w, epilogue) if min(*shape_of(x), *shape_of(w)) > 0 else None
+    return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None
 
 
-def operand_layouts(group: FusedOp, match: ConvMatch, weight: Layout) -> tuple[Layout, ...]:
-    """Channels last but for the weight, and row-major for operands along one dim at most."""
+def leaf_layout(shape: Sequence[int], typed: Layout) -> Layout:
+    """Layout in which an operand of an epilogue on NHWC results is taken.
+
+    Operands that extend along one dim at most stay as they are typed: row-major.
+    """
+    return typed if is_vector(shape) and typed.is_row_major else CHANNELS_LAST
+
+
+def is_vector(shape: Sequence[int]) -> bool:
+    """Whether a shape extends along one dim at most."""
+    return sum(extent != 1 for extent in shape) <= 1
+
+
+def operand_layouts(
+    group: FusedOp, input: BlockArgument, weight: BlockArgument | None, packed: Layout
+) -> tuple[Layout, ...]:
+    """Channels last but for the weight, and row-major for the epilogue's vectors."""
 
     def layout(index: int) -> Layout:
-        if index == match.weight.index:
-            return weight
-        extents = shape_of(group.inputs[index])
-        plain = sum(extent != 1 for extent in extents) <= 1 and index != match.input.index
-        return Layout.row_major(4) if plain else CHANNELS_LAST
+        if weight is not None and index == weight.index:
+            return packed
+        vector = is_vector(shape_of(group.inputs[index])) and index != input.index
+        return Layout.row_major(4) if vector else CHANNELS_LAST
 
     return tuple(layout(index) for index in range(len(group.inputs)))

@@ -38,7 +38,7 @@ class _Match:
     op: MatmulOp
     lhs: BlockArgument
     rhs: BlockArgument
-    epilogue: Pointwise
+    points: Pointwise
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class GemmFamily:
         match = _match(group)
         if match is None:
             return ()
-        rank = len(match.epilogue.shape)
+        rank = len(match.points.shape)
         vectors = tiling.ranked_vectors(_size(match, packed=True), self.unit)
         blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
         return [_choice(group, match, layout) for layout in (*blocks, Layout.row_major(rank))]
@@ -120,11 +120,11 @@ def _match(group: FusedOp) -> _Match | None:
         return None
     if element_type_of(op.lhs) != Float32Type():
         return None
-    epilogue = pointwise(group, op)
-    if epilogue is None or rhs in epilogue.leaves:
+    points = pointwise(group, op)
+    if points is None or rhs in points.leaves:
         return None
     extents = (*shape_of(lhs), *shape_of(rhs))
-    return _Match(op, lhs, rhs, epilogue) if min(extents) > 0 else None
+    return _Match(op, lhs, rhs, points) if min(extents) > 0 else None
 
 
 def _packed(rank: int, block: int) -> Layout:
@@ -144,7 +144,7 @@ def _choice(group: FusedOp, match: _Match, rhs: Layout) -> LayoutChoice:
 
 def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
     """Batches that share B count as rows."""
-    *batch, m, n = match.epilogue.shape
+    *batch, m, n = match.points.shape
     shared = math.prod(shape_of(match.rhs)[:-2]) == 1
     count = math.prod(batch)
     depth = shape_of(match.lhs)[-1]
@@ -155,14 +155,14 @@ def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
 
 def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
     """The loop dims and strides of the group, for column blocks of `block`."""
-    epilogue = match.epilogue
-    shape, plain = epilogue.shape, Layout.row_major(len(epilogue.shape))
+    points = match.points
+    shape, plain = points.shape, Layout.row_major(len(points.shape))
     layout = layout_of(group.inputs[match.rhs.index].type)
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
     a_strides = _repeated(a_shape, row_major_strides(a_shape))
     stored = row_major_strides(layout.storage_shape(b_shape))
     b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
-    leaves = [strides_along(shape_of(leaf), plain, plain) or () for leaf in epilogue.leaves]
+    leaves = [strides_along(shape_of(leaf), plain, plain) or () for leaf in points.leaves]
     columns = (a_strides, b_strides, *leaves, row_major_strides(shape))
     dims = [
         LoopDim(extent, tuple(strides[dim] for strides in columns))
@@ -186,7 +186,7 @@ def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
         a=match.lhs.index,
         b=match.rhs.index,
         anchor=match.op.output,
-        epilogue=epilogue,
+        points=points,
         leaf_column_strides=tuple(leaf[-1] for leaf in leaves),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.epilogue import Accumulators
 from braid.lowering.cpu.kernels.iteration import LoopDim
 
 
@@ -38,10 +39,6 @@ class TileOperands:
     b: Buffer
     b_base: Index
     masks: Sequence[Value | None]
-
-
-Accumulators = list[list[Value]]
-"""Per row, the vectors of the tile."""
 
 
 def accumulate(

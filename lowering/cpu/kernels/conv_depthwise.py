@@ -1,0 +1,108 @@
+"""Depthwise convolution in NHWC with an elementwise epilogue: vectors run over the channels."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.conv_match import (
+    CHANNELS_LAST,
+    ConvMatch,
+    match_convolution,
+    operand_layouts,
+)
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem, grid_size
+
+_WEIGHT = Layout.parse("bcda")
+"""Channels innermost."""
+
+_EFFICIENCY = 0.35
+"""Part of the peak that is reached: every multiply-add needs about one load."""
+
+
+@dataclass(frozen=True)
+class ConvDepthwiseFamily:
+    """`braid.conv` of f32 with as many groups as input and output channels, without padding.
+
+    Layouts: NHWC (`acdb`), the weight with its channels innermost (`bcda`).
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "conv-depthwise"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """One depthwise convolution of block arguments, the rest elementwise on its result."""
+        return _match(group) is not None
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        match = _match(group)
+        if match is None:
+            return ()
+        operands = operand_layouts(group, match.input, match.weight, _WEIGHT)
+        return [LayoutChoice(operands, (CHANNELS_LAST,) * len(group.outputs))]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Neighbouring outputs and channel vectors of a tile."""
+        yield self.default_schedule(group)
+        for vectors in (1, 2, 4):
+            for columns in (8, 4, 14, 2):
+                if columns * vectors <= self.unit.registers // 2:
+                    yield {"columns": columns, "vectors": vectors}
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """Few enough accumulators to leave room for a line of inputs and the weights."""
+        match = _match(group)
+        assert match is not None
+        width = match.points.shape[3]
+        limit = max(1, self.unit.registers // 4)
+        tiles = -(-width // limit)
+        return {"columns": -(-width // tiles), "vectors": 1}
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """The larger of arithmetic and memory traffic."""
+        match = _match(group)
+        assert match is not None
+        batch, channels, height, width = match.points.shape
+        kh, kw = match.op.windows.size
+        flops = 2 * batch * channels * height * width * kh * kw
+        arithmetic = flops / (self.unit.flops * _EFFICIENCY)
+        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """One line of outputs for a block of channels per grid iteration."""
+        match = _match(request.group)
+        assert match is not None
+        schedule = {**self.default_schedule(request.group), **request.schedule}
+        problem = WindowProblem(
+            anchor=match.op.output,
+            points=match.points,
+            windows=match.op.windows,
+            input_shape=shape_of(match.input),
+            x=match.input.index,
+            weight=match.weight.index,
+            neutral=0.0,
+            combine=_multiply_add,
+        )
+        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
+        return grid_kernel(request, self.unit, grid_size(kernel), kernel.iteration)
+
+
+def _match(group: FusedOp) -> ConvMatch | None:
+    match = match_convolution(group)
+    if match is None:
+        return None
+    groups = match.op.groups.value.data
+    channels = (shape_of(match.input)[1], shape_of(match.weight)[0])
+    return match if channels == (groups, groups) and groups > 1 else None
+
+
+def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
+    assert weight is not None
+    return e.fma(x, weight, sum)

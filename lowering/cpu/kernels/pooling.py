@@ -1,0 +1,111 @@
+"""Pooling in NHWC: vectors run over the channels."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type
+from xdsl.ir import BlockArgument
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.conv_match import CHANNELS_LAST, operand_layouts
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
+from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem, grid_size
+
+
+@dataclass(frozen=True)
+class _Match:
+    op: PoolOp
+    input: BlockArgument
+    points: Pointwise
+
+
+@dataclass(frozen=True)
+class PoolFamily:
+    """`braid.pool` of f32 in two dims without padding, with an elementwise epilogue.
+
+    Layout: NHWC (`acdb`).
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "pool"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """One pooling of a block argument, the rest elementwise on its result."""
+        return _match(group) is not None
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        match = _match(group)
+        if match is None:
+            return ()
+        operands = operand_layouts(group, match.input, None, CHANNELS_LAST)
+        return [LayoutChoice(operands, (CHANNELS_LAST,) * len(group.outputs))]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Neighbouring outputs and channel vectors of a tile."""
+        yield self.default_schedule(group)
+        for columns in (1, 2, 8):
+            yield {"columns": columns, "vectors": 1}
+            yield {"columns": columns, "vectors": 2}
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """Four outputs share the loads of overlapping windows."""
+        match = _match(group)
+        assert match is not None
+        return {"columns": min(4, match.points.shape[3]), "vectors": 1}
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """The larger of vector operations and memory traffic."""
+        match = _match(group)
+        assert match is not None
+        batch, channels, height, width = match.points.shape
+        kh, kw = match.op.windows.size
+        operations = batch * channels * height * width * kh * kw
+        arithmetic = operations / (self.unit.flops / 4)
+        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """One line of outputs for a block of channels per grid iteration."""
+        match = _match(request.group)
+        assert match is not None
+        schedule = {**self.default_schedule(request.group), **request.schedule}
+        problem = WindowProblem(
+            anchor=match.op.output,
+            points=match.points,
+            windows=match.op.windows,
+            input_shape=shape_of(match.input),
+            x=match.input.index,
+            weight=None,
+            neutral=float(match.op.padding_value),
+            combine=_maximum if match.op.combine == "maximum" else _add,
+        )
+        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
+        return grid_kernel(request, self.unit, grid_size(kernel), kernel.iteration)
+
+
+def _match(group: FusedOp) -> _Match | None:
+    pools = [op for op in group.body.block.ops if isinstance(op, PoolOp)]
+    if len(pools) != 1 or not isinstance(pools[0].input, BlockArgument):
+        return None
+    op, x = pools[0], pools[0].input
+    assert isinstance(x, BlockArgument)
+    if element_type_of(x) != Float32Type() or len(shape_of(x)) != 4 or op.windows.is_padded:
+        return None
+    points = pointwise(group, op)
+    return _Match(op, x, points) if points is not None and min(shape_of(x)) > 0 else None
+
+
+def _maximum(e: Emitter, largest: Value, x: Value, weight: Value | None) -> Value:
+    return e.insert(arith.MaximumfOp(largest, x))
+
+
+def _add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
+    return e.insert(arith.AddfOp(sum, x))
