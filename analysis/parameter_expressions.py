@@ -6,6 +6,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp
 
 PREPARE = "prepare"
@@ -42,7 +43,7 @@ class ParameterExpressions:
             if current in self._known:
                 stack.pop()
                 continue
-            if not isinstance(current, TensorOp | FusedOp) or self._excludes(current):
+            if not _is_computable(current) or self._excludes(current):
                 self._known[current] = False
                 continue
             owners = [operand.owner for operand in current.operands]
@@ -55,6 +56,11 @@ class ParameterExpressions:
             else:
                 self._known[current] = all(self._known[owner] for owner in ops)
         return self._known[op]
+
+
+def _is_computable(op: Operation) -> bool:
+    """Whether compilation could run `op`; of an opaque op only the costs are known."""
+    return isinstance(op, TensorOp | FusedOp) and not isinstance(op, OpaqueOp)
 
 
 def is_leaf(op: Operation) -> bool:

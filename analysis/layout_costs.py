@@ -1,0 +1,155 @@
+"""In which layouts an op can run on a backend, and what each choice and each reorder costs.
+
+Facts come from the first source that knows: declared on the op, the kernel family that takes
+the group, the roofline of the target for what the generic lowering makes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from braid.analysis.flexible_layouts import flexible_choices
+from braid.analysis.kernel_family import KernelFamily, LayoutChoice
+from braid.analysis.locations import source_location
+from braid.analysis.roofline import Roofline
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
+from braid.dialects.braid.regions import FusedOp
+from braid.errors import BraidError
+from braid.targets.target import Backend
+
+REORDER_COSTS = "braid.reorder_costs"
+"""On the module: the reorders between abstract layouts, an array of dictionaries
+`{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
+
+
+@dataclass(frozen=True)
+class CostedChoice:
+    """One way to run an op: its layouts, and what one run costs."""
+
+    layouts: LayoutChoice
+    cost: float
+
+
+class LayoutCosts:
+    """Answers for one module on one backend; `resource` is what is counted (`seconds`, …)."""
+
+    def __init__(self, module: ModuleOp, backend: Backend, resource: str) -> None:
+        self._resource = resource
+        self._roofline = Roofline(backend)
+        self._families = [cast(KernelFamily, family) for family in backend.families()]
+        self._declared_reorders = _declared_reorders(module, resource)
+
+    def choices(self, op: Operation) -> list[CostedChoice]:
+        """The ways to run `op`, the preferred one first; at least one.
+
+        Raises `BraidError` where a declared op says nothing about the resource.
+        """
+        if isinstance(op, OpaqueOp):
+            return self._opaque_choices(op)
+        if isinstance(op, FusedOp):
+            return self._group_choices(op)
+        return [CostedChoice(as_typed(op), self._estimate(op))]
+
+    def reorder(self, tensor: Attribute, source: Layout, target: Layout) -> float:
+        """Cost of one reorder of a tensor of this type, infinity where there is none."""
+        if source == target:
+            return 0.0
+        if source.is_abstract or target.is_abstract:
+            return self._declared_reorders.get((source.tag, target.tag), math.inf)
+        tensor_type = cast(AnyTensor, tensor)
+        return self._roofline.amount(self._resource, 2 * tensor_bytes(tensor_type), 0)
+
+    def _estimate(self, op: Operation) -> float:
+        return self._roofline.of_op(op, self._resource)
+
+    def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
+        for family in self._families:
+            if family.accepts(group):
+                if self._resource == "seconds":
+                    return [
+                        CostedChoice(c, family.seconds(group, c)) for c in family.layouts(group)
+                    ]
+                return [CostedChoice(c, self._estimate(group)) for c in family.layouts(group)]
+        cost = self._estimate(group)
+        return [CostedChoice(choice, cost) for choice in flexible_choices(group)]
+
+    def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
+        whole = None if op.cost is None else self._declared(plain_cost(op.cost))
+        if op.layouts is None:
+            return [CostedChoice(as_typed(op), whole or 0.0)]
+        choices: list[CostedChoice] = []
+        for entry in op.layouts:
+            attribute = entry.data.get("cost")
+            cost = whole if attribute is None else self._declared(plain_cost(attribute))
+            if cost is None:
+                raise BraidError(
+                    f"opaque op '{op.kind.data}' declares no '{self._resource}' for a choice of "
+                    "layouts",
+                    location=source_location(op),
+                    hint="give the choice, or the op, a 'cost'",
+                )
+            choices.append(CostedChoice(_declared_choice(entry), cost))
+        return choices
+
+    def _declared(self, cost: Cost) -> float | None:
+        if isinstance(cost, Mapping):
+            return cost.get(self._resource)
+        return cost if self._resource == "seconds" else None
+
+
+def as_typed(op: Operation) -> LayoutChoice:
+    """The layouts that the types of `op`, which has only tensors, say."""
+    return LayoutChoice(
+        tuple(layout_of(value.type) for value in op.operands),
+        tuple(layout_of(value.type) for value in op.results),
+    )
+
+
+def tensor_bytes(tensor: AnyTensor) -> int:
+    """Bytes of a tensor without the padding of its layout; open dims count as 1."""
+    return math.prod(max(extent, 1) for extent in tensor.get_shape()) * bytes_of(
+        tensor.element_type
+    )
+
+
+def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:
+    def layouts(key: str) -> tuple[Layout, ...]:
+        names = cast(ArrayAttr[StringAttr], entry.data[key])
+        return tuple(Layout.named(name.data) for name in names)
+
+    return LayoutChoice(layouts("operands"), layouts("results"))
+
+
+def _declared_reorders(module: ModuleOp, resource: str) -> dict[tuple[str, str], float]:
+    entries = module.attributes.get(REORDER_COSTS)
+    if entries is None:
+        return {}
+    if not isinstance(entries, ArrayAttr):
+        raise _malformed(module, entries)
+    costs: dict[tuple[str, str], float] = {}
+    for entry in cast(ArrayAttr[Attribute], entries):
+        if not isinstance(entry, DictionaryAttr):
+            raise _malformed(module, entry)
+        source, target, cost = (entry.data.get(key) for key in ("source", "target", "cost"))
+        if not isinstance(source, StringAttr) or not isinstance(target, StringAttr) or not cost:
+            raise _malformed(module, entry)
+        amount = plain_cost(cost)
+        per_run = amount.get(resource, math.inf) if isinstance(amount, Mapping) else amount
+        costs[source.data, target.data] = per_run
+    return costs
+
+
+def _malformed(module: ModuleOp, entry: Attribute) -> BraidError:
+    return BraidError(
+        f"'{REORDER_COSTS}' holds {entry}",
+        location=source_location(module),
+        hint='expected [{source = "l0", target = "l1", cost = 2.0e-3 : f64}, …]',
+    )

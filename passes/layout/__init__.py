@@ -1,0 +1,1 @@
+"""In which layout every tensor lives."""

@@ -1,0 +1,217 @@
+"""`apply-layouts`: the layouts that were decided go into the types, reorders where they differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.locations import source_location
+from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
+from braid.errors import BraidError
+from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
+from braid.passes.layout.flow import carried_values, is_tensor, ops_outside_groups
+from braid.passes.layout.problem import Reorder
+from braid.passes.memory.compute_ops import is_compute, runtime_functions
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """Operand `index` of `op` is to be read in `layout`."""
+
+    op: Operation
+    index: int
+    layout: Layout
+
+
+@dataclass
+class _Stored:
+    """The forms in which values are available: by value, block and layout."""
+
+    forms: dict[tuple[SSAValue, Block, Layout], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, Block, Layout], SSAValue]
+    )
+
+    def find(self, value: SSAValue, layout: Layout, block: Block | None) -> SSAValue | None:
+        """`value` in `layout`, from the innermost block around that has it."""
+        if layout_of(value.type) == layout:
+            return value
+        while block is not None:
+            if (value, block, layout) in self.forms:
+                return self.forms[value, block, layout]
+            parent = block.parent_op()
+            block = parent.parent if parent is not None else None
+        return None
+
+
+def _decided(op: Operation, key: str, count: int) -> list[Layout]:
+    layouts = read_layouts(op, key)
+    if layouts is None or len(layouts) != count:
+        raise BraidError(
+            f"no layouts are decided for the {count} {key} of '{op.name}'",
+            location=source_location(op),
+            hint="run select-layouts before apply-layouts",
+        )
+    return layouts
+
+
+def _retype(value: SSAValue, layout: Layout) -> SSAValue:
+    """The value that stands for `value`, now stored in `layout`."""
+    stored = with_layout(value.type, layout)
+    return value if stored == value.type else Rewriter.replace_value_with_new_type(value, stored)
+
+
+def _retype_group(group: GroupOp) -> None:
+    """Gives the arguments of the body the operands' types, and what it yields the results'."""
+    for argument, operand in zip(group.body.block.args, group.operands, strict=True):
+        if argument.type != operand.type:
+            Rewriter.replace_value_with_new_type(argument, operand.type)
+    terminator = group.terminator
+    retyped: set[SSAValue] = set(group.body.block.args)
+    for index, result in enumerate(group.results):
+        value = terminator.operands[index]
+        if value.type == result.type:
+            retyped.add(value)
+        elif value in retyped:
+            reorder = ReorderOp.to(value, layout_of(result.type))
+            Rewriter.insert_op(reorder, InsertPoint.before(terminator))
+            terminator.operands[index] = reorder.output
+        else:
+            retyped.add(Rewriter.replace_value_with_new_type(value, result.type))
+
+
+def _reorder_group(value: SSAValue, layout: Layout) -> FusedOp:
+    """A group of its own that reorders `value`."""
+    body = Block(arg_types=[value.type])
+    inner = ReorderOp.to(body.args[0], layout)
+    body.add_ops([inner, YieldOp(inner.output)])
+    group = FusedOp([value], [inner.output.type], body)
+    if isinstance(value.owner, Operation):
+        group.location = value.owner.location
+    return group
+
+
+def _first_point(value: SSAValue, block: Block) -> InsertPoint:
+    """The earliest point of `block` at which `value` is available."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.parent is block:
+        return InsertPoint.after(owner)
+    return InsertPoint.at_start(block)
+
+
+def _make(reorders: Sequence[Reorder], stored: _Stored) -> None:
+    """Makes the decided reorders; each reads what was there before it."""
+    for reorder in reorders:
+        source = stored.find(reorder.value, reorder.source, reorder.block)
+        assert source is not None
+        group = _reorder_group(source, reorder.target)
+        Rewriter.insert_op(group, _first_point(source, reorder.block))
+        stored.forms[reorder.value, reorder.block, reorder.target] = group.outputs[0]
+
+
+class _Applier:
+    def __init__(self, func: FuncOp) -> None:
+        self._func = func
+        self._expressions = ParameterExpressions()
+        self._stored = _Stored()
+        self._known: dict[tuple[SSAValue, Layout], SSAValue] = {}
+
+    def run(self) -> None:
+        reorders = read_reorders(self._func)
+        ops = list(ops_outside_groups(self._func))
+        known = {op for op in ops if op.results and self._expressions.is_known(op.results[0])}
+        wishes: list[_Wish] = []
+        arguments = filter(is_tensor, self._func.body.block.args)
+        types: list[tuple[SSAValue, Layout]] = [(a, layout_of(a.type)) for a in arguments]
+        for op in ops:
+            if op not in known:
+                self._collect(op, wishes, types)
+        renamed = {value: _retype(value, layout) for value, layout in types}
+        _make([replace(r, value=renamed[r.value]) for r in reorders], self._stored)
+        for wish in wishes:
+            wish.op.operands[wish.index] = self._read(wish)
+        for op in ops:
+            if isinstance(op, GroupOp) and op not in known:
+                _retype_group(op)
+            op.attributes.pop(LAYOUTS, None)
+        self._func.attributes.pop(REORDERS, None)
+
+    def _collect(
+        self, op: Operation, wishes: list[_Wish], types: list[tuple[SSAValue, Layout]]
+    ) -> None:
+        """What `op` reads and makes, by the decisions on it or else by its types."""
+        if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
+            carried = carried_values(op)
+            layouts = _decided(op, "carried", len(carried)) if carried else []
+            for item, layout in zip(carried, layouts, strict=True):
+                types.extend((value, layout) for value in item.makes)
+                wishes.extend(_Wish(user, index, layout) for user, index in item.reads)
+        elif isinstance(op, scf.YieldOp | scf.ConditionOp):
+            return
+        elif is_compute(op) or isinstance(op, GroupOp):
+            operands = _decided(op, "operands", len(op.operands))
+            results = _decided(op, "results", len(op.results))
+            wishes.extend(_Wish(op, index, layout) for index, layout in enumerate(operands))
+            types.extend(zip(op.results, results, strict=True))
+        else:
+            types.extend((r, layout_of(r.type)) for r in op.results if is_tensor(r))
+            for index, operand in enumerate(op.operands):
+                if is_tensor(operand):
+                    wishes.append(_Wish(op, index, layout_of(operand.type)))
+
+    def _read(self, wish: _Wish) -> SSAValue:
+        """What `wish` reads: a form of the operand that is there, or a reorder of a weight."""
+        value = wish.op.operands[wish.index]
+        if self._expressions.is_known(value):
+            return self._known_in(value, wish.layout)
+        found = self._stored.find(value, wish.layout, wish.op.parent)
+        if found is None:
+            raise BraidError(
+                f"operand {wish.index} of '{wish.op.name}' is wanted in layout '{wish.layout}', "
+                "in which it is not made available",
+                location=source_location(wish.op),
+                hint="run select-layouts again after changing the module",
+            )
+        return found
+
+    def _known_in(self, value: SSAValue, layout: Layout) -> SSAValue:
+        if layout_of(value.type) == layout:
+            return value
+        if (value, layout) not in self._known:
+            reorder = ReorderOp.to(value, layout)
+            assert isinstance(value.owner, Operation)
+            Rewriter.insert_op(reorder, InsertPoint.after(value.owner))
+            self._known[value, layout] = reorder.output
+        return self._known[value, layout]
+
+
+@dataclass(frozen=True)
+class ApplyLayoutsPass(ModulePass):
+    """Writes the decided layouts into types and makes the decided reorders.
+
+    In: `braid.layouts` on every compute op and every op that carries tensors, and
+    `braid.reorders` on functions, as `select-layouts` writes them. Out: types with layouts,
+    `braid.reorder` in groups of their own, reorders of weights outside groups, where
+    `hoist-parameter-expressions` takes them to compile time. The layouts in a function's
+    signature stay. Raises `BraidError` where a decision is missing or does not fit.
+
+    ```mlir
+    %y = braid.fused(%x) … : (tensor<1x8x4x4xf32, #braid.layout<"acdb">>) -> …
+    ```
+    """
+
+    name = "apply-layouts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Apply in every function that runs with the model."""
+        for func in runtime_functions(op):
+            _Applier(func).run()

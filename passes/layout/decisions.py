@@ -1,0 +1,100 @@
+"""How layout decisions are written: attributes between `select-layouts` and `apply-layouts`.
+
+- `braid.layouts` on a compute op: `{operands = […], results = […]}`, one layout each; on a
+  control-flow op `{carried = […]}`, one per value it carries, as `flow.carried_values` numbers
+  them.
+- `braid.reorders` on the function: an array of `{value = …, source = …, target = …, block = …}`.
+  Values and blocks are numbers in the order of a walk over the function that leaves out what is
+  inside groups: block arguments before the results in the block.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.layout import Layout
+from braid.passes.layout.problem import Reorder
+from braid.passes.memory.compute_ops import blocks_outside_groups
+
+LAYOUTS = "braid.layouts"
+REORDERS = "braid.reorders"
+
+
+def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
+    """Writes one list of layouts per keyword."""
+    op.attributes[LAYOUTS] = DictionaryAttr(
+        {key: ArrayAttr([LayoutAttr.of(x) for x in value]) for key, value in layouts.items()}
+    )
+
+
+def read_layouts(op: Operation, key: str) -> list[Layout] | None:
+    """The list under `key`, None if `op` carries no decision."""
+    decision = op.attributes.get(LAYOUTS)
+    if not isinstance(decision, DictionaryAttr):
+        return None
+    listed = decision.data.get(key)
+    if not isinstance(listed, ArrayAttr):
+        return None
+    return [a.layout for a in cast(ArrayAttr[Attribute], listed) if isinstance(a, LayoutAttr)]
+
+
+class Numbering:
+    """Numbers of the blocks and values of a function."""
+
+    def __init__(self, func: FuncOp) -> None:
+        self.blocks = list(blocks_outside_groups(func))
+        self.values: list[SSAValue] = []
+        for block in self.blocks:
+            self.values.extend(block.args)
+            self.values.extend(result for op in block.ops for result in op.results)
+        self._block_number = {block: index for index, block in enumerate(self.blocks)}
+        self._value_number = {value: index for index, value in enumerate(self.values)}
+
+    def number_of(self, item: Block | SSAValue) -> int:
+        """The number of a block or value of the function."""
+        return self._block_number[item] if isinstance(item, Block) else self._value_number[item]
+
+
+def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
+    """Writes the reorders of a function, in the order in which they have to be made."""
+    numbering = Numbering(func)
+    func.attributes[REORDERS] = ArrayAttr(
+        [
+            DictionaryAttr(
+                {
+                    "value": _integer(numbering.number_of(reorder.value)),
+                    "source": LayoutAttr.of(reorder.source),
+                    "target": LayoutAttr.of(reorder.target),
+                    "block": _integer(numbering.number_of(reorder.block)),
+                }
+            )
+            for reorder in reorders
+        ]
+    )
+
+
+def read_reorders(func: FuncOp) -> list[Reorder]:
+    """The reorders of a function; none if nothing is written."""
+    entries = cast(ArrayAttr[DictionaryAttr], func.attributes.get(REORDERS, ArrayAttr(())))
+    numbering = Numbering(func)
+    return [
+        Reorder(
+            numbering.values[_number(entry, "value")],
+            cast(LayoutAttr, entry.data["source"]).layout,
+            cast(LayoutAttr, entry.data["target"]).layout,
+            numbering.blocks[_number(entry, "block")],
+        )
+        for entry in entries
+    ]
+
+
+def _integer(value: int) -> Attribute:
+    return IntegerAttr(value, i64)
+
+
+def _number(entry: DictionaryAttr, key: str) -> int:
+    return cast(IntegerAttr, entry.data[key]).value.data

@@ -1,0 +1,230 @@
+"""Where layouts are chosen and where values flow: the graph that layout selection decides.
+
+A chooser is an op, or a value that control flow carries; it picks one of its options. An option
+says in which layout every value it makes comes, and in which it wants every value it reads.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import GroupOp
+from braid.passes.memory.compute_ops import is_compute
+
+
+@dataclass(frozen=True)
+class Port:
+    """A value made or read by a chooser, with its layout in every option of the chooser."""
+
+    value: SSAValue
+    block: Block
+    layouts: tuple[Layout, ...]
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Something that picks one of `len(costs)` options; costs are per run of `block`.
+
+    `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
+    op carries, None for an op that is not control flow. `choices` are all layouts of a compute
+    op, those of known operands included.
+    """
+
+    owner: Operation
+    slot: int | None
+    block: Block
+    costs: tuple[float, ...]
+    makes: tuple[Port, ...]
+    reads: tuple[Port, ...]
+    choices: tuple[LayoutChoice, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A value that control flow passes on: one layout for all `makes` and all it reads.
+
+    `reads` are operands, as pairs of an op and an operand number.
+    """
+
+    owner: Operation
+    slot: int
+    makes: tuple[SSAValue, ...]
+    reads: tuple[tuple[Operation, int], ...]
+
+
+@dataclass
+class Flow:
+    """The choosers of a function; values that are known at compile time flow for nothing."""
+
+    choosers: list[Chooser] = field(default_factory=list[Chooser])
+
+
+def is_tensor(value: SSAValue) -> bool:
+    """Whether `value` is a tensor, and so has a layout."""
+    return isinstance(value.type, TensorType)
+
+
+def collect_flow(func: FuncOp, costs: LayoutCosts) -> Flow:
+    """The choosers of `func`, in the order of its ops."""
+    expressions = ParameterExpressions()
+    flow = Flow()
+    carried: list[Carried] = []
+    entry = func.body.block
+    flow.choosers.append(_fixed(func, entry, entry.args, ()))
+    for op in ops_outside_groups(func):
+        if op.results and expressions.is_known(op.results[0]):
+            continue
+        if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
+            carried.extend(carried_values(op))
+        elif not _hands_on_to_control_flow(op):
+            flow.choosers.append(_op_chooser(op, costs, expressions))
+    flow.choosers.extend(_carried_choosers(carried, flow.choosers, expressions))
+    return flow
+
+
+def ops_outside_groups(op: Operation) -> Iterator[Operation]:
+    """The ops nested in `op`, outer ones first, except those inside groups."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner
+                if not isinstance(inner, GroupOp):
+                    yield from ops_outside_groups(inner)
+
+
+def carried_values(op: scf.IfOp | scf.ForOp | scf.WhileOp) -> list[Carried]:
+    """The tensors that `op` passes on, numbered; those of a while's second region come last."""
+    rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = []
+    if isinstance(op, scf.IfOp):
+        yields = [_terminator(region.block) for region in op.regions if region.blocks]
+        for index, result in enumerate(op.results):
+            rows.append(((result,), tuple((end, index) for end in yields)))
+    elif isinstance(op, scf.ForOp):
+        body = op.body.block
+        for index, result in enumerate(op.results):
+            bounds = 3  # The operands before the initial values are the bounds and the step.
+            reads = ((op, bounds + index), (_terminator(body), index))
+            rows.append(((body.args[index + 1], result), reads))
+    else:
+        before, after = op.before_region.block, op.after_region.block
+        for index, argument in enumerate(before.args):
+            rows.append(((argument,), ((op, index), (_terminator(after), index))))
+        for index, result in enumerate(op.results):
+            condition = 1  # The first operand of the terminator says whether to go on.
+            reads = ((_terminator(before), condition + index),)
+            rows.append(((after.args[index], result), reads))
+    return [
+        Carried(op, slot, makes, reads)
+        for slot, (makes, reads) in enumerate(rows)
+        if is_tensor(makes[0])
+    ]
+
+
+def _terminator(block: Block) -> Operation:
+    assert block.last_op is not None
+    return block.last_op
+
+
+def _hands_on_to_control_flow(op: Operation) -> bool:
+    return isinstance(op, scf.YieldOp | scf.ConditionOp)
+
+
+def _block_of(op: Operation) -> Block:
+    assert op.parent is not None
+    return op.parent
+
+
+def _fixed(
+    owner: Operation, block: Block, makes: Sequence[SSAValue], reads: Sequence[SSAValue]
+) -> Chooser:
+    """A chooser with one option, that of the types."""
+
+    def ports(values: Sequence[SSAValue]) -> tuple[Port, ...]:
+        return tuple(Port(v, block, (layout_of(v.type),)) for v in values if is_tensor(v))
+
+    return Chooser(owner, None, block, (0.0,), ports(makes), ports(reads))
+
+
+def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpressions) -> Chooser:
+    block = _block_of(op)
+    reads = [v for v in op.operands if not expressions.is_known(v)]
+    if not (is_compute(op) or isinstance(op, GroupOp)):
+        return _fixed(op, block, op.results, reads)
+    choices = costs.choices(op)
+    read_ports = tuple(
+        Port(operand, block, tuple(choice.layouts.operands[index] for choice in choices))
+        for index, operand in enumerate(op.operands)
+        if not expressions.is_known(operand)
+    )
+    make_ports = tuple(
+        Port(result, block, tuple(choice.layouts.results[index] for choice in choices))
+        for index, result in enumerate(op.results)
+    )
+    layouts = tuple(choice.layouts for choice in choices)
+    return Chooser(op, None, block, tuple(c.cost for c in choices), make_ports, read_ports, layouts)
+
+
+def _carried_choosers(
+    carried: Sequence[Carried], choosers: Sequence[Chooser], expressions: ParameterExpressions
+) -> list[Chooser]:
+    """Choosers whose options are all layouts in which a neighbour makes or wants the value."""
+    options = _candidate_layouts(carried, choosers)
+    result: list[Chooser] = []
+    for item, layouts in zip(carried, options, strict=True):
+        ordered = tuple(layouts)
+        result.append(
+            Chooser(
+                item.owner,
+                item.slot,
+                _block_of(item.owner),
+                (0.0,) * len(ordered),
+                tuple(Port(value, _home(value), ordered) for value in item.makes),
+                tuple(
+                    Port(user.operands[index], _block_of(user), ordered)
+                    for user, index in item.reads
+                    if not expressions.is_known(user.operands[index])
+                ),
+            )
+        )
+    return result
+
+
+def _home(value: SSAValue) -> Block:
+    owner = value.owner
+    return owner if isinstance(owner, Block) else _block_of(owner)
+
+
+def _candidate_layouts(
+    carried: Sequence[Carried], choosers: Sequence[Chooser]
+) -> list[dict[Layout, None]]:
+    """Layouts of what each carried value is connected to, spread until nothing changes."""
+    of_value: dict[SSAValue, dict[Layout, None]] = {}
+    for chooser in choosers:
+        for port in (*chooser.makes, *chooser.reads):
+            of_value.setdefault(port.value, {}).update(dict.fromkeys(port.layouts))
+    result = [{layout_of(item.makes[0].type): None} for item in carried]
+    if any(layout.is_abstract for layouts in of_value.values() for layout in layouts):
+        result = [dict[Layout, None]() for _ in carried]
+    changed = True
+    while changed:
+        changed = False
+        for item, layouts in zip(carried, result, strict=True):
+            for value in (*item.makes, *(user.operands[index] for user, index in item.reads)):
+                shared = of_value.setdefault(value, {})
+                before = len(layouts) + len(shared)
+                layouts.update(shared)
+                shared.update(layouts)
+                changed |= len(layouts) + len(shared) != before
+    return [
+        layouts or {layout_of(c.makes[0].type): None}
+        for c, layouts in zip(carried, result, strict=True)
+    ]

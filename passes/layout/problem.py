@@ -1,0 +1,164 @@
+"""The layout problem of a function as a strategy assignment problem, and back.
+
+Nodes are the choosers and, per value and block, the set of layouts in which the value is
+available there; edges are the reorders, weighted by how often their block runs. A value with one
+user in its own block needs no set: the edge between maker and user is the reorder.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import Block, SSAValue
+
+from braid.analysis.execution_counts import ExecutionCounts
+from braid.analysis.layout_costs import LayoutCosts
+from braid.dialects.braid.layout import Layout
+from braid.passes.layout.availability import LayoutSets, block_tree
+from braid.passes.layout.flow import Chooser, Flow, Port
+from braid.solvers.strategy import ProblemBuilder, StrategyProblem
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """`value` is made available in `target`, from `source`, in `block`."""
+
+    value: SSAValue
+    source: Layout
+    target: Layout
+    block: Block
+
+
+@dataclass(frozen=True)
+class _User:
+    node: int
+    port: Port
+
+
+@dataclass
+class _Value:
+    """A value with more than one possible layout: who makes and who reads it."""
+
+    maker: int
+    port: Port
+    users: list[_User] = field(default_factory=list[_User])
+
+
+@dataclass(frozen=True)
+class _Available:
+    """The node of one value in one block; `parent` is that of the block around, or the maker."""
+
+    value: SSAValue
+    block: Block
+    sets: LayoutSets
+    node: int
+    parent: "_Available | None"
+
+
+@dataclass
+class LayoutProblem:
+    """The problem, and what its nodes mean: the first ones are the choosers, in order."""
+
+    choosers: Sequence[Chooser]
+    problem: StrategyProblem
+    available: list[_Available]
+    values: dict[SSAValue, _Value]
+
+    def reorders(self, assignment: Sequence[int]) -> list[Reorder]:
+        """The reorders of an assignment; for each value, outer blocks and sources come first."""
+        result: list[Reorder] = []
+        with_sets: set[SSAValue] = set()
+        for item in self.available:
+            with_sets.add(item.value)
+            sets = item.sets
+            have = self._before(item, assignment)
+            for source, target in sets.steps(have, sets.sets[assignment[item.node]]):
+                layouts = sets.layouts[source], sets.layouts[target]
+                result.append(Reorder(item.value, *layouts, item.block))
+        for value, flow in self.values.items():
+            if value not in with_sets:
+                made = flow.port.layouts[assignment[flow.maker]]
+                for user in flow.users:
+                    wanted = user.port.layouts[assignment[user.node]]
+                    if wanted != made:
+                        result.append(Reorder(value, made, wanted, flow.port.block))
+        return result
+
+    def _before(self, item: _Available, assignment: Sequence[int]) -> frozenset[int]:
+        """The layouts available before the reorders of `item`'s block."""
+        if item.parent is not None:
+            return item.sets.sets[assignment[item.parent.node]]
+        flow = self.values[item.value]
+        made = flow.port.layouts[assignment[flow.maker]]
+        return frozenset((item.sets.layouts.index(made),))
+
+
+class LayoutProblemBuilder:
+    """Turns a flow into a `LayoutProblem`."""
+
+    def __init__(self, flow: Flow, costs: LayoutCosts, counts: ExecutionCounts) -> None:
+        self._flow = flow
+        self._costs = costs
+        self._counts = counts
+        self._builder = ProblemBuilder()
+        self._available: list[_Available] = []
+        self._sets: dict[tuple[object, tuple[Layout, ...]], LayoutSets] = {}
+
+    def build(self) -> LayoutProblem:
+        """The problem of the whole function."""
+        values: dict[SSAValue, _Value] = {}
+        for index, chooser in enumerate(self._flow.choosers):
+            weight = self._counts.of_block(chooser.block)
+            self._builder.add_node([weight * cost for cost in chooser.costs])
+            for port in chooser.makes:
+                values[port.value] = _Value(index, port)
+        for index, chooser in enumerate(self._flow.choosers):
+            for port in chooser.reads:
+                values[port.value].users.append(_User(index, port))
+        for value, flow in values.items():
+            layouts = _layouts(flow)
+            if len(layouts) > 1 and flow.users:
+                self._connect(value, flow, layouts)
+        return LayoutProblem(self._flow.choosers, self._builder.build(), self._available, values)
+
+    def _connect(self, value: SSAValue, flow: _Value, layouts: tuple[Layout, ...]) -> None:
+        sets = self._layout_sets(value, layouts)
+        home = flow.port.block
+        if len(flow.users) == 1 and flow.users[0].port.block is home:
+            user = flow.users[0]
+            rows = [layouts.index(layout) for layout in flow.port.layouts]
+            columns = [layouts.index(layout) for layout in user.port.layouts]
+            costs = self._counts.of_block(home) * sets.reorder[np.ix_(rows, columns)]
+            self._builder.add_edge(flow.maker, user.node, _no_nan(costs))
+            return
+        nodes: dict[Block, _Available] = {}
+        for block, parent in block_tree(home, [u.port.block for u in flow.users]).items():
+            node = self._builder.add_node(np.zeros(len(sets.sets)))
+            above = nodes[parent] if parent is not None else None
+            nodes[block] = _Available(value, block, sets, node, above)
+            matrix = sets.from_sets() if above else sets.from_layout(flow.port.layouts)
+            source = above.node if above else flow.maker
+            self._builder.add_edge(source, node, _no_nan(self._counts.of_block(block) * matrix))
+        for user in flow.users:
+            node = nodes[user.port.block].node
+            self._builder.add_edge(node, user.node, sets.contains(user.port.layouts))
+        self._available.extend(nodes.values())
+
+    def _layout_sets(self, value: SSAValue, layouts: tuple[Layout, ...]) -> LayoutSets:
+        key = (value.type, layouts)
+        if key not in self._sets:
+            self._sets[key] = LayoutSets.of(
+                layouts, lambda source, target: self._costs.reorder(value.type, source, target)
+            )
+        return self._sets[key]
+
+
+def _layouts(flow: _Value) -> tuple[Layout, ...]:
+    """All layouts that the value may be made or wanted in."""
+    ports = (flow.port, *(user.port for user in flow.users))
+    return tuple(dict.fromkeys(layout for port in ports for layout in port.layouts))
+
+
+def _no_nan(costs: "np.typing.NDArray[np.float64]") -> "np.typing.NDArray[np.float64]":
+    """Never-run blocks make 0 · infinity: what is impossible stays so."""
+    return np.where(np.isnan(costs), np.inf, costs)

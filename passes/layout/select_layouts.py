@@ -1,0 +1,161 @@
+"""`select-layouts`: in which layout every tensor lives, and where it is reordered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
+from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.locations import source_location
+from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.errors import BraidError, InfeasibleError
+from braid.passes.layout.decisions import write_layouts, write_reorders
+from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
+from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
+from braid.passes.memory.compute_ops import runtime_functions
+from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
+from braid.targets.target import load_target
+
+
+def _restricted(flow: Flow, wanted: Layout) -> Flow:
+    """Every op in `wanted` if it can, else in its preferred choice."""
+    return Flow([_restrict(chooser, wanted) for chooser in flow.choosers])
+
+
+def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
+    if chooser.slot is not None:
+        return chooser
+    ports = (*chooser.makes, *chooser.reads)
+    in_layout = [
+        sum(port.layouts[option] == wanted for port in ports)
+        for option in range(len(chooser.costs))
+    ]
+    option = max(range(len(in_layout)), key=lambda o: (in_layout[o], -o))
+
+    def only(port: Port) -> Port:
+        return replace(port, layouts=(port.layouts[option],))
+
+    choices = chooser.choices
+    return replace(
+        chooser,
+        choices=None if choices is None else (choices[option],),
+        costs=(chooser.costs[option],),
+        makes=tuple(map(only, chooser.makes)),
+        reads=tuple(map(only, chooser.reads)),
+    )
+
+
+def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> int:
+    """Writes the decisions and returns how many reorders there are."""
+
+    def owner_of(pair: tuple[Chooser, int]) -> int:
+        return id(pair[0].owner)
+
+    chosen = list(zip(problem.choosers, assignment, strict=False))
+    carried = sorted((c for c in chosen if c[0].slot is not None), key=owner_of)
+    for _, group in groupby(carried, key=owner_of):
+        pairs = sorted(group, key=lambda pair: pair[0].slot or 0)
+        layouts = [chooser.makes[0].layouts[option] for chooser, option in pairs]
+        write_layouts(pairs[0][0].owner, carried=layouts)
+    for chooser, option in chosen:
+        if chooser.slot is None and chooser.choices is not None:
+            layouts = chooser.choices[option]
+            write_layouts(chooser.owner, operands=layouts.operands, results=layouts.results)
+    reorders = problem.reorders(assignment)
+    write_reorders(func, reorders)
+    return len(reorders)
+
+
+@dataclass(frozen=True)
+class SelectLayoutsPass(ModulePass):
+    """Chooses layouts so that the expected cost of ops and reorders is least.
+
+    In: groups (`braid.fused`) or declared ops, with costs from their declarations, the kernel
+    families of `target`, or its roofline. Out: `braid.layouts` on ops, `braid.reorders` on
+    functions. Costs count as often as their block is expected to run; a reorder stands where
+    that is least, once for all users; reorders of weights are free.
+
+    Options: `algorithm` is `exact`, `greedy` or `fixed:<layout>` (every op in that layout if it
+    can); `cost` the resource to minimize; `ignore-profile` counts every op once; `trip-count`
+    is taken for loops without counts in a profiled module. The remark says the cost, a lower
+    bound that no choice of layouts goes below, and the gap.
+
+    ```mlir
+    %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
+    ```
+    """
+
+    name = "select-layouts"
+
+    target: str = "host"
+    backend: str | None = None
+    algorithm: str = "exact"
+    cost: str = "seconds"
+    time_limit: float = 10.0
+    ignore_profile: bool = False
+    default_trip_count: float = DEFAULT_TRIP_COUNT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decide for every function that runs with the model."""
+        target = load_target(self.target)
+        backend = target.backend(self.backend) if self.backend else target.backends[0]
+        costs = LayoutCosts(op, backend, self.cost)
+        counts = ExecutionCounts.of(op, self.default_trip_count)
+        if self.ignore_profile:
+            counts = ExecutionCounts.ones()
+        for func in runtime_functions(op):
+            self._decide(func, costs, counts)
+
+    def _decide(self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts) -> None:
+        flow = collect_flow(func, costs)
+        if self.algorithm.startswith("fixed:"):
+            flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
+        problem = LayoutProblemBuilder(flow, costs, counts).build()
+        solution = self._solve(func, problem)
+        reorders = _write(func, problem, solution.assignment)
+        message = (
+            f"cost {solution.cost:.9g} {self.cost}, lower bound {solution.lower_bound:.9g}, "
+            f"gap {solution.gap:.2%}, {reorders} reorders"
+        )
+        emit_remark(
+            func,
+            self.name,
+            message,
+            cost=solution.cost,
+            lower_bound=solution.lower_bound,
+            gap=solution.gap,
+            reorders=reorders,
+        )
+
+    def _solve(self, func: Operation, problem: LayoutProblem) -> Solution:
+        try:
+            if self.algorithm == "greedy":
+                return greedy(problem.problem)
+            if self.algorithm == "exact" or self.algorithm.startswith("fixed:"):
+                return solve(problem.problem, time_limit=self.time_limit)
+        except InfeasibleAssignment as error:
+            raise InfeasibleError(
+                f"no choice of layouts fits together: {error}",
+                location=source_location(func),
+                hint="declare more layouts or reorders",
+            ) from error
+        except TimeoutError as error:
+            raise BraidError(str(error), location=source_location(func)) from error
+        raise BraidError(
+            f"unknown algorithm '{self.algorithm}'",
+            hint="expected 'exact', 'greedy' or 'fixed:<layout>'",
+        )
+
+
+def _parse_layout(text: str) -> Layout:
+    try:
+        return Layout.named(text)
+    except InvalidLayout as error:
+        raise BraidError(str(error)) from error
