@@ -19,6 +19,9 @@ PASSES: dict[str, str] = {
     "apply-fusion": "braid.passes.memory.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
+    "apply-rematerialization": (
+        "braid.passes.memory.apply_rematerialization:ApplyRematerializationPass"
+    ),
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
@@ -31,6 +34,9 @@ PASSES: dict[str, str] = {
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-fusion": "braid.passes.memory.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
+    "select-rematerialization": (
+        "braid.passes.memory.select_rematerialization:SelectRematerializationPass"
+    ),
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
