@@ -1,0 +1,5 @@
+"""ONNX models of public packages with seeded random weights.
+
+`python -m benchmarks.models.make DIRECTORY [NAME…]` writes them. Those of `light` and
+`hand_written` need only the `onnx` package, the others the extra `bench`.
+"""

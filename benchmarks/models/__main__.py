@@ -1,0 +1,79 @@
+"""Whole models: braid beside other runtimes, one thread each, in one process.
+
+``python -m benchmarks.models --models DIR --peers ort,iree --runs 30 --json out.json`` measures
+every ``.onnx`` file in DIR (or those that ``--only`` names) on seeded random inputs. ONNX Runtime
+is the reference of ratios and errors. ``python -m benchmarks.models.make DIR`` makes the models.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.models.compare import Result, compare
+from benchmarks.models.inputs import inputs_for
+from benchmarks.models.peak import peak_flops
+from benchmarks.models.peers import PEERS, Inputs
+
+REFERENCE = "ort"
+
+
+def measure(path: Path, options: argparse.Namespace) -> list[Result]:
+    """Measure one model on all runtimes that were asked for."""
+    inputs: Inputs = inputs_for(path, options.seed)
+    names = list(dict.fromkeys(["braid", REFERENCE, *options.peers.split(",")]))
+    candidates = [PEERS[name](path, inputs) for name in names]
+    return compare(path, candidates, REFERENCE, options.runs, options.warmup)
+
+
+def show(results: Sequence[Result]) -> None:
+    """Print one row a measurement."""
+    table = Table(
+        "model", "runtime", "median ms", "quartiles", "× ort", "error", "load s", "warm s", "arena"
+    )
+    for result in results:
+        warm, arena = (result.details.get(k) for k in ("warm_compile_seconds", "arena_bytes"))
+        table.add_row(
+            result.model,
+            result.runtime,
+            f"{result.median * 1e3:.2f}",
+            f"{result.first_quartile * 1e3:.2f} – {result.third_quartile * 1e3:.2f}",
+            f"{result.ratio:.2f}",
+            f"{result.error:.1e}",
+            f"{result.load_seconds:.1f}",
+            "" if warm is None else f"{warm:.1f}",
+            "" if arena is None else f"{arena / 2**20:.1f} MiB",
+        )
+    Console(width=120).print(table)
+
+
+def main() -> None:
+    """Measure, print a table, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, required=True, help="directory of .onnx files")
+    parser.add_argument("--only", nargs="*", help="names of models, without .onnx")
+    parser.add_argument("--peers", default=REFERENCE, help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results: list[Result] = []
+    for path in sorted(options.models.glob("*.onnx")):
+        if not options.only or path.stem in options.only:
+            results += measure(path, options)
+            show(results[-len(options.peers.split(",")) - 1 :])
+    flops = peak_flops()
+    print(f"peak of one core by {np.__name__}'s matrix product: {flops / 1e9:.0f} GFLOP/s")
+    if options.json:
+        report = {"peak_flops": flops, "results": [asdict(result) for result in results]}
+        options.json.write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

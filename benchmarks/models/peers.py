@@ -1,0 +1,91 @@
+"""The runtimes: each loads a model and runs it on one thread."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from benchmarks.models.compare import Candidate
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+
+IREE_FLAGS = (
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-opt-level=O3",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-opt-data-tiling",
+    "--iree-llvmcpu-stack-allocation-limit=262144",
+)
+
+
+def load_braid(path: Path, inputs: Inputs) -> Candidate:
+    """Compile by braid twice: the first time may find an empty cache, the second does not."""
+    import braid
+
+    start = time.perf_counter()
+    braid.compile(path)
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    model = braid.compile(path)
+    warm = time.perf_counter() - start
+    ordered = [inputs[spec.name] for spec in model.inputs]
+    details = {"warm_compile_seconds": warm, "arena_bytes": float(model.arena_bytes)}
+    return Candidate("braid", lambda: model.run(ordered), first, details)
+
+
+def load_ort(path: Path, inputs: Inputs) -> Candidate:
+    """ONNX Runtime with all its optimizations."""
+    import onnxruntime
+
+    options: Any = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    start = time.perf_counter()
+    session: Any = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return Candidate(
+        "ort", lambda: session.run(None, dict(inputs)), time.perf_counter() - start, {}
+    )
+
+
+def load_iree(path: Path, inputs: Inputs) -> Candidate:
+    """IREE, imported and compiled by its own tools, on its synchronous local device."""
+    import iree.compiler as compiler  # pyright: ignore
+    import iree.runtime as runtime  # pyright: ignore
+
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as directory:
+        module_path = Path(directory) / "model.mlir"
+        tool = "iree.compiler.tools.import_onnx"
+        command = [sys.executable, "-m", tool, str(path), "-o", str(module_path)]
+        subprocess.run(command, check=True, capture_output=True)
+        code: Any = compiler.tools.compile_file(  # pyright: ignore
+            str(module_path), input_type="onnx", extra_args=list(IREE_FLAGS)
+        )
+    config: Any = runtime.Config("local-sync")  # pyright: ignore
+    module: Any = runtime.VmModule.copy_buffer(config.vm_instance, code)  # pyright: ignore
+    context: Any = runtime.load_vm_module(module, config)  # pyright: ignore
+    # The entry is named after the graph; there is one besides its asynchronous twin.
+    names = [n for n in module.function_names if not n.startswith("__") and "$" not in n]
+    entry: Any = context[names[0]]
+    seconds = time.perf_counter() - start
+
+    def run() -> list[Array]:
+        results = entry(*inputs.values())
+        values = results if isinstance(results, tuple | list) else [results]
+        return [value.to_host() for value in values]
+
+    return Candidate("iree", run, seconds, {})
+
+
+PEERS: dict[str, Callable[[Path, Inputs], Candidate]] = {
+    "braid": load_braid,
+    "ort": load_ort,
+    "iree": load_iree,
+}
+"""Runtimes by name."""

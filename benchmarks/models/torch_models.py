@@ -1,0 +1,90 @@
+"""Models of `transformers` and of `torch_definitions`, exported by `torch.onnx`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import transformers
+from onnx import ModelProto
+from torch import Tensor, nn
+
+from benchmarks.models.torch_definitions import Branch, NasNetLike, RandWire, Repeat, UNet
+
+OPSET = 18
+
+
+class OneOutput(nn.Module):
+    """A model of `transformers` that takes one tensor and gives one."""
+
+    def __init__(self, model: nn.Module, input: str, output: str) -> None:
+        super().__init__()
+        self.model, self.input, self.output = model, input, output
+
+    def forward(self, x: Tensor) -> Tensor:
+        return getattr(self.model(**{self.input: x}, return_dict=True), self.output)
+
+
+def image() -> tuple[Tensor, ...]:
+    return (torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(1)),)
+
+
+def tokens(count: int) -> tuple[Tensor, ...]:
+    generator = torch.Generator().manual_seed(1)
+    return (torch.randint(0, 30000, (1, count), generator=generator),)
+
+
+def vision(kind: str) -> nn.Module:
+    """`ResNet`, `MobileNetV2` or `ViT` for 1000 classes, in the configuration of the paper."""
+    config = getattr(transformers, f"{kind}Config")(num_labels=1000)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, f"{kind}ForImageClassification")(config)
+    return OneOutput(model, "pixel_values", "logits")
+
+
+def bert() -> nn.Module:
+    config = transformers.BertConfig(attn_implementation="eager")
+    return OneOutput(transformers.BertModel(config), "input_ids", "last_hidden_state")
+
+
+def gpt2() -> nn.Module:
+    config = transformers.GPT2Config(attn_implementation="eager", use_cache=False)
+    return OneOutput(transformers.GPT2LMHeadModel(config), "input_ids", "logits")
+
+
+MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
+    "bert_base": (bert, lambda: tokens(128)),
+    "cond": (Branch, lambda: (torch.randn(4, 64),)),
+    "gpt2": (gpt2, lambda: tokens(64)),
+    "mobilenet_v2": (lambda: vision("MobileNetV2"), image),
+    "nasnet_like": (NasNetLike, image),
+    "randwire": (RandWire, image),
+    "resnet50": (lambda: vision("ResNet"), image),
+    "unet": (UNet, image),
+    "vit_base": (lambda: vision("ViT"), image),
+    "while": (Repeat, lambda: (torch.randn(4, 64), torch.tensor(5))),
+}
+"""Name to what makes the module and its example inputs."""
+
+
+def make_torch(name: str) -> ModelProto:
+    """The model `name` in opset 18, in evaluation mode."""
+    torch.manual_seed(0)
+    make_module, make_inputs = MODELS[name]
+    module = make_module().eval().requires_grad_(False)
+    randomize_statistics(module)
+    program: Any = torch.onnx.export(
+        module, make_inputs(), dynamo=True, opset_version=OPSET, verbose=False
+    )
+    model: ModelProto = program.model_proto
+    model.ir_version = min(model.ir_version, 10)
+    return model
+
+
+def randomize_statistics(module: nn.Module) -> None:
+    """Batch statistics as after training; those of a new module would make folding trivial."""
+    generator = torch.Generator().manual_seed(2)
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            shape = layer.running_mean.shape
+            layer.running_mean.copy_(0.1 * torch.randn(shape, generator=generator))
+            layer.running_var.copy_(0.5 + torch.rand(shape, generator=generator))
