@@ -1,5 +1,6 @@
 """Networks that no package offers, in PyTorch: U-Net, NASNet-like, RandWire, control flow."""
 
+from itertools import pairwise
 from typing import Any
 
 import networkx
@@ -26,8 +27,8 @@ class UNet(nn.Module):
             return nn.Sequential(conv_block(inputs, outputs), conv_block(outputs, outputs))
 
         self.first = pair(3, width)
-        self.down = nn.ModuleList(pair(a, b) for a, b in zip(widths, widths[1:], strict=False))
-        rising = list(zip(widths[1:], widths, strict=False))[::-1]
+        self.down = nn.ModuleList(pair(a, b) for a, b in pairwise(widths))
+        rising = list(pairwise(widths[::-1]))
         self.up = nn.ModuleList(nn.ConvTranspose2d(a, b, 2, 2) for a, b in rising)
         self.merge = nn.ModuleList(pair(2 * b, b) for _, b in rising)
         self.last = nn.Conv2d(width, classes, 1)
