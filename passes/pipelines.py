@@ -3,6 +3,33 @@
 SIMPLIFY = ("canonicalize", "cse")
 """Fold what is constant and merge what is computed twice."""
 
+DEFAULT = (
+    # Importers leave identities, constant shapes and repeated expressions behind; every later
+    # pass is simpler and faster without them.
+    "simplify",
+    # Normalizations become part of weights while they still stand right behind the products;
+    # fusion would hide them in groups.
+    "fold-scale-into-weights",
+    # Paddings become ops while they are still an attribute of the window.
+    "expand-padding",
+    # What depends on weights alone leaves the graph before it is grouped, and what both foldings
+    # made of it twice is merged.
+    "simplify",
+    "hoist-parameter-expressions",
+    # Groups come before layouts, since layouts are those of what groups read and write.
+    "select-fusion",
+    "apply-fusion",
+    "select-layouts",
+    "apply-layouts",
+    # Again: the weights' new layouts are made at compile time.
+    "hoist-parameter-expressions",
+    # From here on the order of kernels and their buffers are fixed.
+    "outline-kernels",
+    "plan-memory",
+)
+"""What `braid compile` runs before code generation."""
+
 PIPELINES: dict[str, tuple[str, ...]] = {
+    "default": DEFAULT,
     "simplify": SIMPLIFY,
 }

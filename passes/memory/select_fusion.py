@@ -31,19 +31,41 @@ GROUP_ATTRIBUTE = "braid.fusion_group"
 class _Group:
     number: int
     root: Operation
-    has_anchor: bool
+    anchor: Operation | None
 
 
 def _consumers(op: Operation) -> list[Operation]:
     return [use.operation for result in op.results for use in result.uses]
 
 
+def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
+    """For every op that could share a kernel with an anchor before it, that anchor.
+
+    Where there are several, it is the one of an operand that nothing else uses, and among these
+    the latest, for which the other operands are there when it runs.
+    """
+    found: dict[Operation, Operation] = {}
+    position: dict[Operation, int] = {}
+    for index, op in enumerate(block.ops):
+        position[op] = index
+        owners = [o.owner for o in op.operands if isinstance(o.owner, Operation)]
+        candidates = [o for o in owners if o in found and rules.allow(o, op)]
+        if rules.is_anchor(op):
+            found[op] = op
+        elif candidates:
+            best = max(candidates, key=lambda o: (_has_one_user(o), position[found[o]]))
+            found[op] = found[best]
+    return found
+
+
+def _has_one_user(op: Operation) -> bool:
+    return len(set(_consumers(op))) == 1
+
+
 def _joins(
     op: Operation, consumers: Sequence[Operation], group: _Group, rules: FusionRules
 ) -> bool:
     """Whether `op`, whose users are all in `group`, may and should join it."""
-    if group.has_anchor and rules.is_anchor(op):
-        return False
     if not all(rules.allow(op, consumer) for consumer in consumers):
         return False
     # A smaller tensor that is repeated inside would be computed once for every repetition.
@@ -54,16 +76,21 @@ def _select(block: Block, rules: FusionRules, first_number: int) -> list[_Group]
     """Groups the compute ops of `block`, users before what they use."""
     groups: list[_Group] = []
     group_of: dict[Operation, _Group] = {}
+    anchors = _anchors(block, rules)
     for op in reversed(list(block.ops)):
         if not is_compute(op):
             continue
         consumers = _consumers(op)
         candidates = {id(group_of.get(c)): group_of.get(c) for c in consumers}
         group = next(iter(candidates.values())) if len(candidates) == 1 else None
-        if group is None or not _joins(op, consumers, group, rules):
-            group = _Group(first_number + len(groups), op, False)
+        anchor = anchors.get(op)
+        if (
+            group is None
+            or anchor not in (None, group.anchor)
+            or not _joins(op, consumers, group, rules)
+        ):
+            group = _Group(first_number + len(groups), op, anchor)
             groups.append(group)
-        group.has_anchor |= rules.is_anchor(op)
         group_of[op] = group
         op.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group.number, i64)
     return groups

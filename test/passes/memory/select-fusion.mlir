@@ -27,6 +27,22 @@ func.func @two_anchors(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %v: tensor<3x4x
   func.return %2 : tensor<2x4xf32>
 }
 
+// What follows the other product stays with it.
+// CHECK-LABEL: @two_epilogues
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.neg {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.add {{.*}}braid.fusion_group = 0 : i64
+func.func @two_epilogues(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %v: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %0 = braid.matmul %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.matmul %x, %v : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %2 = braid.neg %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = braid.exp %1 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %4 = braid.add %2, %3 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %4 : tensor<2x4xf32>
+}
+
 // What is used elsewhere too, what would be computed repeatedly, and what feeds a product.
 // CHECK-LABEL: @not_fused
 // CHECK-NEXT:    braid.exp {{.*}}braid.fusion_group = 4 : i64
