@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.order_attribute import (
     KEY_NODE,
@@ -25,6 +26,7 @@ from braid.passes.order.order_attribute import (
 )
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
+from braid.targets.target import Backend, load_target
 
 
 def searched_ops(function: func.FuncOp) -> Iterator[Operation]:
@@ -89,7 +91,9 @@ class SearchOrderPass(ModulePass):
         deadline = monotonic() + self.time_limit
         functions = [f for f in op.ops if isinstance(f, func.FuncOp) and f.body.blocks]
         public = [f for f in functions if f.sym_visibility is None]
-        search = BlockSearch(self, {}, {}, deadline, sum(1 for f in public for _ in f.walk()))
+        backend = load_target(self.target).backends[0]
+        size = sum(1 for function in public for _ in function.walk())
+        search = BlockSearch(self, backend, {}, deadline, size)
         for function in public:
             for owner in searched_ops(function):
                 orders = [search.order(block) for block in blocks_of(owner)]
@@ -100,12 +104,12 @@ class SearchOrderPass(ModulePass):
 class BlockSearch:
     """Searches blocks, inner ones first, within one deadline shared by the ops that are left.
 
-    `peaks` and `times` are those of the blocks that have been searched.
+    `values` are the objective's values of the blocks that have been searched.
     """
 
     options: SearchOrderPass
-    peaks: dict[Block, int]
-    times: dict[Block, float]
+    backend: Backend
+    values: dict[Block, float]
     deadline: float
     ops_left: int
 
@@ -128,17 +132,16 @@ class BlockSearch:
         )
         subgraphs, joined = search.run()
         self.ops_left -= len(graph.ops)
-        self._remember(block, joined)
+        self.values[block] = joined.value
         self._report(graph, subgraphs, joined, search.problem)
         return block_order(graph, joined.order)
 
     def _problem(self, graph: BlockGraph) -> MemoryProblem | LatencyProblem:
+        if self.options.objective == "latency":
+            return latency_problem(graph, self.backend, self.values)
         inner = [blocks_of(op) if not isinstance(op, FusedOp) else [] for op in graph.ops]
-        workspace = [max((self.peaks[b] for b in blocks), default=0) for blocks in inner]
+        workspace = [max((int(self.values[b]) for b in blocks), default=0) for blocks in inner]
         return memory_problem(graph, workspace)
-
-    def _remember(self, block: Block, joined: Order) -> None:
-        self.peaks[block] = int(joined.value)
 
     def _report(
         self,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 
 from braid.solvers.ordering import (
@@ -74,7 +75,8 @@ class SubgraphSearch:
         """
         graph = self.problem.graph
         pieces = pieces_of(graph, self.key_nodes_per_subgraph, self.min_nodes)
-        left = len(graph)
+        # What overlaps is searched a second time, as a whole.
+        left = len(graph) * (2 if self._overlaps and len(pieces) > 1 else 1)
         done: list[int] = []
         subgraphs: list[Subgraph] = []
         for piece in pieces:
@@ -109,15 +111,41 @@ class SubgraphSearch:
         return restrict(self.problem, piece)
 
     def _join(self, subgraphs: Sequence[Subgraph]) -> Order:
-        order = [op for subgraph in subgraphs for op in subgraph.order]
-        value = self.problem.evaluate(order)
-        before = self.problem.evaluate(range(len(order)))
-        if before < value:
-            order, value = list(range(len(order))), before
-        return Order(tuple(order), value, min(self._bound(subgraphs), value))
+        """The whole; where work of one subgraph overlaps another's, searched once more."""
+        joined = [op for subgraph in subgraphs for op in subgraph.order]
+        stands = list(range(len(joined)))
+        order = min(joined, stands, key=self.problem.evaluate)
+        value, bound = self.problem.evaluate(order), self._bound(subgraphs)
+        if self._overlaps and len(subgraphs) > 1 and bound < value and value > self.good_enough:
+            limit = max(self.deadline - monotonic(), 0.0)
+            found = search(
+                self.problem,
+                time_limit=limit,
+                seed=self.seed,
+                good_enough=max(self.good_enough, bound),
+                candidates=[order],
+            )
+            return Order(found.order, found.value, min(max(bound, found.lower_bound), found.value))
+        return Order(tuple(order), value, min(bound, value))
+
+    @cached_property
+    def _overlaps(self) -> bool:
+        """Whether steps that wait for nothing may run while an earlier subgraph does."""
+        return isinstance(self.problem, LatencyProblem) and not all(
+            stage.waits for own in self.problem.stages for stage in own
+        )
 
     def _bound(self, subgraphs: Sequence[Subgraph]) -> float:
-        """A subgraph cut at key nodes needs its memory in every order of the whole."""
+        """What no order of the whole can be better than.
+
+        A subgraph cut at key nodes needs its memory in every order of the whole, and its time
+        between its key nodes, apart from steps that wait for nothing.
+        """
         if isinstance(self.problem, MemoryProblem):
             return max((subgraph.result.lower_bound for subgraph in subgraphs), default=0)
-        return self.problem.lower_bound()
+        if not self._overlaps:
+            return sum(subgraph.result.lower_bound for subgraph in subgraphs)
+        waiting = tuple(tuple(s for s in own if s.waits) for own in self.problem.stages)
+        late = LatencyProblem(self.problem.graph, waiting)
+        parts = sum(restrict(late, subgraph.ops).lower_bound() for subgraph in subgraphs)
+        return max(self.problem.lower_bound(), parts)

@@ -1,39 +1,24 @@
 """`search-order` and `apply-order` on random graphs against all orders and against the arena."""
 
-from random import Random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ModuleOp
 
+from benchmarks.generators.opaque_modules import random_module
 from braid.analysis.remarks import Remark, collect_remarks
-from braid.dialects.braid.opaque import OpaqueOp
+from braid.analysis.simulator.simulate import simulate
+from braid.errors import UnsupportedError
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.npu.instructions import lower_to_instructions
 from braid.passes.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
+from braid.targets.target import load_target
 from braid.universe import make_context
-
-
-def random_module(seed: int, size: int) -> ModuleOp:
-    """A function of `size` opaque ops on tensors of random sizes; every op is used."""
-    random = Random(seed)
-    function = func.FuncOp("main", ((TensorType(f32, [4]),), ()))
-    values: list[SSAValue] = list(function.args)
-    unused: list[SSAValue] = []
-    for _ in range(size):
-        inputs = random.sample(values, min(len(values), random.randint(1, 2)))
-        op = OpaqueOp.get("op", inputs, [TensorType(f32, [random.randint(1, 99)])])
-        function.body.block.add_op(op)
-        values.append(op.results[0])
-        unused = [value for value in (*unused, op.results[0]) if value not in inputs]
-    last = OpaqueOp.get("last", unused, [TensorType(f32, [1])])
-    function.body.block.add_ops([last, func.ReturnOp(last)])
-    function.update_function_type()
-    return ModuleOp([function])
 
 
 def main_block(module: ModuleOp) -> BlockGraph:
@@ -99,3 +84,32 @@ def test_the_time_limit_is_for_the_whole_module() -> None:
     begin = monotonic()
     SearchOrderPass(time_limit=1.0).apply(make_context(), module)
     assert monotonic() - begin < 4.0
+
+
+@pytest.mark.parametrize("target", ["npu-small", "npu-davinci"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_estimate_agrees_with_the_simulator(target: str, seed: int) -> None:
+    backend = load_target(target).backends[0]
+    module = random_module(seed, 40, parameters=0.4, largest=20_000)
+    with collect_remarks() as remarks:
+        options = f"objective=latency target={target} time-limit=0.5"
+        run_pipeline(make_context(), module, f"search-order{{{options}}},apply-order")
+    found = total(remarks, "search-order").data
+    block = main_block(module)
+    estimate = latency_problem(block, backend, {}).evaluate(range(len(block.ops)))
+    assert estimate == pytest.approx(found["cost"])
+    assert found["cost"] <= found["before"]
+    simulated = simulate(lower_to_instructions(block.block, backend), backend)
+    assert simulated.seconds == pytest.approx(estimate, rel=0.02)
+    assert simulated.seconds >= found["lower_bound"]
+
+
+def test_control_flow_has_no_stream() -> None:
+    text = """func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = scf.if %c -> (tensor<4xf32>) { scf.yield %x : tensor<4xf32> }
+        else { scf.yield %x : tensor<4xf32> }
+      func.return %0 : tensor<4xf32>
+    }"""
+    module = parse_mlir(make_context(), text, "f.mlir").module
+    with pytest.raises(UnsupportedError, match="a stream has no control flow"):
+        lower_to_instructions(main_block(module).block, load_target("npu-small").backends[0])

@@ -1,0 +1,1 @@
+"""Instruction streams for chips with several units."""
