@@ -14,7 +14,8 @@ Array = npt.NDArray[Any]
 def to_storage(array: Array, layout: Layout) -> Array:
     """`array` (logical shape) as `layout` stores it; the tails of padded blocks are zero."""
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
-    split = np.pad(array, padding).reshape(_split_shape(array.shape, layout))
+    padded = np.pad(array, padding) if any(high for _, high in padding) else array
+    split = padded.reshape(_split_shape(array.shape, layout))
     return np.ascontiguousarray(split.transpose(_split_positions(layout)))
 
 
