@@ -28,9 +28,7 @@ from braid.universe import make_context
 from braid.weights import fill_weights
 
 CPU_BACKEND = "cpu"
-GRAPH_PIPELINE = (
-    "simplify,fold-scale-into-weights,expand-padding,hoist-parameter-expressions,outline-kernels"
-)
+GRAPH_PIPELINE = "default"
 
 
 def compile(

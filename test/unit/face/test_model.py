@@ -137,7 +137,7 @@ def test_wrong_calls(
 
 def test_missing_parameters(affine: onnx.ModelProto) -> None:
     imported = import_onnx(affine)
-    with pytest.raises(BraidError, match="parameter '[wb]' has no value"):
+    with pytest.raises(BraidError, match=r"parameter '[wb]' has no value"):
         braid.compile(imported.module, jobs=1)
     wrong = {**imported.parameters, "w": np.zeros((2, 2), np.float32)}
     with pytest.raises(BraidError, match=r"parameter 'w' is .*float32\[2, 2\], expected"):
