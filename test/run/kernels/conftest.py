@@ -1,0 +1,124 @@
+"""Runs a group by a kernel of a family and compares it with the ops' semantics."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.rewriter import Rewriter
+
+from braid.analysis.kernel_family import KernelFamily, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.dtypes import is_float, to_numpy
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.relayout import Array, from_storage, to_storage
+from braid.lowering.cpu.call import CallableKernel
+
+Build = Callable[..., tuple[Sequence[TensorOp], Sequence[SSAValue]]]
+
+
+def make_group(
+    types: Sequence[Attribute], build: Build, choice: LayoutChoice | None = None
+) -> FusedOp:
+    """A group of the ops that `build` makes on block arguments of `types`, in some layouts."""
+    if choice is not None:
+        types = [with_layout(type, tag) for type, tag in zip(types, choice.operands, strict=True)]
+    block = Block(arg_types=types)
+    ops, results = build(*block.args)
+    for op in ops:
+        block.add_op(op)
+    results = list(results)
+    for index, layout in enumerate(choice.results if choice is not None else ()):
+        type = with_layout(results[index].type, layout)
+        results[index] = Rewriter.replace_value_with_new_type(results[index], type)
+    block.add_op(YieldOp(*results))
+    outside = Block(arg_types=types)
+    group = FusedOp(outside.args, [value.type for value in results], block)
+    group.verify()
+    outside.add_op(group)
+    return group
+
+
+def evaluate(group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
+    """The results by numpy; floats in double precision, as far as the ops allow."""
+    values: dict[SSAValue, Array] = dict(zip(group.body.block.args, inputs, strict=True))
+    for op in group.body.block.ops:
+        if isinstance(op, TensorOp):
+            results = op.evaluate(*(values[operand] for operand in op.operands))
+            values.update(zip(op.results, results, strict=True))
+    return [values[value] for value in group.terminator.arguments]
+
+
+def random_array(type: Attribute, seed: int) -> Array:
+    """Numbers between -2 and 2, or small integers."""
+    assert isinstance(type, TensorType)
+    generator = np.random.default_rng(seed)
+    dtype = to_numpy(type.element_type)
+    if is_float(type.element_type):
+        return generator.uniform(-2, 2, type.get_shape()).astype(dtype)
+    return generator.integers(-5, 6, type.get_shape()).astype(dtype)
+
+
+class KernelCheck:
+    """Compares kernels with the semantics of the groups they were made of."""
+
+    def __init__(self, tolerance: float = 2e-6) -> None:
+        self.tolerance = tolerance
+
+    def __call__(
+        self,
+        family: KernelFamily,
+        types: Sequence[Attribute | Sequence[int]],
+        build: Build,
+        *,
+        choices: Sequence[int] | None = None,
+        schedule: Schedule | None = None,
+        arrays: Sequence[Array] | None = None,
+    ) -> None:
+        """Runs the group in the `choices` of layouts (all by default), whole and in two parts.
+
+        A shape stands for a tensor of f32.
+        """
+        tensors = [t if isinstance(t, Attribute) else TensorType(f32, t) for t in types]
+        plain = make_group(tensors, build)
+        assert family.accepts(plain)
+        offered = family.layouts(plain)
+        assert offered
+        arrays = arrays or [random_array(type, seed) for seed, type in enumerate(tensors)]
+        expected = evaluate(plain, arrays)
+        for choice in offered if choices is None else [offered[i] for i in choices]:
+            group = make_group(tensors, build, choice)
+            chosen = family.default_schedule(group) if schedule is None else schedule
+            assert family.seconds(group, choice) > 0
+            kernel = CallableKernel(family.emit(KernelRequest(group, "kernel", chosen)))
+            self._compare(kernel, choice, arrays, expected)
+
+    def _compare(
+        self,
+        kernel: CallableKernel,
+        choice: LayoutChoice,
+        arrays: Sequence[Array],
+        expected: Sequence[Array],
+    ) -> None:
+        stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
+        outputs = [
+            to_storage(np.full_like(e, 7), tag)
+            for e, tag in zip(expected, choice.results, strict=True)
+        ]
+        half = kernel._grid // 2
+        kernel(*stored, *outputs, begin=0, end=half)
+        kernel(*stored, *outputs, begin=half)
+        for output, layout, reference in zip(outputs, choice.results, expected, strict=True):
+            actual = from_storage(output, layout, reference.shape)
+            scale = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
+            np.testing.assert_allclose(actual, reference, rtol=0, atol=self.tolerance * scale)
+
+
+@pytest.fixture(scope="session")
+def check(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelCheck]:
+    """The comparison, with an object cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield KernelCheck()

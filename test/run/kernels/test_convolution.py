@@ -1,0 +1,86 @@
+"""Convolutions by the direct and the depthwise family."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import elementwise
+from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+
+DIRECT, DEPTHWISE = ConvDirectFamily(), ConvDepthwiseFamily()
+
+
+def convolution(strides=(1, 1), dilations=(1, 1), groups=1):
+    def build(x, w, bias, residual):
+        conv = ConvOp.get(
+            x, w, strides=strides, dilations=dilations, pad_low=(0, 0), pad_high=(0, 0),
+            groups=groups,
+        )  # fmt: skip
+        biased = elementwise("add", conv.output, bias)
+        sum = elementwise("add", biased.output, residual)
+        relu = elementwise("maximum", sum.output, bias)
+        return [conv, biased, sum, relu], [relu.output]
+
+    return build
+
+
+def shapes_of(batch, channels, outputs, size, window, strides, dilations, depth):
+    out = [
+        (extent - dilation * (taps - 1) - 1) // stride + 1
+        for extent, taps, stride, dilation in zip(size, window, strides, dilations, strict=True)
+    ]
+    return [
+        (batch, channels, *size),
+        (outputs, depth, *window),
+        (1, outputs, 1, 1),
+        (batch, outputs, *out),
+    ]
+
+
+extents = st.tuples(st.integers(5, 12), st.integers(5, 20))
+windows = st.tuples(st.integers(1, 3), st.integers(1, 3))
+steps = st.tuples(st.integers(1, 2), st.integers(1, 2))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    batch=st.integers(1, 2),
+    channels=st.integers(1, 9),
+    outputs=st.integers(1, 40),
+    size=extents,
+    window=windows,
+    strides=steps,
+    dilations=steps,
+    choice=st.integers(0, 3),
+)
+def test_direct(check, batch, channels, outputs, size, window, strides, dilations, choice) -> None:
+    shapes = shapes_of(batch, channels, outputs, size, window, strides, dilations, channels)
+    check(DIRECT, shapes, convolution(strides, dilations), choices=[choice])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    batch=st.integers(1, 2),
+    channels=st.integers(2, 40),
+    size=extents,
+    window=windows,
+    strides=steps,
+    dilations=steps,
+)
+def test_depthwise(check, batch, channels, size, window, strides, dilations) -> None:
+    shapes = shapes_of(batch, channels, channels, size, window, strides, dilations, 1)
+    check(DEPTHWISE, shapes, convolution(strides, dilations, channels))
+
+
+def test_pointwise_convolution_is_one_product(check) -> None:
+    shapes = shapes_of(2, 8, 24, (5, 7), (1, 1), (1, 1), (1, 1), 8)
+    check(DIRECT, shapes, convolution())
+
+
+@pytest.mark.parametrize("width", [3, 20])
+def test_wide_windows(check, width) -> None:
+    shapes = shapes_of(1, 18, 18, (4, 25), (2, width), (1, 1), (1, 1), 1)
+    check(DEPTHWISE, shapes, convolution(groups=18))
+    check(DIRECT, shapes_of(1, 3, 18, (4, 25), (2, width), (1, 1), (1, 1), 3), convolution())

@@ -1,0 +1,124 @@
+"""Elementwise groups by their family."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import Float64Type, IntegerType, TensorType, f32, i32, i64
+
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.elementwise import TABLE, elementwise
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+
+FAMILY = ElementwiseFamily()
+COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+FLOAT_ROWS = [
+    "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "ceil", "floor",
+    "round", "sqrt", "rsqrt", "reciprocal", "exp", "log", "erf", "tanh", "select", "isnan", "isinf",
+]  # fmt: skip
+INTEGER_ROWS = ["add", "sub", "mul", "maximum", "minimum", "neg", "abs", "and", "or", "xor", "not"]
+ARITY = {row.name: row.arity for row in TABLE}
+
+
+def one_op(name):
+    """The op on arguments; a boolean result is used to select, since it cannot be stored."""
+
+    def build(*arguments):
+        if name == "select":
+            condition = elementwise("lt", arguments[0], arguments[1])
+            op = elementwise("select", condition.output, arguments[1], arguments[2])
+            return [condition, op], [op.output]
+        op = elementwise(name, *arguments)
+        if name not in COMPARISONS | {"isnan", "isinf"}:
+            return [op], [op.output]
+        choice = elementwise("select", op.output, arguments[0], arguments[-1])
+        return [op, choice], [choice.output]
+
+    return build
+
+
+@pytest.mark.parametrize("type", [f32, Float64Type()], ids=str)
+@pytest.mark.parametrize("name", [*FLOAT_ROWS, *sorted(COMPARISONS)])
+def test_floats(check, name, type) -> None:
+    if name in {"exp", "log", "erf", "tanh"} and type != f32:
+        pytest.skip("functions of f64 are left to the fallback")
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 100.0, -100.0]
+    values = np.concatenate([special, np.linspace(-9, 9, 33)]).astype(to_numpy(type))
+    arrays = [np.roll(values, shift * 7)[None] for shift in range(ARITY[name])]
+    types = [TensorType(type, a.shape) for a in arrays]
+    if name in {"div", "reciprocal", "rsqrt"}:
+        arrays = [np.where(np.abs(a) < 1e-30, a.dtype.type(1), a) for a in arrays]
+    if name == "rsqrt":
+        arrays = [np.abs(arrays[0])]
+    check(FAMILY, types, one_op(name), arrays=arrays)
+
+
+@pytest.mark.parametrize("type", [IntegerType(8), i32, i64], ids=str)
+@pytest.mark.parametrize("name", [*INTEGER_ROWS, *sorted(COMPARISONS)])
+def test_integers(check, name, type) -> None:
+    check(FAMILY, [TensorType(type, (3, 21))] * ARITY[name], one_op(name))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(f32, Float64Type()), (Float64Type(), f32), (i32, i64), (i64, i32), (i32, f32), (i64, i64)],
+    ids=str,
+)
+def test_casts(check, source, target) -> None:
+    def build(x):
+        op = elementwise("cast", x, element_type=target)
+        return [op], [op.output]
+
+    check(FAMILY, [TensorType(source, (2, 19))], build)
+
+
+def test_accuracy_of_functions(check) -> None:
+    """Relative to every single result, not to the largest one."""
+    x = np.concatenate([np.linspace(-30, 30, 4001), np.geomspace(1e-6, 1, 500)]).astype(np.float32)
+    for name, positive in (("exp", False), ("log", True), ("erf", False), ("tanh", False)):
+        values = np.abs(x) + np.float32(1e-7) if positive else x
+
+        def relative(a, name=name):
+            op = elementwise(name, a)
+            exact = elementwise(name, a)
+            return [op, exact], [op.output]
+
+        check(FAMILY, [values.shape], relative, arrays=[values])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    shape=st.tuples(*[st.integers(1, 6)] * 2, st.integers(1, 40)),
+    repeated=st.tuples(*[st.booleans()] * 3),
+)
+def test_repeated_dims_and_several_results(check, shape, repeated) -> None:
+    def build(x, y):
+        one = ConstantOp.of(np.ones((1, 1, 1), np.float32))
+        sum = elementwise("add", x, y)
+        power = elementwise("exp", sum.output)
+        sigmoid = elementwise("div", one.output, elementwise_add(ops, one, power))
+        return [one, sum, power, *ops, sigmoid], [sum.output, sigmoid.output]
+
+    ops = []
+
+    def elementwise_add(ops, a, b):
+        ops[:] = [elementwise("add", b.output, a.output)]
+        return ops[0].output
+
+    other = tuple(1 if r else e for e, r in zip(shape, repeated, strict=True))
+    check(FAMILY, [shape, other], build)
+
+
+@pytest.mark.parametrize("channels", [16, 5])
+def test_layouts_of_images(check, channels) -> None:
+    def build(x, bias, y):
+        biased = elementwise("add", x, bias)
+        sum = elementwise("add", biased.output, y)
+        return [biased, sum], [sum.output]
+
+    check(FAMILY, [(2, channels, 3, 7), (1, channels, 1, 1), (2, channels, 3, 7)], build)
+
+
+def test_long_rows_are_shared_by_grid_iterations(check) -> None:
+    check(FAMILY, [(3, 9001)], one_op("neg"))

@@ -1,0 +1,66 @@
+"""Matrix products by the GEMM family."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.lowering.cpu.kernels.emit.machine import AVX2, SSE
+from braid.lowering.cpu.kernels.gemm import GemmFamily
+
+FAMILY = GemmFamily()
+
+
+def product(a, b):
+    op = MatmulOp.on(a, b)
+    return [op], [op.output]
+
+
+def with_epilogue(a, b, bias, other):
+    op = MatmulOp.on(a, b)
+    biased = elementwise("add", op.output, bias)
+    scaled = elementwise("mul", biased.output, other)
+    bounded = elementwise("maximum", scaled.output, bias)
+    return [op, biased, scaled, bounded], [bounded.output]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    m=st.integers(1, 40),
+    n=st.integers(1, 70),
+    k=st.integers(1, 40),
+    choice=st.integers(0, 4),
+    other=st.sampled_from(["full", "column", "scalar"]),
+)
+def test_products_with_epilogue(check, m, n, k, choice, other) -> None:
+    others = {"full": (m, n), "column": (m, 1), "scalar": (1, 1)}
+    shapes = [(m, k), (k, n), (1, n), others[other]]
+    check(FAMILY, shapes, with_epilogue, choices=[choice])
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 3, 5, 7), (2, 3, 7, 19)),
+        ((1, 3, 5, 7), (2, 1, 7, 19)),
+        ((4, 7, 9), (1, 9, 33)),
+        ((1, 7, 9), (4, 9, 33)),
+        ((5, 1, 8), (5, 8, 3)),
+        ((2, 3, 1, 4), (1, 3, 4, 16)),
+    ],
+)
+def test_batches(check, a, b) -> None:
+    check(FAMILY, [a, b], product, choices=[0, 4])
+
+
+@pytest.mark.parametrize("columns_outside", [0, 1])
+@pytest.mark.parametrize("unroll", [1, 3, 64])
+def test_schedules(check, columns_outside, unroll) -> None:
+    schedule = {"rows": 4, "vectors": 2, "unroll": unroll, "columns_outside": columns_outside}
+    check(FAMILY, [(9, 10), (10, 37)], product, choices=[4], schedule=schedule)
+
+
+@pytest.mark.parametrize("unit", [AVX2, SSE])
+def test_narrow_vectors(check, unit) -> None:
+    check(GemmFamily(unit), [(13, 20), (20, 37), (1, 37), (13, 37)], with_epilogue, choices=[0])
