@@ -1,0 +1,176 @@
+"""Softmax and layer normalization along contiguous rows, each row by one grid iteration."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_ops
+from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.vector import CombiningKindFlag
+from xdsl.ir import BlockArgument, Operation
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.compare import choose
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.functions import Functions
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.rows import each, fold
+from braid.lowering.cpu.kernels.traffic import stored_bytes
+
+_FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
+"""Vector operations per element, to rank against other families."""
+
+
+@dataclass(frozen=True)
+class NormalizationFamily:
+    """`braid.softmax` along the last dim and `braid.layer_norm`, of f32, alone in their group.
+
+    Layout: row-major.
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "normalization"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """One op on block arguments, along contiguous rows."""
+        return _match(group) is not None
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        if _match(group) is None:
+            return ()
+        operands = tuple(Layout.row_major(len(shape_of(value))) for value in group.inputs)
+        return [LayoutChoice(operands, (Layout.row_major(len(shape_of(group.outputs[0]))),))]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Nothing to choose."""
+        yield {}
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """Nothing to choose."""
+        return {}
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """The larger of arithmetic and memory traffic; passes after the first hit the cache."""
+        op = _match(group)
+        assert op is not None
+        elements = math.prod(shape_of(op.results[0]))
+        arithmetic = elements * _FLOPS[op.name] / (self.unit.flops / 2)
+        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """One row per grid iteration."""
+        op = _match(request.group)
+        assert op is not None
+        operands = [value.index for value in op.operands if isinstance(value, BlockArgument)]
+        length = _row_length(op)
+
+        def iteration(e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
+            base = e.mul(row, length)
+            inputs = [buffers[index] for index in operands]
+            if isinstance(op, LayerNormOp):
+                _layer_norm(e, inputs, buffers[-1], base, length, op.epsilon.value.data)
+            else:
+                _softmax(e, inputs[0], buffers[-1], base, length)
+
+        rows = math.prod(shape_of(op.results[0])) // length
+        return grid_kernel(request, self.unit, rows, iteration)
+
+
+def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
+    """The only op of the group, if its rows are contiguous."""
+    ops = [op for op in group.body.block.ops if op is not group.terminator]
+    if len(ops) != 1 or tuple(group.terminator.arguments) != tuple(ops[0].results):
+        return None
+    op = ops[0]
+    if not isinstance(op, SoftmaxOp | LayerNormOp) or element_type_of(op.input) != Float32Type():
+        return None
+    shape = shape_of(op.input)
+    if min(shape) < 1 or not all(isinstance(value, BlockArgument) for value in op.operands):
+        return None
+    if isinstance(op, SoftmaxOp):
+        return op if op.dim.value.data == len(shape) - 1 else None
+    outer = len(shape) - len(op.dims)
+    row = (1,) * outer + tuple(shape[outer:])
+    return op if shape_of(op.scale) == shape_of(op.bias) == row else None
+
+
+def _row_length(op: Operation) -> int:
+    shape = shape_of(op.results[0])
+    dims = op.dims if isinstance(op, LayerNormOp) else (len(shape) - 1,)
+    return math.prod(shape[dim] for dim in dims)
+
+
+def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None:
+    """Maximum, then powers and their sum, then the quotients."""
+    lowest = e.constant(-math.inf, e.vector_type(Float32Type()))
+    functions = Functions(e)
+
+    def largest(position: Index, mask: Value | None, found: Value) -> Value:
+        value = x.load(e, e.add(base, position), mask)
+        if mask is not None:
+            value = choose(e, mask, value, lowest)
+        return e.insert(arith.MaximumfOp(found, value))
+
+    maximum = fold(e, length, -math.inf, largest, arith.MaximumfOp, CombiningKindFlag.MAXIMUMF)
+
+    def power(position: Index, mask: Value | None, sum: Value) -> Value:
+        offset = e.add(base, position)
+        difference = e.insert(arith.SubfOp(x.load(e, offset, mask), maximum))
+        value = functions.exp(difference)
+        if mask is not None:
+            value = choose(e, mask, value, e.constant(0.0, value.type))
+        y.store(e, value, offset, mask)
+        return e.insert(arith.AddfOp(sum, value))
+
+    total = fold(e, length, 0.0, power, arith.AddfOp, CombiningKindFlag.ADD)
+    factor = e.insert(arith.DivfOp(e.constant(1.0, total.type), total))
+
+    def scale(position: Index, mask: Value | None) -> None:
+        offset = e.add(base, position)
+        y.store(e, e.insert(arith.MulfOp(y.load(e, offset, mask), factor)), offset, mask)
+
+    each(e, length, scale)
+
+
+def _layer_norm(
+    e: Emitter, inputs: Sequence[Buffer], y: Buffer, base: Index, length: int, epsilon: float
+) -> None:
+    """Mean, then the mean square of the differences, then the result."""
+    x, weight, bias = inputs
+    count = e.constant(1.0 / length, e.vector_type(Float32Type()))
+
+    def add(position: Index, mask: Value | None, sum: Value) -> Value:
+        return e.insert(arith.AddfOp(sum, x.load(e, e.add(base, position), mask)))
+
+    def average(total: Value) -> Value:
+        return e.insert(arith.MulfOp(total, count))
+
+    mean = average(fold(e, length, 0.0, add, arith.AddfOp, CombiningKindFlag.ADD))
+
+    def add_square(position: Index, mask: Value | None, sum: Value) -> Value:
+        value = x.load(e, e.add(base, position), mask)
+        difference = e.insert(arith.SubfOp(value, mean))
+        if mask is not None:
+            difference = choose(e, mask, difference, e.constant(0.0, difference.type))
+        return e.fma(difference, difference, sum)
+
+    variance = average(fold(e, length, 0.0, add_square, arith.AddfOp, CombiningKindFlag.ADD))
+    shifted = e.insert(arith.AddfOp(variance, e.constant(epsilon, variance.type)))
+    root = e.insert(math_ops.SqrtOp(shifted))
+    factor = e.insert(arith.DivfOp(e.constant(1.0, root.type), root))
+
+    def normalize(position: Index, mask: Value | None) -> None:
+        offset = e.add(base, position)
+        difference = e.insert(arith.SubfOp(x.load(e, offset, mask), mean))
+        scale = e.insert(arith.MulfOp(weight.load(e, position, mask), factor))
+        y.store(e, e.fma(difference, scale, bias.load(e, position, mask)), offset, mask)
+
+    each(e, length, normalize)
