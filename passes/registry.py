@@ -23,6 +23,9 @@ PASSES: dict[str, str] = {
         "braid.passes.memory.apply_rematerialization:ApplyRematerializationPass"
     ),
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "convert-braid-to-linalg": (
+        "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
+    ),
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
     "fold-scale-into-weights": (
@@ -38,6 +41,7 @@ PASSES: dict[str, str] = {
         "braid.passes.memory.select_rematerialization:SelectRematerializationPass"
     ),
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
+    "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
 }

@@ -16,6 +16,13 @@ def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
         return str(_run(text, passes))
 
 
+def generic_form(text: str, passes: Sequence[str]) -> str:
+    """As `run_upstream_passes`, with the module printed in generic form, which xDSL parses."""
+    with ir.Context():
+        module = _run(text, passes)
+        return str(module.operation.get_asm(print_generic_op_form=True, assume_verified=True))
+
+
 def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
     """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from braid.errors import BraidError
+from braid.lowering.common.llvm_bindings import llvm
 
 _library_numbers = count()
 

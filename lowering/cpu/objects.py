@@ -3,9 +3,8 @@
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from braid.errors import BraidError
+from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.cpu.llvm_text import translate_literals
 from braid.lowering.cpu.target_machine import TargetMachineSpec
 

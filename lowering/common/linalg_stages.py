@@ -1,0 +1,164 @@
+"""Stages of a structured op as `linalg.generic` on tensors."""
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from braid.dialects.braid.attributes import LayoutAttr, layout_of
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
+from braid.dialects.braid.scalar import Argument
+from braid.dialects.braid.structure import (
+    Access,
+    OperandSource,
+    Padding,
+    Source,
+    Stage,
+    Structure,
+    neutral_element,
+)
+from braid.lowering.common.element_types import compute_type, signless
+from braid.lowering.common.linalg_builders import (
+    copied,
+    elementwise,
+    empty,
+    extents_operand,
+    filled,
+    generic,
+    padded,
+    row_major,
+)
+from braid.lowering.common.scalar_body import BodyEmitter
+from braid.lowering.common.scalar_casts import narrow, widen
+from braid.lowering.common.scalar_ops import emit_operation
+from braid.lowering.common.storage_slices import is_paddable
+
+_REASSOCIABLE = arith.FastMathFlagsAttr(
+    [arith.FastMathFlag.REASSOC, arith.FastMathFlag.ALLOW_CONTRACT]
+)
+"""Sums and products of floats may be computed in any order; nothing else is relaxed."""
+
+
+class StageEmitter:
+    """Emits the stages of one op.
+
+    `operands` are upstream's tensors for the op's operands, whose types in braid are
+    `operand_types`; `result_types` are the op's result types in braid.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        operands: Sequence[SSAValue],
+        operand_types: Sequence[AnyTensor],
+        result_types: Sequence[AnyTensor],
+    ) -> None:
+        self._builder = builder
+        self._operands = operands
+        self._operand_types = operand_types
+        self._result_types = result_types
+
+    def emit(self, structure: Structure) -> list[SSAValue]:
+        """The results of the op, in the layouts of their types."""
+        encodings = {
+            stage: self._result_types[result].encoding
+            for result, stage in enumerate(structure.results)
+        }
+        self._stages = structure.stages
+        self._values: list[SSAValue] = []
+        for index, stage in enumerate(structure.stages):
+            self._values.append(self._emit_stage(stage, encodings.get(index, NoneAttr())))
+        return [self._values[stage] for stage in structure.results]
+
+    def _emit_stage(self, stage: Stage, encoding: Attribute) -> SSAValue:
+        element_type = signless(stage.result_type)
+        result_type = TensorType(element_type, stage.result_shape, encoding)
+        inputs = [self._read(access) for access in stage.reads]
+        if is_copy(stage) and inputs[0].type == result_type and _keeps_tails_zero(stage, encoding):
+            return inputs[0]
+        maps = [access.map for access in stage.reads]
+        if missing := extents_operand(self._builder, [*maps, stage.result], stage.extents):
+            inputs.append(missing[0])
+            maps.append(missing[1])
+        if stage.combine is None:
+            output = empty(self._builder, result_type)
+        else:
+            output = self._neutral(stage, stage.combine, result_type)
+        value = generic(
+            self._builder,
+            inputs,
+            output,
+            [*maps, stage.result],
+            stage.kinds,
+            lambda builder, arguments: self._emit_body(builder, stage, arguments),
+        )
+        if value.type == result_type:
+            return value
+        return elementwise(
+            self._builder, value, result_type, lambda b, x: narrow(b, x[0], element_type)
+        )
+
+    def _neutral(self, stage: Stage, combine: str, result_type: AnyTensor) -> SSAValue:
+        """What a reduction starts from; 16-bit floats are combined in 32 bits."""
+        number = neutral_element(
+            combine,
+            is_float(stage.result_type),
+            1 if stage.result_type == i1 else 8 * bytes_of(stage.result_type),
+            is_unsigned(stage.result_type),
+        )
+        held = compute_type(stage.result_type)
+        held_type = TensorType(held, result_type.get_shape(), result_type.encoding)
+        return filled(self._builder, number, held_type)
+
+    def _emit_body(self, builder: Builder, stage: Stage, arguments: Sequence[SSAValue]) -> SSAValue:
+        values = [widen(builder, argument) for argument in arguments[: len(stage.reads)]]
+        types = [self._element_type(access.source) for access in stage.reads]
+        emitter = BodyEmitter(builder, values, types, self._operands, self._operand_types)
+        value, _ = emitter.emit(stage.body)
+        if stage.combine is None:
+            return narrow(builder, value, stage.result_type)
+        combined = emit_operation(builder, stage.combine, [arguments[-1], value], stage.result_type)
+        if stage.combine in ("add", "mul") and is_float(stage.result_type):
+            combined.owner.properties["fastmath"] = _REASSOCIABLE  # type: ignore[union-attr]
+        return combined
+
+    def _read(self, access: Access) -> SSAValue:
+        match access.source:
+            case OperandSource(index):
+                value = self._operands[index]
+            case _ as stage_source:
+                value = self._values[stage_source.index]
+        padding: Padding | None = access.padding
+        if padding is None:
+            return value
+        if not is_paddable(layout_of(value.type), padding.low, padding.high):
+            value = copied(self._builder, value, row_major(value))
+        return padded(self._builder, value, padding.low, padding.high, padding.value)
+
+    def _element_type(self, source: Source) -> Attribute:
+        if isinstance(source, OperandSource):
+            return self._operand_types[source.index].element_type
+        return self._stages[source.index].result_type
+
+
+def is_copy(stage: Stage) -> bool:
+    """Whether the stage only reads its result from one place that has its shape."""
+    return (
+        stage.body == Argument(0)
+        and len(stage.reads) == 1
+        and stage.combine is None
+        and stage.reads[0].map == AffineMap.identity(len(stage.kinds)) == stage.result
+    )
+
+
+def _keeps_tails_zero(stage: Stage, encoding: Attribute) -> bool:
+    """Whether padding the source, whose blocks have zero tails, leaves those of the result zero."""
+    padding = stage.reads[0].padding
+    if padding is None or padding.value == 0 or not isinstance(encoding, LayoutAttr):
+        return True
+    layout = encoding.layout
+    return all(n % layout.block(dim) == 0 for dim, n in enumerate(stage.result_shape))

@@ -1,0 +1,92 @@
+"""Conversions between element types as `arith` on scalars."""
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.dtypes import i1, is_unsigned
+from braid.lowering.common.element_types import compute_type, is_narrow_float, signless
+
+
+def constant(builder: Builder, value: float | int | bool, element_type: Attribute) -> SSAValue:
+    """A number of a type that upstream computes in."""
+    if isinstance(element_type, AnyFloat):
+        return builder.insert(arith.ConstantOp(FloatAttr(float(value), element_type))).result
+    assert isinstance(element_type, IntegerType)
+    attribute = IntegerAttr(int(value), element_type, truncate_bits=True)
+    return builder.insert(arith.ConstantOp(attribute)).result
+
+
+def widen(builder: Builder, value: SSAValue) -> SSAValue:
+    """A stored value in the type upstream computes in."""
+    if not is_narrow_float(value.type):
+        return value
+    return builder.insert(arith.ExtFOp(value, f32)).result
+
+
+def narrow(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
+    """A computed value as it is stored in `element_type`."""
+    if not is_narrow_float(element_type):
+        return value
+    assert isinstance(element_type, AnyFloat)
+    return builder.insert(arith.TruncFOp(value, element_type)).result
+
+
+def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """numpy's `astype`: `value` of element type `source` as one of `target`.
+
+    Both are in the types upstream computes in. A number too large for an integer type wraps.
+    """
+    if target == i1:
+        return _is_nonzero(builder, value)
+    if isinstance(source, AnyFloat) and isinstance(target, AnyFloat):
+        return _between_floats(builder, value, target)
+    if isinstance(target, AnyFloat):
+        kind = arith.UIToFPOp if _is_nonnegative(source) else arith.SIToFPOp
+        return builder.insert(kind(value, compute_type(target))).result
+    assert isinstance(target, IntegerType)
+    if isinstance(source, AnyFloat):
+        wide = i64 if target.width.data > 32 or is_unsigned(target) else i32
+        value = builder.insert(arith.FPToSIOp(value, wide)).result
+        source = wide
+    assert isinstance(source, IntegerType)
+    return _between_integers(builder, value, source, signless(target))
+
+
+def _is_nonnegative(source: Attribute) -> bool:
+    return is_unsigned(source) or source == i1
+
+
+def _is_nonzero(builder: Builder, value: SSAValue) -> SSAValue:
+    if value.type == i1:
+        return value
+    zero = constant(builder, 0, value.type)
+    if isinstance(value.type, AnyFloat):
+        return builder.insert(arith.CmpfOp(value, zero, "une")).result
+    return builder.insert(arith.CmpiOp(value, zero, "ne")).result
+
+
+def _between_floats(builder: Builder, value: SSAValue, target: AnyFloat) -> SSAValue:
+    """A conversion to 16 bits rounds, though the result is held in 32."""
+    held = value.type
+    assert isinstance(held, AnyFloat)
+    if target.bitwidth > held.bitwidth:
+        return builder.insert(arith.ExtFOp(value, target)).result
+    if target.bitwidth < f32.bitwidth < held.bitwidth:
+        # In two steps: the direct one is a call to a runtime library.
+        value = builder.insert(arith.TruncFOp(value, f32)).result
+    if target.bitwidth < held.bitwidth:
+        value = builder.insert(arith.TruncFOp(value, target)).result
+    return widen(builder, value)
+
+
+def _between_integers(
+    builder: Builder, value: SSAValue, source: IntegerType, target: IntegerType
+) -> SSAValue:
+    if target.width.data < source.width.data:
+        return builder.insert(arith.TruncIOp(value, target)).result
+    if target.width.data == source.width.data:
+        return value
+    kind = arith.ExtUIOp if _is_nonnegative(source) else arith.ExtSIOp
+    return builder.insert(kind(value, target)).result

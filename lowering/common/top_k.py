@@ -1,0 +1,113 @@
+"""`braid.top_k` by repeated selection: k passes over the elements, without memory of its own."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import i1, is_float
+from braid.dialects.braid.sorting import TopKOp
+from braid.lowering.common.element_types import signless_tensor
+from braid.lowering.common.linalg_builders import empty
+from braid.lowering.common.scalar_casts import constant, widen
+from braid.lowering.common.scalar_ops import emit_operation
+from braid.lowering.common.tensor_loops import delinearized, element, for_loop, with_element
+
+Ranked: TypeAlias = tuple[SSAValue, SSAValue]
+"""An element as stored and its index along the dim, as i64; the index is -1 for none."""
+
+
+class _Order:
+    """Which of two elements comes first: by value, then by index. NaN is above every number."""
+
+    def __init__(self, builder: Builder, element_type: Attribute, largest: bool) -> None:
+        self._builder = builder
+        self._type = element_type
+        self._greater = "gt" if largest else "lt"
+        self._nan_first = largest
+
+    def is_before(self, a: Ranked, b: Ranked) -> SSAValue:
+        """Whether `a` comes before `b`, as i1."""
+        x, y = widen(self._builder, a[0]), widen(self._builder, b[0])
+        greater = self._op(self._greater, [x, y], self._type)
+        equal = self._op("eq", [x, y], self._type)
+        if is_float(self._type):
+            x_nan, y_nan = (self._op("isnan", [v], self._type) for v in (x, y))
+            first, second = (x_nan, y_nan) if self._nan_first else (y_nan, x_nan)
+            alone = self._op("and", [first, self._op("not", [second], i1)], i1)
+            greater = self._op("or", [greater, alone], i1)
+            equal = self._op("or", [equal, self._op("and", [x_nan, y_nan], i1)], i1)
+        lower = self._op("lt", [a[1], b[1]], i64)
+        return self._op("or", [greater, self._op("and", [equal, lower], i1)], i1)
+
+    def _op(self, name: str, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
+        return emit_operation(self._builder, name, values, element_type)
+
+
+def top_k(
+    builder: Builder, op: TopKOp, operand: SSAValue, operand_type: AnyTensor
+) -> Sequence[SSAValue]:
+    """Values and indices of the first k elements of a row-major tensor, `operand_type` in braid."""
+    dim, k = op.dim.value.data, op.k.value.data
+    shape = operand_type.get_shape()
+    outer = [extent for d, extent in enumerate(shape) if d != dim]
+    selected = [*shape[:dim], k, *shape[dim + 1 :]]
+    values_type = signless_tensor(TensorType(operand_type.element_type, selected))
+    results = [empty(builder, values_type), empty(builder, TensorType(i64, selected))]
+    if 0 in selected:
+        return results
+    zero = constant(builder, 0, values_type.element_type)
+    nothing = constant(builder, -1, i64)
+
+    def row(b: Builder, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        point = delinearized(b, number, outer)
+
+        def select(b: Builder, rank: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            values, indices, *last = state
+            best = _next(b, op, operand, operand_type, point, (last[0], last[1]), zero, nothing)
+            target = [*point[:dim], rank, *point[dim:]]
+            values = with_element(b, values, target, best[0])
+            return [values, with_element(b, indices, target, best[1]), *best]
+
+        return for_loop(b, k, [*carried, zero, nothing], select)[:2]
+
+    return for_loop(builder, prod(outer), results, row)
+
+
+def _next(
+    builder: Builder,
+    op: TopKOp,
+    operand: SSAValue,
+    operand_type: AnyTensor,
+    point: Sequence[SSAValue],
+    last: Ranked,
+    zero: SSAValue,
+    nothing: SSAValue,
+) -> Sequence[SSAValue]:
+    """The first element after `last` in the order."""
+    dim = op.dim.value.data
+
+    def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        order = _Order(b, operand_type.element_type, bool(op.largest.value.data))
+        value = element(b, operand, [*point[:dim], index, *point[dim:]])
+        candidate = (value, b.insert(arith.IndexCastOp(index, i64)).result)
+        is_left = _or_is_nothing(b, last[1], order.is_before(last, candidate))
+        is_better = _or_is_nothing(b, best[1], order.is_before(candidate, (best[0], best[1])))
+        is_best = b.insert(arith.AndIOp(is_left, is_better)).result
+        return [
+            b.insert(arith.SelectOp(is_best, new, old)).result
+            for new, old in zip(candidate, best, strict=True)
+        ]
+
+    return for_loop(builder, operand_type.get_shape()[dim], [zero, nothing], step)
+
+
+def _or_is_nothing(builder: Builder, index: SSAValue, condition: SSAValue) -> SSAValue:
+    """`condition`, or true where `index` is that of no element."""
+    is_nothing = builder.insert(arith.CmpiOp(index, constant(builder, 0, i64), "slt")).result
+    return builder.insert(arith.OrIOp(is_nothing, condition)).result

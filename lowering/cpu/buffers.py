@@ -1,0 +1,95 @@
+"""What is left to do on a kernel after bufferization: its scratch memory and its grid."""
+
+from math import prod
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    i8,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Block, Region
+from xdsl.ir.affine import AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.kernel_family import Kernel
+from braid.dialects.braid.dtypes import bytes_of
+from braid.errors import UnsupportedError
+from braid.lowering.cpu.destination_passing import NOALIAS
+from braid.lowering.cpu.parallel_loops import parallelize
+
+_ALIGNMENT = 64
+
+
+def finish_buffers(symbol: str, module: ModuleOp) -> Kernel:
+    """The kernel made of a bufferized module.
+
+    A kernel that only computes its one result is split into independent iterations. Otherwise
+    its buffers become views of one scratch argument.
+    """
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    for op in [op for op in function.walk() if isinstance(op, memref.CopyOp)]:
+        _copy_by_loops(op)
+    grid = parallelize(function)
+    if grid is not None:
+        return Kernel(symbol, module, grid)
+    scratch_bytes = _move_to_scratch(function)
+    return Kernel(symbol, module, 1, scratch_bytes)
+
+
+def _copy_by_loops(op: memref.CopyOp) -> None:
+    """LLVM would call a runtime library for a copy between strided buffers."""
+    buffer_type = cast(MemRefType[Any], op.destination.type)
+    rank = buffer_type.get_num_dims()
+    block = Block(arg_types=[buffer_type.element_type] * 2)
+    block.add_op(linalg.YieldOp(block.args[0]))
+    identity = AffineMapAttr(AffineMap.identity(rank))
+    copy = linalg.GenericOp(
+        [op.source],
+        [op.destination],
+        Region(block),
+        [identity, identity],
+        [IteratorTypeAttr.parallel()] * rank,
+    )
+    Rewriter.replace_op(op, copy, [])
+
+
+def _move_to_scratch(function: FuncOp) -> int:
+    """Turns allocations into views of a scratch argument; returns its size in bytes."""
+    allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
+    if not allocations:
+        return 0
+    offsets: list[int] = []
+    size = 0
+    for op in allocations:
+        offsets.append(size)
+        size += -(-_bytes(op) // _ALIGNMENT) * _ALIGNMENT
+    block = function.body.block
+    scratch = block.insert_arg(MemRefType(i8, [size]), len(block.args) - 2)
+    for op, offset in zip(allocations, offsets, strict=True):
+        builder = Builder(InsertPoint.before(op))
+        start = builder.insert(arith.ConstantOp(IntegerAttr(offset, IndexType()))).result
+        view = memref.ViewOp(scratch, start, (), cast(MemRefType[Any], op.memref.type))
+        Rewriter.replace_op(op, view)
+    attributes = list(function.arg_attrs or ())
+    attributes.insert(len(attributes) - 2, NOALIAS)
+    function.arg_attrs = ArrayAttr(cast(list[DictionaryAttr], attributes))
+    function.update_function_type()
+    return size
+
+
+def _bytes(op: memref.AllocOp) -> int:
+    buffer_type = cast(MemRefType[Any], op.memref.type)
+    if -1 in buffer_type.get_shape():
+        raise UnsupportedError(f"a kernel needs a buffer of open size, {buffer_type}")
+    return prod(buffer_type.get_shape()) * bytes_of(buffer_type.element_type)

@@ -1,0 +1,96 @@
+"""`linalg.generic` and `linalg.fill` on buffers as `scf.for` loops."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.rewriter import InsertPoint
+
+from braid.lowering.common.tensor_loops import apply_map, index_constant
+
+Nest: TypeAlias = linalg.GenericOp | linalg.FillOp
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The iteration space of a nest: extents, and the access maps of its memref operands."""
+
+    extents: tuple[int, ...]
+    is_parallel: tuple[bool, ...]
+    maps: tuple[AffineMap, ...]
+
+    @property
+    def result(self) -> AffineMap:
+        """The map of the output."""
+        return self.maps[-1]
+
+
+def loops_of(op: Nest) -> Loops:
+    """The loops of a nest; a fill iterates over its output."""
+    if isinstance(op, linalg.FillOp):
+        shape = _shape(op.outputs[0])
+        return Loops(shape, (True,) * len(shape), (AffineMap.identity(len(shape)),))
+    maps = tuple(attribute.data for attribute in op.indexing_maps)
+    known = {
+        expr.position: extent
+        for map, operand in zip(maps, op.operands, strict=True)
+        for expr, extent in zip(map.results, _shape(operand), strict=True)
+        if isinstance(expr, AffineDimExpr)
+    }
+    parallel = IteratorTypeAttr.parallel()
+    kinds = tuple(kind == parallel for kind in op.iterator_types)
+    return Loops(tuple(known[dim] for dim in range(len(kinds))), kinds, maps)
+
+
+def emit_nest(builder: Builder, op: Nest, fixed: Mapping[int, SSAValue]) -> None:
+    """Emits the loops of `op`, except for the dims in `fixed`, whose indices are given."""
+    loops = loops_of(op)
+    indices = dict(fixed)
+    for dim, extent in enumerate(loops.extents):
+        if dim not in indices:
+            builder, indices[dim] = _loop(builder, extent)
+    point = [indices[dim] for dim in range(len(loops.extents))]
+    if isinstance(op, linalg.FillOp):
+        builder.insert(memref.StoreOp.get(op.inputs[0], op.outputs[0], point))
+        return
+    values: dict[SSAValue, SSAValue] = {}
+    for argument, operand, map in zip(op.body.block.args, op.operands, loops.maps, strict=True):
+        if argument.uses:
+            load = memref.LoadOp.get(operand, _index(builder, map, point))
+            values[argument] = builder.insert(load).res
+    for inner in op.body.block.ops:
+        if isinstance(inner, linalg.IndexOp):
+            values[inner.result] = point[inner.dim.value.data]
+        elif isinstance(inner, linalg.YieldOp):
+            result = values.get(inner.arguments[0], inner.arguments[0])
+            store = memref.StoreOp.get(result, op.outputs[0], _index(builder, loops.result, point))
+            builder.insert(store)
+        else:
+            builder.insert(inner.clone(values))
+
+
+def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
+    return [
+        point[expr.position] if isinstance(expr, AffineDimExpr) else apply_map(builder, expr, point)
+        for expr in map.results
+    ]
+
+
+def _loop(builder: Builder, extent: int) -> tuple[Builder, SSAValue]:
+    """A loop from 0 to `extent`: a builder at its body, and its index."""
+    start, stop, step = (index_constant(builder, n) for n in (0, extent, 1))
+    end = scf.YieldOp()
+    body = Block([end], arg_types=[IndexType()])
+    builder.insert(scf.ForOp(start, stop, step, (), body))
+    return Builder(InsertPoint.before(end)), body.args[0]
+
+
+def _shape(buffer: SSAValue) -> tuple[int, ...]:
+    return cast(MemRefType[Any], buffer.type).get_shape()

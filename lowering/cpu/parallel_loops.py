@@ -1,0 +1,106 @@
+"""Splits a kernel that computes one result into independent iterations."""
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Block, Operation
+from xdsl.ir.affine import AffineDimExpr
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from braid.lowering.common.tensor_loops import delinearized, index_constant
+from braid.lowering.cpu.loop_nest import (
+    Loops,
+    Nest,
+    emit_nest,
+    loops_of,
+)
+
+_ENOUGH = 64
+"""More iterations than this would not spread better over the cores of one machine."""
+
+
+def parallelize(function: FuncOp) -> int | None:
+    """Makes one loop over [begin, end) of the kernel's nests; returns the grid.
+
+    Possible where all nests write the same argument, so that every iteration can run all of
+    them on its own part of it. None, and the kernel is unchanged, where that is not so.
+    """
+    nests = _nests(function)
+    if not nests:
+        return None
+    loops = [loops_of(nest) for nest in nests]
+    dims = _leading_dims(loops)
+    extents = [loops[0].extents[dim] for dim in dims[0]]
+    if (grid := prod(extents)) <= 1:
+        return None
+    block = function.body.block
+    last = block.last_op
+    assert isinstance(last, ReturnOp)
+    builder = Builder(InsertPoint.before(last))
+    *_, begin, end = block.args
+    stop = scf.YieldOp()
+    body = Block([stop], arg_types=[IndexType()])
+    step = index_constant(builder, 1)
+    builder.insert(scf.ForOp(begin, end, step, (), body))
+    inside = Builder(InsertPoint.before(stop))
+    indices = delinearized(inside, body.args[0], extents)
+    for nest, leading in zip(nests, dims, strict=True):
+        emit_nest(inside, nest, dict(zip(leading, indices, strict=True)))
+        nest.detach()
+        nest.erase()
+    for op in [op for op in block.ops if isinstance(op, memref.AllocOp)]:
+        op.detach()
+        op.erase()
+    return grid
+
+
+def _nests(function: FuncOp) -> list[Nest]:
+    """The nests of the kernel, or none if there is anything else that has an effect."""
+    ops = list(function.body.block.ops)[:-1]
+    nests: list[Nest] = [op for op in ops if isinstance(op, linalg.GenericOp | linalg.FillOp)]
+    if not nests:
+        return []
+    result = nests[0].outputs[0]
+    only_written = all(use.operation in nests for use in result.uses) and all(
+        nest.outputs[0] is result and result not in nest.inputs for nest in nests
+    )
+    rest = [op for op in ops if op not in nests]
+    if not only_written or result not in function.args or not all(map(_is_harmless, rest)):
+        return []
+    return nests
+
+
+def _is_harmless(op: Operation) -> bool:
+    """Constants, and allocations of which only the shape is looked at."""
+    if isinstance(op, memref.AllocOp):
+        return all(
+            isinstance(use.operation, linalg.GenericOp)
+            and not use.operation.body.block.args[use.index].uses
+            for use in op.memref.uses
+        )
+    return isinstance(op, memref.GetGlobalOp) or is_side_effect_free(op)
+
+
+def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
+    """Per nest, its dims that are the outermost dims of the result; the last one is left."""
+    extents = loops[0].extents
+    rank = len(loops[0].result.results)
+    count, total = 0, 1
+    while count < rank - 1 and total < _ENOUGH:
+        if not all(isinstance(nest.result.results[count], AffineDimExpr) for nest in loops):
+            break
+        total *= extents[_position(loops[0], count)]
+        count += 1
+    return [[_position(nest, i) for i in range(count)] for nest in loops]
+
+
+def _position(nest: Loops, storage_dim: int) -> int:
+    expr = nest.result.results[storage_dim]
+    assert isinstance(expr, AffineDimExpr)
+    return expr.position
