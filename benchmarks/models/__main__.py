@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.models.compare import Result, compare
-from benchmarks.models.inputs import inputs_for
+from benchmarks.models.inputs import random_inputs
 from benchmarks.models.peak import peak_flops
 from benchmarks.models.peers import PEERS, Inputs
 
@@ -25,7 +25,7 @@ REFERENCE = "ort"
 
 def measure(path: Path, options: argparse.Namespace) -> list[Result]:
     """Measure one model on all runtimes that were asked for."""
-    inputs: Inputs = inputs_for(path, options.seed)
+    inputs: Inputs = random_inputs(path, options.seed)
     names = list(dict.fromkeys(["braid", REFERENCE, *options.peers.split(",")]))
     candidates = [PEERS[name](path, inputs) for name in names]
     return compare(path, candidates, REFERENCE, options.runs, options.warmup)
