@@ -110,7 +110,8 @@ class ElementwiseOp(StructuredOp):
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Shape after repeating dims of size 1; element type as the table says."""
         row = self.ROW
-        require(len(self.inputs) == row.arity, f"expected {row.arity} operands")
+        count = len(self.inputs)
+        require(count == row.arity, f"expected {row.arity} operands, got {count}")
         self._verify_element_types()
         shape = repeated_shape([shape_of(value) for value in self.inputs])
         element_type = element_type_of(self.inputs[-1])

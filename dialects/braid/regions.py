@@ -85,7 +85,7 @@ class FusedOp(GroupOp):
     """A group of ops that becomes one kernel: what it computes inside has no buffer.
 
     ```mlir
-    %y = braid.fused (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    %y = braid.fused(%x) : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%a: tensor<4xf32>):
       %b = braid.exp %a : (tensor<4xf32>) -> tensor<4xf32>
       %c = braid.neg %b : (tensor<4xf32>) -> tensor<4xf32>
@@ -102,7 +102,7 @@ class ClusterOp(GroupOp):
     """A group of ops that one backend runs, started once.
 
     ```mlir
-    %y = braid.cluster (%x) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32> {
+    %y = braid.cluster(%x) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%a: tensor<4xf32>):
       %b = braid.exp %a : (tensor<4xf32>) -> tensor<4xf32>
       braid.yield %b : tensor<4xf32>

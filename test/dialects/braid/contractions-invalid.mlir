@@ -1,0 +1,55 @@
+// RUN: %braid-opt %s --split-input-file --verify-diagnostics
+
+func.func @channels(%x: tensor<1x3x8xf32>, %w: tensor<4x2x3xf32>) {
+  // expected-error @+1 {{the input has 3 channels, expected 2 · 1 groups = 2}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : (tensor<1x3x8xf32>, tensor<4x2x3xf32>) -> tensor<1x4x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @groups(%x: tensor<1x4x8xf32>, %w: tensor<3x2x3xf32>) {
+  // expected-error @+1 {{3 output channels do not divide by 2 groups}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64} : (tensor<1x4x8xf32>, tensor<3x2x3xf32>) -> tensor<1x3x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @window(%x: tensor<1x2x2xf32>, %w: tensor<4x2x3xf32>) {
+  // expected-error @+1 {{spatial dim 0: window of 3 on 2 elements}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : (tensor<1x2x2xf32>, tensor<4x2x3xf32>) -> tensor<1x4x1xf32>
+  func.return
+}
+
+// -----
+
+func.func @lists(%x: tensor<1x2x8x8xf32>, %w: tensor<4x2x3x3xf32>) {
+  // expected-error @+1 {{strides has 1 entries, expected 2}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : (tensor<1x2x8x8xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x6x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @result(%x: tensor<1x2x8xf32>, %w: tensor<4x2x3xf32>) {
+  // expected-error @+1 {{result 0 has type tensor<1x4x8xf32>, expected tensor<1x4x6xf32>}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 1 : i64} : (tensor<1x2x8xf32>, tensor<4x2x3xf32>) -> tensor<1x4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @conv_transpose(%x: tensor<1x2x8xf32>, %w: tensor<4x2x3xf32>) {
+  // expected-error @+1 {{the input has 2 channels, expected 4}}
+  %0 = braid.conv_transpose %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, output_padding = array<i64: 0>, groups = 1 : i64} : (tensor<1x2x8xf32>, tensor<4x2x3xf32>) -> tensor<1x2x10xf32>
+  func.return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<7x16xf32>) {
+  // expected-error @+1 {{the left operand has 8 columns, the right one 7 rows}}
+  %0 = braid.matmul %a, %b : (tensor<4x8xf32>, tensor<7x16xf32>) -> tensor<4x16xf32>
+  func.return
+}

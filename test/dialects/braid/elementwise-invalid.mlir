@@ -1,0 +1,47 @@
+// RUN: %braid-opt %s --split-input-file --verify-diagnostics
+
+func.func @ranks(%x: tensor<2x3xf32>, %y: tensor<3xf32>) {
+  // expected-error @+1 {{operands have ranks 2 and 1; reshape one of them}}
+  %0 = braid.add %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @extents(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
+  // expected-error @+1 {{dim 1 has extents [3, 4] in different operands}}
+  %0 = braid.add %x, %y : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @element_types(%x: tensor<2xf32>, %y: tensor<2xi32>) {
+  // expected-error @+1 {{operands have element types f32 and i32}}
+  %0 = braid.add %x, %y : (tensor<2xf32>, tensor<2xi32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @count(%x: tensor<2xf32>) {
+  // expected-error @+1 {{expected 2 operands, got 1}}
+  %0 = braid.add %x : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @result(%x: tensor<2xf32>) {
+  // expected-error @+1 {{result 0 has type tensor<2xf32>, expected tensor<2xi1>}}
+  %0 = braid.lt %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @condition(%x: tensor<2xf32>) {
+  // expected-error @+1 {{the condition has element type f32, expected i1}}
+  %0 = braid.select %x, %x, %x : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}

@@ -1,0 +1,39 @@
+"""Stable names survive rewriting: one is a string, several an array, none is no attribute."""
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.test import TestOp
+
+from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of, set_names, union_names
+
+
+def named(*names: str) -> TestOp:
+    op = TestOp()
+    set_names(op, names)
+    return op
+
+
+def test_form_of_the_attribute() -> None:
+    assert NAME_ATTRIBUTE not in named().attributes
+    assert named("a").attributes[NAME_ATTRIBUTE] == StringAttr("a")
+    two = ArrayAttr([StringAttr("a"), StringAttr("b")])
+    assert named("a", "b", "a").attributes[NAME_ATTRIBUTE] == two
+
+
+def test_names_are_read_as_they_were_set() -> None:
+    for names in ((), ("a",), ("a", "b")):
+        assert names_of(named(*names)) == names
+
+
+def test_setting_no_names_removes_them() -> None:
+    op = named("a")
+    set_names(op, [])
+    assert names_of(op) == () and NAME_ATTRIBUTE not in op.attributes
+
+
+def test_union_keeps_the_own_names_first() -> None:
+    op = named("b")
+    union_names(op, named("a", "b"), named(), named("c"))
+    assert names_of(op) == ("b", "a", "c")
+    unnamed = named()
+    union_names(unnamed, named())
+    assert NAME_ATTRIBUTE not in unnamed.attributes
