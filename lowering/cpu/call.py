@@ -1,7 +1,7 @@
 """Calls one kernel on numpy arrays: for tests and for measuring schedules."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class CallableKernel:
         """Compiles `kernel` for the host. Raises BraidError as `compile_kernel` does."""
         self._code: LoadedCode = load_objects([compile_kernel(kernel)])
         self._address = self._code.address(kernel.symbol)
-        self._grid = kernel.grid
+        self.grid = kernel.grid
         self._scratch = np.empty(kernel.scratch_bytes + _SCRATCH_ALIGNMENT, np.uint8)
         self._has_scratch = kernel.scratch_bytes > 0
 
@@ -33,13 +33,26 @@ class CallableKernel:
         `arrays` are the operands and the results as stored (physical shapes, C order); the
         results are written.
         """
+        self.bound(*arrays, begin=begin, end=end)()
+
+    def bound(self, *arrays: Array, begin: int = 0, end: int | None = None) -> Callable[[], None]:
+        """The same call with its arguments converted once, for measuring.
+
+        It keeps neither the kernel nor the arrays alive.
+        """
         pointers = [array.ctypes.data for array in arrays]
         if self._has_scratch:
             start = self._scratch.ctypes.data
             pointers.append(start + -start % _SCRATCH_ALIGNMENT)
         kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
         function = ctypes.CFUNCTYPE(None, *kinds)(self._address)
-        function(*pointers, begin, self._grid if end is None else end)
+        last = self.grid if end is None else end
+        arguments = [
+            *map(ctypes.c_void_p, pointers),
+            ctypes.c_int64(begin),
+            ctypes.c_int64(last),
+        ]
+        return lambda: function(*arguments)
 
 
 def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:

@@ -107,7 +107,7 @@ class KernelCheck:
             to_storage(np.full_like(e, 7), tag)
             for e, tag in zip(expected, choice.results, strict=True)
         ]
-        half = kernel._grid // 2
+        half = kernel.grid // 2
         kernel(*stored, *outputs, begin=0, end=half)
         kernel(*stored, *outputs, begin=half)
         for output, layout, reference in zip(outputs, choice.results, expected, strict=True):

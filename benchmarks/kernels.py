@@ -1,0 +1,250 @@
+"""Kernels of the CPU families against oneDNN and numpy (OpenBLAS), interleaved, on one thread.
+
+``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels [--json out.json]``
+prints, per shape, Gflop/s and the part of the peak that was measured with a loop of multiply-adds,
+and how many times as fast as the others braid's kernel is. Times are the least of all runs, of
+CPU time of the thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, SSAValue
+from xdsl.rewriter import Rewriter
+
+from benchmarks import onednn
+from braid.analysis.kernel_family import KernelFamily, KernelRequest
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.relayout import to_storage
+from braid.lowering.cpu.call import CallableKernel
+from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.normalization import NormalizationFamily
+
+Build = Callable[..., TensorOp]
+Run = Callable[[], None]
+
+GEMM = ((128, 768, 768), (128, 3072, 768), (128, 768, 3072), (512, 512, 512), (1, 1000, 2048))
+"""m, n, k: BERT-base at 128 tokens, a square one, a classifier on one image."""
+
+CONVOLUTIONS = (
+    # inputs, outputs, height and width of the input, window, stride, padding
+    (3, 64, 224, 7, 2, 3),
+    (64, 64, 56, 1, 1, 0),
+    (64, 64, 56, 3, 1, 1),
+    (256, 64, 56, 1, 1, 0),
+    (128, 128, 28, 3, 1, 1),
+    (256, 512, 56, 1, 2, 0),
+    (256, 256, 14, 3, 1, 1),
+    (1024, 256, 14, 1, 1, 0),
+    (512, 512, 7, 3, 1, 1),
+    (512, 2048, 7, 1, 1, 0),
+)
+"""The kinds of layer of ResNet-50."""
+
+DEPTHWISE = ((32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1))
+"""Channels, height and width of the input, stride: layers of MobileNetV2."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds by contender; `work` is in flop, or in bytes where `unit` says so."""
+
+    name: str
+    work: float
+    unit: str
+    seconds: dict[str, float]
+
+
+def make_kernel(family: KernelFamily, shapes: Sequence[Sequence[int]], build: Build) -> Run:
+    """The family's default kernel in its preferred layouts, on random operands."""
+    choice = family.layouts(make_group(shapes, build, None, None))[0]
+    group = make_group(shapes, build, choice.operands, choice.results[0])
+    kernel = CallableKernel(
+        family.emit(KernelRequest(group, "kernel", family.default_schedule(group)))
+    )
+    generator = np.random.default_rng(0)
+    arrays = [generator.standard_normal(shape, np.float32) for shape in shapes]
+    stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
+    result = np.zeros(group.outputs[0].type.get_shape(), np.float32)
+    stored.append(to_storage(result, choice.results[0]))
+    call = kernel.bound(*stored)
+
+    def run(kept: object = (kernel, stored)) -> None:
+        call()
+
+    return run
+
+
+def make_group(shapes, build, operands, result) -> FusedOp:
+    """One op and what `build` puts after it, in the given layouts or row-major."""
+    types = [TensorType(f32, shape) for shape in shapes]
+    if operands is not None:
+        types = [with_layout(t, layout) for t, layout in zip(types, operands, strict=True)]
+    block = Block(arg_types=types)
+    op = build(*block.args)
+    block.add_op(op)
+    value: SSAValue = op.results[0]
+    if result is not None:
+        value = Rewriter.replace_value_with_new_type(value, with_layout(value.type, result))
+    block.add_op(YieldOp(value))
+    outside = Block(arg_types=types)
+    group = FusedOp(outside.args, [value.type], block)
+    outside.add_op(group)
+    return group
+
+
+def convolution(stride: int, groups: int = 1) -> Build:
+    return lambda x, w: ConvOp.get(
+        x, w, strides=(stride, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0),
+        groups=groups,
+    )  # fmt: skip
+
+
+def time_interleaved(contenders: dict[str, Run], rounds: int) -> dict[str, float]:
+    """Least CPU seconds of one run of each, in turns, so that all meet the same machine."""
+    repeats = {name: _repeats(run) for name, run in contenders.items()}
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            began = time.thread_time()
+            for _ in range(repeats[name]):
+                run()
+            best[name] = min(best[name], (time.thread_time() - began) / repeats[name])
+    return best
+
+
+def _repeats(run: Run) -> int:
+    """Runs in about 10 ms."""
+    run()
+    began = time.perf_counter()
+    run()
+    return max(1, round(0.01 / max(time.perf_counter() - began, 1e-6)))
+
+
+def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
+    contenders = {"braid": make_kernel(GemmFamily(), [(m, k), (k, n)], MatmulOp.on)}
+    a, b = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
+    out = np.empty((m, n), np.float32)
+    contenders["numpy"] = lambda: np.matmul(a, b, out=out)
+    if onednn.available():
+        contenders["onednn"] = onednn.matmul(m, n, k)
+    return Measurement(
+        f"gemm {m}x{n}x{k}", 2.0 * m * n * k, "flop", time_interleaved(contenders, rounds)
+    )
+
+
+def measure_convolution(
+    family: KernelFamily, sizes: Sequence[int], groups: int, rounds: int
+) -> Measurement:
+    """Ours reads an input that is padded already, as the pipeline makes it."""
+    inputs, outputs, size, window, stride, pad = sizes
+    out = (size + 2 * pad - window) // stride + 1
+    padded = (1, inputs, size + 2 * pad, size + 2 * pad)
+    weight = (outputs, inputs // groups, window, window)
+    contenders = {"braid": make_kernel(family, [padded, weight], convolution(stride, groups))}
+    if onednn.available():
+        split = weight if groups == 1 else (groups, outputs // groups, *weight[1:])
+        x, y = (1, inputs, size, size), (1, outputs, out, out)
+        contenders["onednn"] = onednn.convolution(x, split, y, stride, pad)
+    work = 2.0 * outputs * out * out * inputs // groups * window * window
+    name = f"{family.name} {inputs}-{outputs} {size}x{size} {window}x{window}/{stride}"
+    return Measurement(name, work, "flop", time_interleaved(contenders, rounds))
+
+
+def measure_rows(rounds: int) -> list[Measurement]:
+    """Memory-bound kernels against numpy's copy of as many bytes."""
+    cases: list[tuple[str, KernelFamily, list[tuple[int, ...]], Build]] = [
+        ("exp", ElementwiseFamily(), [(128, 3072)], lambda x: elementwise("exp", x)),
+        ("erf", ElementwiseFamily(), [(128, 3072)], lambda x: elementwise("erf", x)),
+        ("add", ElementwiseFamily(), [(1024, 4096)] * 2, lambda x, y: elementwise("add", x, y)),
+        ("softmax", NormalizationFamily(), [(1536, 128)], lambda x: SoftmaxOp.get(x, 1)),
+        (
+            "layer norm",
+            NormalizationFamily(),
+            [(128, 768), (1, 768), (1, 768)],
+            lambda x, s, b: LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5),
+        ),
+    ]
+    results: list[Measurement] = []
+    for name, family, shapes, build in cases:
+        count = shapes[0][0] * shapes[0][1]
+        source, target = np.ones(count, np.float32), np.empty(count, np.float32)
+        contenders = {
+            "braid": make_kernel(family, shapes, build),
+            "copy": lambda source=source, target=target: np.copyto(target, source),
+        }
+        moved = 4.0 * (sum(int(np.prod(shape)) for shape in shapes) + count)
+        label = f"{name} {'x'.join(map(str, shapes[0]))}"
+        results.append(Measurement(label, moved, "byte", time_interleaved(contenders, rounds)))
+    return results
+
+
+def peak_flops() -> float:
+    """Flop/s of the machine: a GEMM whose operands stay in the cache nearest to the core."""
+    m, n, k = 12, 32, 256
+    run = make_kernel(GemmFamily(), [(m * 64, k), (k, n)], MatmulOp.on)
+    return 2.0 * m * 64 * n * k / time_interleaved({"peak": run}, 20)["peak"]
+
+
+def show(m: Measurement, peak: float) -> None:
+    """One line of the table."""
+    rate = m.work / m.seconds["braid"] / 1e9
+    part = f"{rate * 1e9 / peak:5.0%} of peak" if m.unit == "flop" else " " * 13
+    others = "  ".join(
+        f"{m.seconds[name] / m.seconds['braid']:.2f}x {name}"
+        for name in m.seconds
+        if name != "braid"
+    )
+    print(f"{m.name:36} {rate:7.1f} G{m.unit}/s  {part}  {others}", flush=True)
+
+
+def main() -> None:
+    """Parse the arguments, measure, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        if os.environ.get(variable) != "1":
+            parser.error(f"set {variable}=1: all contenders run on one thread")
+    rounds, peak = options.rounds, peak_flops()
+    print(f"peak {peak / 1e9:.1f} Gflop/s")
+    results: list[Measurement] = []
+    for shape in GEMM:
+        results.append(measure_gemm(*shape, rounds=rounds))
+        show(results[-1], peak)
+    for sizes in CONVOLUTIONS:
+        results.append(measure_convolution(ConvDirectFamily(), sizes, 1, rounds))
+        show(results[-1], peak)
+    for channels, size, stride in DEPTHWISE:
+        sizes = (channels, channels, size, 3, stride, 1)
+        results.append(measure_convolution(ConvDepthwiseFamily(), sizes, channels, rounds))
+        show(results[-1], peak)
+    for result in measure_rows(rounds):
+        results.append(result)
+        show(result, peak)
+    if options.json:
+        rows = [asdict(result) | {"peak_flops": peak} for result in results]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
