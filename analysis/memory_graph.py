@@ -23,6 +23,7 @@ from braid.analysis.locations import source_location
 from braid.analysis.parameter_expressions import is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
@@ -55,7 +56,7 @@ def value_bytes(value: SSAValue) -> int:
         return owner.bytes.get_values()[value.index]
     tensor = cast(TensorType[Any], type)
     shape = layout_of(tensor).storage_shape(tensor.get_shape())
-    if -1 in shape:
+    if DYNAMIC in shape:
         where = owner.parent_op() if isinstance(owner, Block) else owner
         raise UnsupportedError(
             f"a tensor has an open dim, {tensor}; its bytes are not known",

@@ -24,7 +24,7 @@ from braid.passes.memory.recompute_decisions import (
 )
 from braid.passes.memory.recompute_order import replay
 from braid.passes.memory.rematerialization_rules import RematerializationRules, load_rules
-from braid.passes.memory.select_fusion import GROUP_ATTRIBUTE
+from braid.passes.memory.select_fusion import GROUP_ATTRIBUTE, first_free_number
 from braid.passes.order.order_attribute import ORDER, plain_orders
 
 
@@ -176,12 +176,6 @@ class ApplyRematerializationPass(ModulePass):
             if ORDER in function.attributes:
                 recompute_in_order(function)
                 continue
-            group = _first_free_group(function)
+            group = first_free_number(function)
             for block in list(blocks_outside_groups(function)):
                 group = recompute_sets(block, rules, group)
-
-
-def _first_free_group(function: FuncOp) -> int:
-    found = (op.attributes.get(GROUP_ATTRIBUTE) for op in function.walk())
-    numbers = (a.value.data for a in found if isinstance(a, IntegerAttr))
-    return max(numbers, default=-1) + 1

@@ -5,12 +5,14 @@ Then no cycle can arise between groups: a path out of a group leads through its 
 depends on every member, so a path back into the group would be a cycle of the ops themselves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
@@ -72,13 +74,29 @@ def _joins(
     return shape_of(op.results[0]) == shape_of(group.root.results[0])
 
 
-def _select(block: Block, rules: FusionRules, first_number: int) -> list[_Group]:
-    """Groups the compute ops of `block`, users before what they use."""
+def _given_number(op: Operation) -> int | None:
+    """The group that `op` was put into before: recomputed ops come with that of their reader."""
+    attribute = op.attributes.get(GROUP_ATTRIBUTE)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def first_free_number(func: FuncOp) -> int:
+    """The least number above those of all groups in `func`."""
+    given = (_given_number(op) for op in func.walk())
+    return max((number for number in given if number is not None), default=-1) + 1
+
+
+def _select(block: Block, rules: FusionRules, numbers: Iterator[int]) -> list[_Group]:
+    """Groups the compute ops of `block`, users before what they use; new ones get `numbers`."""
     groups: list[_Group] = []
+    given_groups: dict[int, _Group] = {}
     group_of: dict[Operation, _Group] = {}
     anchors = _anchors(block, rules)
     for op in reversed(list(block.ops)):
         if not is_compute(op):
+            continue
+        if (given := _given_number(op)) is not None:
+            group_of[op] = given_groups.setdefault(given, _Group(given, op, anchors.get(op)))
             continue
         consumers = _consumers(op)
         candidates = {id(group_of.get(c)): group_of.get(c) for c in consumers}
@@ -89,11 +107,11 @@ def _select(block: Block, rules: FusionRules, first_number: int) -> list[_Group]
             or anchor not in (None, group.anchor)
             or not _joins(op, consumers, group, rules)
         ):
-            group = _Group(first_number + len(groups), op, anchor)
+            group = _Group(next(numbers), op, anchor)
             groups.append(group)
         group_of[op] = group
         op.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group.number, i64)
-    return groups
+    return [*groups, *given_groups.values()]
 
 
 @dataclass(frozen=True)
@@ -103,7 +121,7 @@ class SelectFusionPass(ModulePass):
     In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
     per group. An op joins the group of its users if all of them are in one group of the same
     block, a rule allows it (`rules` is a TOML file, see `fusion_rules.toml`), the group has no
-    second anchor, and nothing is computed twice.
+    second anchor, and nothing is computed twice. Ops that have a group already keep it.
 
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
@@ -119,9 +137,9 @@ class SelectFusionPass(ModulePass):
         """Decide for every function that runs with the model."""
         rules = load_fusion_rules(Path(self.rules))
         for func in runtime_functions(op):
-            ops, groups = 0, 0
+            ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):
-                groups += len(_select(block, rules, groups))
+                groups += len(_select(block, rules, numbers))
                 ops += sum(1 for inner in block.ops if is_compute(inner))
             message = f"{ops} ops in {groups} groups"
             emit_remark(func, self.name, message, ops=ops, groups=groups)
