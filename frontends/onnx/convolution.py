@@ -15,9 +15,13 @@ from braid.frontends.onnx.windows import window_attributes
 @importer("Conv")
 def convolution(b: Builder, node: Node) -> SSAValue:
     """`braid.conv`, then an add of the bias as `[1, C, 1…]`."""
-    x, w = node.input(0), node.input(1)
+    return with_channel_bias(b, convolve(b, node, node.input(0), node.input(1)), node.optional(2))
+
+
+def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
+    """`braid.conv` of x and w with the attributes of the node."""
     window = window_attributes(node, shape_of(x)[2:], shape_of(w)[2:])
-    y = b.emit(
+    return b.emit(
         ConvOp.get(
             x,
             w,
@@ -28,7 +32,6 @@ def convolution(b: Builder, node: Node) -> SSAValue:
             groups=node.integer("group", 1),
         )
     )
-    return with_channel_bias(b, y, node.optional(2))
 
 
 @importer("ConvTranspose")

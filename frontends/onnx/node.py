@@ -103,6 +103,11 @@ class Node:
         value = self._attribute(name, AttributeProto.STRING, default)
         return value.decode() if isinstance(value, bytes) else str(value)
 
+    def texts(self, name: str, default: Sequence[str]) -> list[str]:
+        """An attribute that is a list of strings."""
+        values = self._attribute(name, AttributeProto.STRINGS, default)
+        return [value.decode() if isinstance(value, bytes) else value for value in values]
+
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
         return tuple(self._attribute(name, AttributeProto.INTS, default))

@@ -1,10 +1,12 @@
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnxruntime import InferenceSession
 
 from braid.analysis.interpreter import interpret
 from braid.frontends.onnx import ImportedModel, import_onnx
@@ -38,45 +40,67 @@ def graph_of(
     )
 
 
-def check_model(model: ModelProto, inputs: dict[str, Array], tolerance: float = 1e-5) -> Any:
-    """Imports and interprets the model; its results must be those of ONNX's evaluator."""
+def reference(model: ModelProto, inputs: dict[str, Array]) -> Any:
+    """The results of ONNX's evaluator."""
+    return ReferenceEvaluator(model).run(None, inputs)
+
+
+def onnx_runtime(model: ModelProto, inputs: dict[str, Array]) -> Any:
+    """The results of ONNX Runtime."""
+    return InferenceSession(model.SerializeToString()).run(None, inputs)
+
+
+def check_model(
+    model: ModelProto,
+    inputs: dict[str, Array],
+    tolerance: float = 1e-5,
+    oracle: Callable[[ModelProto, dict[str, Array]], Any] = reference,
+) -> ImportedModel:
+    """Imports and interprets the model; its results must be those of the oracle."""
     imported = import_onnx(model)
     imported.module.verify()
     results = interpret(imported.module, inputs, parameters=imported.parameters)
-    expected = ReferenceEvaluator(model).run(None, inputs)
-    for result, reference in zip(results, expected, strict=True):
-        reference = np.asarray(reference)
-        assert result.shape == reference.shape
-        assert result.dtype == reference.dtype
-        np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance)
+    for result, expected in zip(results, oracle(model, inputs), strict=True):
+        expected = np.asarray(expected)
+        assert result.shape == expected.shape
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     return imported
 
 
-@pytest.fixture
-def check() -> Callable[..., ImportedModel]:
+def check_node(
+    op_type: str,
+    *operands: Array | list[Array] | None,
+    opset: int = 18,
+    outputs: int = 1,
+    tolerance: float = 1e-5,
+    oracle: Callable[[ModelProto, dict[str, Array]], Any] = reference,
+    **attributes: Any,
+) -> ImportedModel:
     """Checks one node: `check("Relu", x, opset=13, attribute=…)`.
 
     Arrays are inputs; those wrapped in a list are initializers, None is a left-out input.
     """
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(operands)]
+    pairs = list(zip(names, operands, strict=True))
+    inputs = {name: x for name, x in pairs if isinstance(x, np.ndarray)}
+    constants = {name: x[0] for name, x in pairs if isinstance(x, list)}
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op_type, names, results, name="node", **attributes)
+    model = model_of(graph_of([node], inputs, results, constants), opset)
+    return check_model(model, inputs, tolerance, oracle)
 
-    def check_node(
-        op_type: str,
-        *operands: Array | list[Array] | None,
-        opset: int = 18,
-        outputs: int = 1,
-        tolerance: float = 1e-5,
-        **attributes: Any,
-    ) -> ImportedModel:
-        names = ["" if x is None else f"x{i}" for i, x in enumerate(operands)]
-        pairs = list(zip(names, operands, strict=True))
-        inputs = {name: x for name, x in pairs if isinstance(x, np.ndarray)}
-        constants = {name: x[0] for name, x in pairs if isinstance(x, list)}
-        results = [f"y{i}" for i in range(outputs)]
-        node = helper.make_node(op_type, names, results, name="node", **attributes)
-        model = model_of(graph_of([node], inputs, results, constants), opset)
-        return check_model(model, inputs, tolerance)
 
+@pytest.fixture
+def check() -> Callable[..., ImportedModel]:
+    """`check_node` against ONNX's evaluator."""
     return check_node
+
+
+@pytest.fixture
+def check_session() -> Callable[..., ImportedModel]:
+    """`check_node` against ONNX Runtime."""
+    return partial(check_node, oracle=onnx_runtime)
 
 
 @pytest.fixture

@@ -1,0 +1,138 @@
+"""Integer arithmetic with scales and zero points."""
+
+import numpy as np
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import f32, from_numpy, is_float, to_numpy
+from braid.dialects.braid.indexing import GatherOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.convolution import convolve, with_channel_bias
+from braid.frontends.onnx.expressions import apply, cast, matmul, normalized, reshape, scalar
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("QuantizeLinear")
+def quantize_linear(b: Builder, node: Node) -> SSAValue:
+    """round(x / scale) + zero point, kept in the range of the type."""
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    kind: Attribute = from_numpy(np.uint8)
+    if zero is not None:
+        kind = element_type_of(zero)
+    elif node.integer("output_dtype", 0):
+        kind = from_numpy(node.dtype("output_dtype"))
+    wide = cast(b, x, f32)
+    scale = _along_axis(b, node, cast(b, scale, f32), x)
+    offset = None if zero is None else _along_axis(b, node, zero, x)
+    return quantized(b, apply(b, "div", wide, scale), offset, kind)
+
+
+@importer("DequantizeLinear")
+def dequantize_linear(b: Builder, node: Node) -> SSAValue:
+    """(x - zero point) · scale."""
+    x, scale, zero = node.input(0), node.input(1), node.optional(2)
+    offset = None if zero is None else _along_axis(b, node, zero, x)
+    scale_type = element_type_of(scale)
+    value = centered(b, x, offset)
+    wide = cast(b, _along_axis(b, node, scale, x), f32)
+    return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
+
+
+def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
+    """A scale or zero point so that it can be repeated to the shape of x.
+
+    One number is for all of x, a vector for the slices along `axis`, and what has the rank of x
+    for blocks of `block_size` along `axis`.
+    """
+    shape, target = shape_of(value), shape_of(x)
+    axis = normalized(node.integer("axis", 1), len(target)) if target else 0
+    if int(np.prod(shape)) == 1:
+        return reshape(b, value, [1] * len(target))
+    if len(shape) == 1:
+        return reshape(b, value, [shape[0] if dim == axis else 1 for dim in range(len(target))])
+    extent = target[axis]
+    size = node.integer("block_size", 0) or -(-extent // shape[axis])
+    return b.emit(GatherOp.get(value, b.constant(np.arange(extent) // size), axis))
+
+
+def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
+    """x - zero point, in i32 (floats as they are)."""
+    if is_float(element_type_of(x)):
+        return x if zero is None else apply(b, "sub", x, zero)
+    wide = cast(b, x, i32)
+    return wide if zero is None else apply(b, "sub", wide, cast(b, zero, i32))
+
+
+def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -> SSAValue:
+    """round(x) + zero point, kept in the range of the integer type `kind`."""
+    limits = np.iinfo(to_numpy(kind))
+    value = apply(b, "round", x)
+    if zero is not None:
+        value = apply(b, "add", value, cast(b, zero, f32))
+    value = apply(b, "maximum", value, scalar(b, limits.min, value))
+    value = apply(b, "minimum", value, scalar(b, limits.max, value))
+    return cast(b, cast(b, value, i32), kind)
+
+
+@importer("MatMulInteger")
+def integer_matmul(b: Builder, node: Node) -> SSAValue:
+    """Product of centered operands, in i32; zero points may be per row and per column."""
+    rows, columns = node.optional(2), node.optional(3)
+    lhs = centered(b, node.input(0), _per_row(b, rows))
+    return matmul(b, lhs, centered(b, node.input(1), columns))
+
+
+def _per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
+    if zero is None or len(shape_of(zero)) != 1:
+        return zero
+    return reshape(b, zero, [*shape_of(zero), 1])
+
+
+@importer("QLinearMatMul")
+def quantized_matmul(b: Builder, node: Node) -> SSAValue:
+    """Inputs: a, its scale and zero point, b with its own, and those of the result."""
+    lhs = centered(b, node.input(0), _per_row(b, node.input(2)))
+    product = matmul(b, lhs, centered(b, node.input(3), node.input(5)))
+    scale = apply(b, "mul", *(cast(b, node.input(i), f32) for i in (1, 4)))
+    return _requantized(b, node, product, scale, 6)
+
+
+@importer("ConvInteger")
+def integer_convolution(b: Builder, node: Node) -> SSAValue:
+    """Convolution of centered operands, in i32."""
+    x = centered(b, node.input(0), node.optional(2))
+    return convolve(b, node, x, centered(b, node.input(1), _per_filter(b, node, 3, 1)))
+
+
+@importer("QLinearConv")
+def quantized_convolution(b: Builder, node: Node) -> SSAValue:
+    """Inputs: x, its scale and zero point, w with its own, those of the result, bias in i32."""
+    x = centered(b, node.input(0), node.input(2))
+    product = convolve(b, node, x, centered(b, node.input(3), _per_filter(b, node, 5, 3)))
+    rank = len(shape_of(product))
+    product = with_channel_bias(b, product, node.optional(8))
+    scales = [cast(b, node.input(i), f32) for i in (1, 4)]
+    count = int(np.prod(shape_of(scales[1])))
+    scales[1] = reshape(b, scales[1], [1, count, *[1] * (rank - 2)])
+    return _requantized(b, node, product, apply(b, "mul", *scales), 6)
+
+
+def _per_filter(b: Builder, node: Node, index: int, weight: int) -> SSAValue | None:
+    """A zero point, or one per filter, so that it can be repeated to the weight's shape."""
+    zero = node.optional(index)
+    if zero is None:
+        return None
+    rank = len(shape_of(node.input(weight)))
+    return reshape(b, zero, [int(np.prod(shape_of(zero))), *[1] * (rank - 1)])
+
+
+def _requantized(
+    b: Builder, node: Node, product: SSAValue, scale: SSAValue, first: int
+) -> SSAValue:
+    """An i32 product of scale `scale` in the scale and zero point of inputs `first` and next."""
+    zero = node.input(first + 1)
+    factor = apply(b, "div", scale, cast(b, node.input(first), f32))
+    value = apply(b, "mul", cast(b, product, f32), factor)
+    return quantized(b, value, zero, element_type_of(zero))

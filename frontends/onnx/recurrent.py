@@ -1,0 +1,133 @@
+"""`RNN`, `GRU` and `LSTM`: `scf.for` over time, after one matrix product for all inputs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.movement import SliceOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.cells import CELLS, Weights, activations_of
+from braid.frontends.onnx.control_flow import counted_loop
+from braid.frontends.onnx.expressions import (
+    apply,
+    broadcast,
+    cast,
+    concat,
+    drop_dims,
+    matmul,
+    reshape,
+    scalar,
+    slice_dim,
+    swap_last,
+    transpose,
+)
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+
+@dataclass(frozen=True)
+class _Sequences:
+    """What all directions share: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`."""
+
+    node: Node
+    x: SSAValue
+    lengths: SSAValue | None
+    hidden: int
+
+
+@importer("RNN", "GRU", "LSTM")
+def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
+    if node.integer("input_forget", 0):
+        node.unsupported("input_forget is not supported")
+    x, lengths, batch_first = node.input(0), node.optional(4), bool(node.integer("layout", 0))
+    x = transpose(b, x, [1, 0, 2]) if batch_first else x
+    if lengths is not None:
+        lengths = reshape(b, cast(b, lengths, i64), [shape_of(x)[1], 1])
+    sequences = _Sequences(node, x, lengths, shape_of(node.input(2))[2])
+    directions = _DIRECTIONS.get(node.text("direction", "forward"))
+    if directions is None:
+        node.fail(f"direction is '{node.text('direction')}', expected {', '.join(_DIRECTIONS)}")
+    runs = [_run(b, sequences, d, backward) for d, backward in enumerate(directions)]
+    every = concat(b, [_unsqueezed(b, run[-1], 1) for run in runs], 1)
+    states = len(runs[0]) - 1
+    last = [concat(b, [_unsqueezed(b, run[i], 0) for run in runs], 0) for i in range(states)]
+    if batch_first:
+        return [transpose(b, every, [2, 0, 1, 3]), *(transpose(b, v, [1, 0, 2]) for v in last)]
+    return [every, *last]
+
+
+def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAValue]:
+    """The last states, then all hidden states `[time, batch, hidden]`, of one direction."""
+    cell, time = CELLS[s.node.op_type], shape_of(s.x)[0]
+    weights, inputs = _weights(b, s, direction, cell.gates)
+    starts = [_start(b, s, 5 + i, direction) for i in range(cell.states)]
+
+    def body(
+        number: SSAValue, states: Sequence[SSAValue]
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        last = b.constant(np.array(time - 1, np.int64))
+        step = apply(b, "sub", last, number) if backward else number
+        now = b.emit(GatherOp.get(inputs, step, 0))
+        following = cell.step(b, weights, now, states)
+        if s.lengths is None:
+            return following, following[:1]
+        inside = apply(b, "lt", reshape(b, step, [1, 1]), s.lengths)
+        output = apply(b, "select", inside, following[0], scalar(b, 0, following[0]))
+        pairs = zip(following, states, strict=True)
+        return [apply(b, "select", inside, new, old) for new, old in pairs], [output]
+
+    name = next((output for output in s.node.proto.output if output), s.node.proto.name)
+    keys = {"enter": f"{name}/{direction}/enter", "next": f"{name}/{direction}/next"}
+    *states, every = counted_loop(b, time, starts, body, keys)
+    if backward:
+        every = b.emit(SliceOp.get(every, [time - 1, 0, 0], shape_of(every), [-1, 1, 1]))
+    return [*states, every]
+
+
+def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Weights, SSAValue]:
+    """The weights, and what the inputs add to the gates: `[time, batch, gates · hidden]`."""
+    node, size = s.node, gates * s.hidden
+    bias, peepholes = _at(b, node.optional(3), direction), _at(b, node.optional(7), direction)
+    projection, recurrence = (_at(b, node.input(i), direction) for i in (1, 2))
+    assert projection is not None and recurrence is not None
+    inputs = matmul(b, s.x, swap_last(b, projection))
+    if bias is not None:
+        inputs = apply(b, "add", inputs, slice_dim(b, bias, 0, 0, size))
+    weights = Weights(
+        hidden=s.hidden,
+        recurrence=swap_last(b, recurrence),
+        recurrence_bias=None if bias is None else slice_dim(b, bias, 0, size, size),
+        peepholes=peepholes,
+        activations=activations_of(node, direction),
+        clip=node.number("clip") if node.has("clip") else None,
+        is_linear_before_reset=bool(node.integer("linear_before_reset", 0)),
+    )
+    return weights, inputs
+
+
+def _at(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:
+    """The part of a weight for one direction."""
+    return None if value is None else drop_dims(b, slice_dim(b, value, 0, direction, 1), [0])
+
+
+def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
+    """The initial state of input `index`, 0 if it is left out."""
+    initial, batch = s.node.optional(index), shape_of(s.x)[1]
+    if initial is None:
+        zero = np.zeros((1, 1), to_numpy(element_type_of(s.x)))
+        return broadcast(b, b.constant(zero), [batch, s.hidden])
+    dim = 1 if s.node.integer("layout", 0) else 0
+    return drop_dims(b, slice_dim(b, initial, dim, direction, 1), [dim])
+
+
+def _unsqueezed(b: Builder, value: SSAValue, dim: int) -> SSAValue:
+    shape = shape_of(value)
+    return reshape(b, value, [*shape[:dim], 1, *shape[dim:]])

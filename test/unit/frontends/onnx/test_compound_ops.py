@@ -1,0 +1,97 @@
+"""Ops that become many: recurrent networks, einsum, quantization."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from braid.errors import UnsupportedError
+
+Check = Callable[..., Any]
+RNG = np.random.default_rng(2)
+
+
+def random(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("op_type", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_recurrent(check_session: Check, op_type: str, gates: int, direction: str) -> None:
+    """Sequences of different lengths, against ONNX Runtime (ONNX's evaluator knows no reverse)."""
+    time, batch, inputs, hidden = 5, 3, 4, 6
+    ways = 2 if direction == "bidirectional" else 1
+    states = [random(ways, batch, hidden)] * (2 if op_type == "LSTM" else 1)
+    check_session(
+        op_type,
+        random(time, batch, inputs),
+        random(ways, gates * hidden, inputs),
+        random(ways, gates * hidden, hidden),
+        random(ways, 2 * gates * hidden),
+        np.array([5, 2, 4], np.int32),
+        *states,
+        outputs=3 if op_type == "LSTM" else 2,
+        hidden_size=hidden,
+        direction=direction,
+    )
+
+
+def test_recurrent_variants(check_session: Check) -> None:
+    x, weights = random(3, 2, 4), (random(1, 15, 4), random(1, 15, 5), random(1, 30))
+    check_session("GRU", x, *weights, outputs=2, hidden_size=5, linear_before_reset=1)
+    weights = (random(1, 20, 4), random(1, 20, 5), random(1, 40))
+    peepholes = (None, None, None, random(1, 15))
+    check_session("LSTM", x, *weights, *peepholes, outputs=3, hidden_size=5, clip=0.3)
+
+
+def test_activations_with_parameters_are_not_supported(check_session: Check) -> None:
+    x, weights = random(3, 2, 4), (random(1, 5, 4), random(1, 5, 5))
+    with pytest.raises(UnsupportedError, match="activation 'Affine' is not supported"):
+        check_session("RNN", x, *weights, outputs=2, hidden_size=5, activations=["Affine"])
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("bij,bjk->bik", [(5, 2, 3), (5, 3, 4)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("...i,...i->...", [(2, 3, 4), (2, 3, 4)]),
+        ("...ii->...i", [(2, 3, 3)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("i,j,k->kji", [(2,), (3,), (4,)]),
+        ("ij->", [(2, 3)]),
+        ("abc->cab", [(2, 3, 4)]),
+    ],
+)
+def test_einsum(check: Check, equation: str, shapes: list[tuple[int, ...]]) -> None:
+    check("Einsum", *(random(*shape) for shape in shapes), equation=equation, tolerance=1e-4)
+
+
+def test_quantization(check: Check) -> None:
+    x, scale = random(2, 3, 4), np.array([0.1, 0.2, 0.05], np.float32)
+    zero = np.array([3, 128, 250], np.uint8)
+    check("QuantizeLinear", x, scale, zero, axis=1, opset=19)
+    check("DequantizeLinear", (x * 100).astype(np.uint8), scale, zero, axis=1, opset=19)
+    a = RNG.integers(0, 255, (4, 3), np.uint8)
+    check("MatMulInteger", a, a.T.copy(), np.array(7, np.uint8), np.array(12, np.uint8))
+    check("DynamicQuantizeLinear", x, outputs=3)
+
+
+def test_quantized_convolution(check_session: Check) -> None:
+    x, w = RNG.integers(0, 255, (1, 3, 6, 6), np.uint8), RNG.integers(-9, 9, (4, 3, 3, 3), np.int8)
+    scales = np.array([0.02, 0.03, 0.01, 0.05], np.float32)
+    check_session(
+        "QLinearConv",
+        x,
+        np.array(0.1, np.float32),
+        np.array(120, np.uint8),
+        w,
+        scales,
+        np.zeros(4, np.int8),
+        np.array(0.4, np.float32),
+        np.array(100, np.uint8),
+        np.arange(4, dtype=np.int32),
+        pads=[1, 1, 1, 1],
+    )
