@@ -9,14 +9,31 @@ from xdsl.ir import SSAValue
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
-_FLEXIBLE = (ElementwiseOp, PoolOp, PadOp, ReduceOp, ConcatOp, BroadcastOp, SliceOp)
+_WEIGHTED = (ConvOp, ConvTransposeOp)
+"""Ops whose operand 1 holds weights, which stay as they are."""
+
+_FLEXIBLE = (
+    *_WEIGHTED,
+    BroadcastOp,
+    ConcatOp,
+    ConstantOp,
+    ElementwiseOp,
+    PadOp,
+    PoolOp,
+    ReduceOp,
+    ResizeOp,
+    SliceOp,
+)
 
 _CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
 
@@ -35,17 +52,26 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
     values = (*group.operands, *group.results)
     ranks = {len(shape_of(value)) for value in values}
     inner = [op for op in group.body.block.ops if op is not group.terminator]
-    if len(ranks) == 1 and all(isinstance(op, (*_FLEXIBLE, ConstantOp)) for op in inner):
+    if len(ranks) == 1 and all(isinstance(op, _FLEXIBLE) for op in inner):
         tag = _CHANNELS_LAST.get(ranks.pop())
         if tag is not None:
             layout = Layout.parse(tag)
             choices.append(
                 LayoutChoice(
-                    tuple(_permuted(value, layout) for value in group.operands),
+                    tuple(
+                        _row_major(operand) if _is_weight(argument) else _permuted(operand, layout)
+                        for operand, argument in zip(
+                            group.operands, group.body.block.args, strict=True
+                        )
+                    ),
                     tuple(_permuted(value, layout) for value in group.results),
                 )
             )
     return choices
+
+
+def _is_weight(argument: SSAValue) -> bool:
+    return all(isinstance(use.operation, _WEIGHTED) and use.index == 1 for use in argument.uses)
 
 
 def _row_major(value: SSAValue) -> Layout:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, SSAValue
 from braid.analysis.execution_counts import ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
 from braid.dialects.braid.layout import Layout
-from braid.passes.layout.availability import LayoutSets, block_tree
+from braid.passes.layout.availability import LayoutSets, Matrix, block_tree
 from braid.passes.layout.flow import Chooser, Flow, Port
 from braid.solvers.strategy import ProblemBuilder, StrategyProblem
 
@@ -128,8 +128,8 @@ class LayoutProblemBuilder:
             user = flow.users[0]
             rows = [layouts.index(layout) for layout in flow.port.layouts]
             columns = [layouts.index(layout) for layout in user.port.layouts]
-            costs = self._counts.of_block(home) * sets.reorder[np.ix_(rows, columns)]
-            self._builder.add_edge(flow.maker, user.node, _no_nan(costs))
+            costs = _weighted(sets.reorder[np.ix_(rows, columns)], self._counts.of_block(home))
+            self._builder.add_edge(flow.maker, user.node, costs)
             return
         nodes: dict[Block, _Available] = {}
         for block, parent in block_tree(home, [u.port.block for u in flow.users]).items():
@@ -138,7 +138,8 @@ class LayoutProblemBuilder:
             nodes[block] = _Available(value, block, sets, node, above)
             matrix = sets.from_sets() if above else sets.from_layout(flow.port.layouts)
             source = above.node if above else flow.maker
-            self._builder.add_edge(source, node, _no_nan(self._counts.of_block(block) * matrix))
+            weighted = _weighted(matrix, self._counts.of_block(block))
+            self._builder.add_edge(source, node, weighted)
         for user in flow.users:
             node = nodes[user.port.block].node
             self._builder.add_edge(node, user.node, sets.contains(user.port.layouts))
@@ -159,6 +160,6 @@ def _layouts(flow: _Value) -> tuple[Layout, ...]:
     return tuple(dict.fromkeys(layout for port in ports for layout in port.layouts))
 
 
-def _no_nan(costs: "np.typing.NDArray[np.float64]") -> "np.typing.NDArray[np.float64]":
-    """Never-run blocks make 0 · infinity: what is impossible stays so."""
-    return np.where(np.isnan(costs), np.inf, costs)
+def _weighted(costs: Matrix, executions: float) -> Matrix:
+    """`costs` for so many executions; what is impossible stays so in blocks that never run."""
+    return np.where(np.isinf(costs), np.inf, 0.0) if executions == 0 else executions * costs
