@@ -17,6 +17,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import (
@@ -96,6 +97,7 @@ class ConvOp(StructuredOp):
         x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
+        require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
         require(
             x[1] in (DYNAMIC, w[1] * groups),
@@ -106,8 +108,8 @@ class ConvOp(StructuredOp):
         return [TensorType(element_type_of(self.input), (x[0], w[0], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Sums of products of windows, group by group."""
-        x, w = operands
+        """Sums of products of windows, group by group; 16-bit floats are summed in 32 bits."""
+        x, w = map(wide, operands)
         groups = self.groups.value.data
         windows = padded_windows(x, self.windows, 0)
         rank = x.ndim - 2
@@ -118,7 +120,7 @@ class ConvOp(StructuredOp):
         ):
             y = np.tensordot(xs, ws, axes=((1, *window_axes), tuple(range(1, w.ndim))))
             outputs.append(np.moveaxis(y, -1, 1))
-        return (np.concatenate(outputs, axis=1).astype(x.dtype),)
+        return (np.concatenate(outputs, axis=1).astype(operands[0].dtype),)
 
     def structure(self) -> Structure:
         """Dims: n, o, output spatial…, then input channel of the group and window…"""

@@ -181,12 +181,30 @@ def repeated_map(shape: Sequence[int], target: Sequence[int]) -> AffineMap:
     )
 
 
+_ON_INTEGERS = frozenset({"and", "or", "xor", "not", "shift_left", "shift_right"})
+
+
+def _example(row: Elementwise) -> str:
+    """One line of IR with this op."""
+    plain = "tensor<2x4xi32>" if row.name in _ON_INTEGERS else "tensor<2x4xf32>"
+    types = [plain] * row.arity
+    if row.name == "select":
+        types[0] = "tensor<2x1xi1>"
+    result = {"same": plain, "bool": "tensor<2x4xi1>", "any": "tensor<2x4xi32>"}[row.result]
+    operands = ", ".join(("%a", "%b", "%c")[: row.arity])
+    return f"%y = braid.{row.name} {operands} : ({', '.join(types)}) -> {result}"
+
+
 def _define(row: Elementwise) -> type[ElementwiseOp]:
     class_name = "".join(part.capitalize() for part in row.name.split("_")) + "Op"
     doc = f"""Elementwise: {row.summary}.
 
     Operands: {row.arity} of one rank, dims of size 1 are repeated.
     Fails verification for other ranks, extents or element types.
+
+    ```mlir
+    {_example(row)}
+    ```
     """
     fields: dict[str, Any] = {
         "__doc__": doc,

@@ -10,6 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from braid.dialects.braid.base import AnyTensor, StructuredOp, element_type_of, require, shape_of
 from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import (
@@ -56,8 +57,8 @@ class MatmulOp(StructuredOp):
         return [TensorType(left, (*batch, a[-2], b[-1]))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's matmul."""
-        return (np.matmul(*operands).astype(operands[0].dtype),)
+        """numpy's matmul; 16-bit floats are summed in 32 bits."""
+        return (np.matmul(*map(wide, operands)).astype(operands[0].dtype),)
 
     def structure(self) -> Structure:
         """Dims: batch…, m, n, then k."""

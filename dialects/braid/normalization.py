@@ -27,7 +27,8 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.elementwise import repeated_map
-from braid.dialects.braid.reduction import reduce_stage, wide
+from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.reduction import reduce_stage
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Scalar
 from braid.dialects.braid.structure import (

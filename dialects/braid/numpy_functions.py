@@ -13,12 +13,18 @@ Function = Callable[..., Any]
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
+def wide(array: Array) -> Array:
+    """`array` with floats narrower than 32 bits widened, in which sums are computed."""
+    is_narrow_float = array.dtype.itemsize < 4 and array.dtype.kind not in "biu"
+    return array.astype(np.float32) if is_narrow_float else array
+
+
 def divide(a: Array, b: Array) -> Array:
     """a / b; integers round toward zero, and a division by zero gives 0."""
-    if np.issubdtype(a.dtype, np.integer):
-        quotient = np.abs(a).astype(np.int64) // np.maximum(np.abs(b).astype(np.int64), 1)
-        return np.where(b == 0, 0, np.sign(a).astype(np.int64) * np.sign(b) * quotient)
-    return np.divide(a, b)
+    if not np.issubdtype(a.dtype, np.integer):
+        return np.divide(a, b)
+    floor, rest = np.divmod(a, np.where(b == 0, 1, b))
+    return np.where(b == 0, 0, floor + ((rest != 0) & ((a < 0) != (b < 0))))
 
 
 def remainder(a: Array, b: Array) -> Array:
@@ -27,10 +33,12 @@ def remainder(a: Array, b: Array) -> Array:
 
 
 def power(a: Array, b: Array) -> Array:
-    """a to the power of b; integers are computed in double precision."""
-    if np.issubdtype(a.dtype, np.integer):
-        return np.power(a.astype(np.float64), b)
-    return np.power(a, b)
+    """a to the power of b; of integers with a negative b the part before the point."""
+    if not np.issubdtype(b.dtype, np.signedinteger):
+        return np.power(a, b)
+    whole = np.power(a, np.maximum(b, 0))
+    fraction = np.where(np.abs(a) == 1, np.where(b % 2 == 0, 1, a), 0)
+    return np.where(b < 0, fraction, whole)
 
 
 def reciprocal_sqrt(a: Array) -> Array:

@@ -17,7 +17,8 @@ from braid.dialects.braid.base import (
     require_one_of,
     shape_of,
 )
-from braid.dialects.braid.reduction import UFUNCS, neutral_of, wide
+from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.reduction import UFUNCS, neutral_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument
 from braid.dialects.braid.structure import (

@@ -25,6 +25,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
+from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Scalar
 from braid.dialects.braid.structure import (
@@ -63,12 +64,6 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
         not (bitwise and is_float(element_type)),
         f"kind '{kind}' on element type {element_type}, expected an integer type",
     )
-
-
-def wide(array: Array) -> Array:
-    """`array` with floats narrower than 32 bits widened, in which sums are computed."""
-    is_narrow_float = array.dtype.itemsize < 4 and array.dtype.kind not in "biu"
-    return array.astype(np.float32) if is_narrow_float else array
 
 
 def reduce_stage(

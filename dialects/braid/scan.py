@@ -20,7 +20,8 @@ from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, SliceOp
-from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible, wide
+from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible
 from braid.dialects.braid.relayout import Array
 from braid.errors import UnsupportedError
 

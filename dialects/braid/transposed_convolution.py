@@ -21,6 +21,7 @@ from braid.dialects.braid.base import (
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.errors import UnsupportedError
 
@@ -87,6 +88,7 @@ class ConvTransposeOp(DecomposableOp):
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
         require(x[1] in (DYNAMIC, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
+        require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
@@ -124,7 +126,7 @@ class ConvTransposeOp(DecomposableOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Adds the products of every window position at strided slices of the result."""
-        x, w = operands
+        x, w = map(wide, operands)
         groups, spatial = self.groups.value.data, x.shape[2:]
         full = [self._full_extent(dim, extent) for dim, extent in enumerate(spatial)]
         xs = x.reshape(x.shape[0], groups, -1, *spatial)
@@ -146,7 +148,7 @@ class ConvTransposeOp(DecomposableOp):
                 self.pad_low.get_values(), self.pad_high.get_values(), full, strict=True
             )
         )
-        return (y.reshape(x.shape[0], -1, *full)[(..., *kept)],)
+        return (y.reshape(x.shape[0], -1, *full)[(..., *kept)].astype(operands[0].dtype),)
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
         """Disjoint windows are a 1×1 convolution and a rearrangement; else see `_dilated`.

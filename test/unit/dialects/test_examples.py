@@ -9,12 +9,11 @@ from xdsl.ir import Attribute, Operation
 
 from braid.analysis.verification import verify_module
 from braid.dialects.braid import Braid
-from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)
-OPERATIONS = {op.name: op for op in Braid.operations if op not in ELEMENTWISE.values()}
+OPERATIONS = {op.name: op for op in Braid.operations}
 ATTRIBUTES = {attribute.name: attribute for attribute in Braid.attributes}
 
 

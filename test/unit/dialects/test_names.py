@@ -1,13 +1,13 @@
 """Stable names survive rewriting: one is a string, several an array, none is no attribute."""
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.dialects.test import TestOp
+from xdsl.dialects.test import TestOp as AnyOp
 
 from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of, set_names, union_names
 
 
-def named(*names: str) -> TestOp:
-    op = TestOp()
+def named(*names: str) -> AnyOp:
+    op = AnyOp()
     set_names(op, names)
     return op
 

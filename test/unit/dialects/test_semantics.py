@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -132,6 +133,22 @@ def test_integer_division_rounds_toward_zero(name: str) -> None:
     expected = {"div": [3, -3, -3, 3], "rem": [1, -1, 1, -1]}[name]
     build = lambda x, y: elementwise(name, x, y)  # noqa: E731
     check(TensorOp, build, [a, b], [np.array(expected, np.int32)])
+
+
+def test_integer_division_at_the_edges() -> None:
+    divide = lambda x, y: elementwise("div", x, y)  # noqa: E731
+    least = np.array([-128, -128, 127, 5], np.int8)
+    by = np.array([3, -127, -128, 0], np.int8)
+    check(TensorOp, divide, [least, by], [np.array([-42, 1, 0, 0], np.int8)])
+    large, two = np.array([2**64 - 1], np.uint64), np.array([2], np.uint64)
+    check(TensorOp, divide, [large, two], [np.array([2**63 - 1], np.uint64)])
+
+
+def test_integer_power_is_exact() -> None:
+    a = np.array([3, -3, 1, -1, -1, 2, 7], np.int64)
+    b = np.array([39, 3, -2, -2, -3, -1, 0], np.int64)
+    expected = np.array([3**39, -27, 1, 1, -1, 0, 1], np.int64)
+    check(TensorOp, lambda x, y: elementwise("pow", x, y), [a, b], [expected])
 
 
 @pytest.mark.parametrize(("name", "op_type"), [("and", "And"), ("or", "Or"), ("xor", "Xor")])
@@ -357,3 +374,27 @@ def test_resize_nearest_modes(nearest_mode: str) -> None:
 def test_resize_filters(mode: str) -> None:
     resized(floats(8, 9), (3, 4), Resampling(mode, antialias=True))
     resized(floats(4, 5), (7, 9), Resampling(mode, exclude_outside=True, cubic_a=-0.5))
+
+
+def test_16_bit_floats_are_summed_in_32_bits() -> None:
+    ones = np.ones((1, 1, 4096), np.float16)
+    total = np.full((1, 1, 1), 4096, np.float16)
+    windows = {"strides": [1], "dilations": [1], "pad_low": [0], "pad_high": [0]}
+    check(ReduceOp, lambda v: ReduceOp.get(v, "add", [2]), [ones], [total])
+    check(PoolOp, lambda v: PoolOp.get(v, "add", [4096], **windows), [ones], [total])
+    check(ConvOp, lambda *v: ConvOp.get(*v, **windows), [ones, ones], [total])
+    column = ones.reshape(1, 4096, 1)
+    check(MatmulOp, MatmulOp.on, [ones, column], [total])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_results_keep_the_element_type(dtype: type) -> None:
+    x, one = floats(2, 3, 4).astype(dtype), np.ones((1, 1, 1), dtype)
+    softmax = onnx_results("Softmax", [x.astype(np.float32)], axis=2)[0].astype(dtype)
+    check(SoftmaxOp, lambda v: SoftmaxOp.get(v, 2), [x], [softmax])
+    norm = lambda *v: LayerNormOp.get(*v, first_dim=2, epsilon=0.0)  # noqa: E731
+    wide = x.astype(np.float32)
+    mean, deviation = wide.mean(2, keepdims=True), wide.std(2, keepdims=True)
+    expected = ((wide - mean) / deviation + 1).astype(dtype)
+    check(LayerNormOp, norm, [x, one, one], [expected])
+    check(TensorOp, lambda v: elementwise("erf", v), [x], onnx_results("Erf", [x]))
