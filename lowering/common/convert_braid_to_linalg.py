@@ -23,7 +23,7 @@ from braid.dialects.braid.placement import CopyingOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.errors import UnsupportedError
-from braid.lowering.common.element_types import signless_tensor
+from braid.lowering.common.element_types import signless_tensor, tensor_type_of
 from braid.lowering.common.linalg_builders import copied, dense_constant, empty, row_major
 from braid.lowering.common.linalg_stages import StageEmitter
 from braid.lowering.common.reshape import reshaped
@@ -73,8 +73,8 @@ class ConvertBraidToLinalgPass(ModulePass):
 def convert_block(block: Block) -> None:
     """Converts the ops of a block in place."""
     ops = list(block.ops)
-    tensors = {
-        value: cast(AnyTensor, value.type)
+    tensors: dict[SSAValue, AnyTensor] = {
+        value: tensor_type_of(value)
         for value in (*block.args, *(result for op in ops for result in op.results))
         if isinstance(value.type, TensorType)
     }

@@ -1,24 +1,29 @@
 """Element types between braid, whose integers may be unsigned, and upstream's signless ones."""
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     IntegerType,
+    NoneAttr,
     TensorType,
     f32,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import is_unsigned
+
+
+def width_of(element_type: Attribute) -> int:
+    """Bits of an integer type."""
+    return cast(IntegerType, element_type).width.data
 
 
 def signless(element_type: Attribute) -> Any:
     """The type upstream computes with: signedness goes over to the operations."""
-    return (
-        IntegerType(element_type.width) if isinstance(element_type, IntegerType) else element_type
-    )
+    return IntegerType(width_of(element_type)) if is_unsigned(element_type) else element_type
 
 
 def signless_tensor(tensor: AnyTensor) -> AnyTensor:
@@ -34,3 +39,17 @@ def is_narrow_float(element_type: Attribute) -> bool:
 def compute_type(element_type: Attribute) -> Any:
     """The type upstream computes in: 16-bit floats become 32-bit ones."""
     return f32 if is_narrow_float(element_type) else signless(element_type)
+
+
+def tensor_type_of(value: SSAValue) -> AnyTensor:
+    """The type of a value that is a tensor."""
+    tensor_type = cast(AnyTensor, value.type)
+    assert isinstance(tensor_type, TensorType)
+    return tensor_type
+
+
+def has_encoding(value: SSAValue) -> bool:
+    """Whether the value is a tensor with a layout."""
+    if not isinstance(value.type, TensorType):
+        return False
+    return tensor_type_of(value).encoding != NoneAttr()

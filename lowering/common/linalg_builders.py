@@ -14,12 +14,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.structure import IteratorKind
+from braid.lowering.common.element_types import tensor_type_of
 from braid.lowering.common.scalar_casts import constant
 
 BodyFunction = Callable[[Builder, Sequence[SSAValue]], SSAValue]
@@ -53,11 +54,7 @@ def generic(
 ) -> SSAValue:
     """A `linalg.generic` into `output`; `maps` are those of the inputs and of the output."""
     operands = (*inputs, output)
-    element_types: list[Attribute] = []
-    for operand in operands:
-        assert isinstance(operand.type, TensorType)
-        element_types.append(operand.type.element_type)
-    block = Block(arg_types=element_types)
+    block = Block(arg_types=[tensor_type_of(operand).element_type for operand in operands])
     inside = Builder(InsertPoint.at_end(block))
     inside.insert(linalg.YieldOp(body(inside, block.args)))
     op = linalg.GenericOp(
@@ -91,8 +88,7 @@ def copied(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAVal
 
 def row_major(value: SSAValue) -> AnyTensor:
     """The type of `value` without its layout."""
-    tensor_type = value.type
-    assert isinstance(tensor_type, TensorType)
+    tensor_type = tensor_type_of(value)
     return TensorType(tensor_type.element_type, tensor_type.get_shape())
 
 
@@ -104,8 +100,7 @@ def padded(
     value: float | int | bool,
 ) -> SSAValue:
     """`source` with elements equal to `value` around it, in the same layout."""
-    source_type = source.type
-    assert isinstance(source_type, TensorType)
+    source_type = tensor_type_of(source)
     number = constant(builder, value, source_type.element_type)
     shape = [a + n + b for a, n, b in zip(low, source_type.get_shape(), high, strict=True)]
     block = Block(arg_types=[IndexType()] * len(shape))

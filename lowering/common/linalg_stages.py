@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import NoneAttr, TensorType
+from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -37,9 +38,7 @@ from braid.lowering.common.scalar_casts import narrow, widen
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.storage_slices import is_paddable
 
-_REASSOCIABLE = arith.FastMathFlagsAttr(
-    [arith.FastMathFlag.REASSOC, arith.FastMathFlag.ALLOW_CONTRACT]
-)
+_REASSOCIABLE = arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
 """Sums and products of floats may be computed in any order; nothing else is relaxed."""
 
 

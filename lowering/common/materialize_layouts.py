@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
@@ -12,7 +11,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     ModuleOp,
-    NoneAttr,
     TensorType,
     i64,
 )
@@ -27,6 +25,7 @@ from braid.analysis.locations import source_location
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.errors import BraidError
+from braid.lowering.common.element_types import has_encoding, tensor_type_of
 from braid.lowering.common.iteration_rewriting import rewrite_iteration
 from braid.lowering.common.storage_slices import (
     is_paddable,
@@ -71,7 +70,7 @@ def check_no_encodings(module: ModuleOp) -> None:
     for op in module.walk():
         arguments = (a for region in op.regions for block in region.blocks for a in block.args)
         for value in (*op.results, *arguments):
-            if isinstance(value.type, TensorType) and value.type.encoding != NoneAttr():
+            if has_encoding(value):
                 raise BraidError(
                     f"'{op.name}' still has a tensor with a layout: {value.type}",
                     location=source_location(op),
@@ -80,10 +79,7 @@ def check_no_encodings(module: ModuleOp) -> None:
 
 
 def _has_layout(op: Operation) -> bool:
-    return any(
-        isinstance(value.type, TensorType) and value.type.encoding != NoneAttr()
-        for value in (*op.operands, *op.results)
-    )
+    return any(has_encoding(value) for value in (*op.operands, *op.results))
 
 
 def _needs_rewriting(op: Operation) -> bool:
@@ -97,8 +93,8 @@ def _stored_type(tensor_type: AnyTensor) -> AnyTensor:
 
 
 def _store(value: SSAValue) -> None:
-    if isinstance(value.type, TensorType) and value.type.encoding != NoneAttr():
-        Rewriter.replace_value_with_new_type(value, _stored_type(cast(AnyTensor, value.type)))
+    if has_encoding(value):
+        Rewriter.replace_value_with_new_type(value, _stored_type(tensor_type_of(value)))
 
 
 def _materialize(op: Operation) -> None:
@@ -136,7 +132,7 @@ def _insert_slice(op: Operation) -> None:
     assert isinstance(op, tensor.InsertSliceOp)
     layout = layout_of(op.dest.type)
     offsets, sizes = op.static_offsets.get_values(), op.static_sizes.get_values()
-    shape = cast(AnyTensor, op.dest.type).get_shape()
+    shape = tensor_type_of(op.dest).get_shape()
     assert layout == layout_of(op.source.type) and is_sliceable(layout, shape, offsets, sizes)
     starts, extents = storage_slice(layout, offsets, sizes)
     op.static_offsets = DenseArrayBase.from_list(i64, starts)

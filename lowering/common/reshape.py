@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import AnyTensor
+from braid.lowering.common.element_types import tensor_type_of
 
 Groups = list[list[int]]
 
@@ -19,8 +20,7 @@ def reshaped(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAV
     The shapes have common products at the group's ends: [2, 3, 4] to [6, 2, 2] collapses to
     [6, 4] and expands from there.
     """
-    source_type = source.type
-    assert isinstance(source_type, TensorType)
+    source_type = tensor_type_of(source)
     before, after = source_type.get_shape(), result_type.get_shape()
     collapse, expand, extents = common_groups(before, after)
     element_type = source_type.element_type

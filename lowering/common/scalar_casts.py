@@ -6,15 +6,20 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType,
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.dtypes import i1, is_unsigned
-from braid.lowering.common.element_types import compute_type, is_narrow_float, signless
+from braid.lowering.common.element_types import (
+    compute_type,
+    is_narrow_float,
+    signless,
+    width_of,
+)
 
 
 def constant(builder: Builder, value: float | int | bool, element_type: Attribute) -> SSAValue:
     """A number of a type that upstream computes in."""
     if isinstance(element_type, AnyFloat):
         return builder.insert(arith.ConstantOp(FloatAttr(float(value), element_type))).result
-    assert isinstance(element_type, IntegerType)
-    attribute = IntegerAttr(int(value), element_type, truncate_bits=True)
+    integer_type = IntegerType(width_of(element_type))
+    attribute = IntegerAttr(int(value), integer_type, truncate_bits=True)
     return builder.insert(arith.ConstantOp(attribute)).result
 
 
@@ -45,13 +50,10 @@ def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attrib
     if isinstance(target, AnyFloat):
         kind = arith.UIToFPOp if _is_nonnegative(source) else arith.SIToFPOp
         return builder.insert(kind(value, compute_type(target))).result
-    assert isinstance(target, IntegerType)
     if isinstance(source, AnyFloat):
-        wide = i64 if target.width.data > 32 or is_unsigned(target) else i32
-        value = builder.insert(arith.FPToSIOp(value, wide)).result
-        source = wide
-    assert isinstance(source, IntegerType)
-    return _between_integers(builder, value, source, signless(target))
+        source = i64 if width_of(target) > 32 or is_unsigned(target) else i32
+        value = builder.insert(arith.FPToSIOp(value, source)).result
+    return _between_integers(builder, value, source, target)
 
 
 def _is_nonnegative(source: Attribute) -> bool:
@@ -82,11 +84,11 @@ def _between_floats(builder: Builder, value: SSAValue, target: AnyFloat) -> SSAV
 
 
 def _between_integers(
-    builder: Builder, value: SSAValue, source: IntegerType, target: IntegerType
+    builder: Builder, value: SSAValue, source: Attribute, target: Attribute
 ) -> SSAValue:
-    if target.width.data < source.width.data:
-        return builder.insert(arith.TruncIOp(value, target)).result
-    if target.width.data == source.width.data:
+    if width_of(target) < width_of(source):
+        return builder.insert(arith.TruncIOp(value, signless(target))).result
+    if width_of(target) == width_of(source):
         return value
     kind = arith.ExtUIOp if _is_nonnegative(source) else arith.ExtSIOp
-    return builder.insert(kind(value, target)).result
+    return builder.insert(kind(value, signless(target))).result

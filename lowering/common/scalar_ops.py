@@ -189,7 +189,8 @@ def _divisor(
 def _pow(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
     """Powers of integers are computed in double precision, as the dialect defines them."""
     if is_float(element_type):
-        return builder.insert(math.PowFOp(*values)).result
+        base, exponent = values
+        return builder.insert(math.PowFOp(base, exponent)).result
     a, b = (convert(builder, value, element_type, f64) for value in values)
     return convert(builder, builder.insert(math.PowFOp(a, b)).result, f64, element_type)
 

@@ -8,7 +8,6 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
-    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -83,7 +82,7 @@ def _move_to_scratch(function: FuncOp) -> int:
         Rewriter.replace_op(op, view)
     attributes = list(function.arg_attrs or ())
     attributes.insert(len(attributes) - 2, NOALIAS)
-    function.arg_attrs = ArrayAttr(cast(list[DictionaryAttr], attributes))
+    function.arg_attrs = ArrayAttr(attributes)
     function.update_function_type()
     return size
 

@@ -43,24 +43,51 @@ def compile_kernels(
     which an instruction that LLVM cannot select would end. Raises BraidError naming the first
     kernel that cannot be compiled.
     """
-    machine = machine or host_machine()
-    cache = cache or default_cache()
-    jobs = jobs or len(os.sched_getaffinity(0))
     texts = [anonymous_text(kernel) for kernel in kernels]
+    compiled = compile_anonymous(
+        [kernel.symbol for kernel in kernels],
+        texts,
+        machine=machine or host_machine(),
+        jobs=jobs or available_cpus(),
+        cache=cache or default_cache(),
+    )
+    return [
+        with_symbol(object_code, kernel.symbol)
+        for kernel, (_, object_code) in zip(kernels, compiled, strict=True)
+    ]
+
+
+def available_cpus() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def compile_anonymous(
+    names: Sequence[str],
+    texts: Sequence[str],
+    *,
+    machine: TargetMachineSpec,
+    jobs: int,
+    cache: ObjectCache,
+) -> list[tuple[str, bytes]]:
+    """The objects of kernels' anonymous texts, each with its key in the cache.
+
+    `names` are for diagnostics. Raises BraidError as `compile_kernels` does.
+    """
     keys = [cache_key(text, machine) for text in texts]
     found = {key: cache.get(key) for key in set(keys)}
     missing = [key for key in dict.fromkeys(keys) if found[key] is None]
     first = {key: index for index, key in reversed(list(enumerate(keys)))}
-    names = [kernels[first[key]].symbol for key in missing]
     sources = [texts[first[key]] for key in missing]
-    for key, object_code in zip(missing, _compile(names, sources, machine, jobs), strict=True):
+    labels = [names[first[key]] for key in missing]
+    for key, object_code in zip(missing, _compile(labels, sources, machine, jobs), strict=True):
         cache.put(key, object_code)
         found[key] = object_code
-    objects: list[bytes] = []
-    for kernel, key in zip(kernels, keys, strict=True):
+    objects: list[tuple[str, bytes]] = []
+    for key in keys:
         object_code = found[key]
         assert object_code is not None
-        objects.append(with_symbol(object_code, kernel.symbol))
+        objects.append((key, object_code))
     return objects
 
 
