@@ -56,7 +56,7 @@ def compile(
     context = make_context()
     model = read_source(context, source, shapes=shapes, parameters=parameters)
     families = kernel_families(target)
-    run_pipeline(context, model.module, GRAPH_PIPELINE)
+    run_pipeline(context, model.module, GRAPH_PIPELINE, verify=False)
     prepared = evaluate_prepare(model.module, model.parameters)
     code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
@@ -91,7 +91,7 @@ def emit_model(
     context = make_context()
     model = read_source(context, source, shapes=shapes)
     families = kernel_families(target)
-    run_pipeline(context, model.module, GRAPH_PIPELINE)
+    run_pipeline(context, model.module, GRAPH_PIPELINE, verify=False)
     return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
 
 

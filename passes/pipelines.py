@@ -23,9 +23,9 @@ DEFAULT = (
     "apply-layouts",
     # Again: the weights' new layouts are made at compile time.
     "hoist-parameter-expressions",
-    # From here on the order of kernels and their buffers are fixed.
+    # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
+    # how much scratch each kernel needs.
     "outline-kernels",
-    "plan-memory",
 )
 """What `braid compile` runs before code generation."""
 

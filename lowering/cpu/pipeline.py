@@ -13,7 +13,9 @@ from braid.analysis.kernel_family import Kernel, KernelFamily
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.ports import input_names, output_names
 from braid.errors import BraidError
-from braid.lowering.cpu.compiler import compile_kernels, compile_text
+from braid.lowering.cpu.compiler import available_cpus, compile_text
+from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
+from braid.lowering.cpu.object_cache import default_cache
 from braid.lowering.cpu.objects import emit_object
 from braid.lowering.cpu.program.descriptor import ModelDescription, Port, descriptor_module
 from braid.lowering.cpu.program.emit import GRID, emit_program
@@ -58,13 +60,20 @@ def lower_to_cpu(
     """
     machine = machine or host_machine()
     function = main_function(module)
-    kernels = emit_kernels(module, families)
-    run_pipeline(ctx, module, [PlanMemoryPass()])
+    kernels = build_kernels(
+        kernel_functions(module),
+        families,
+        machine=machine,
+        jobs=jobs or available_cpus(),
+        cache=default_cache(),
+    )
+    annotate_kernels(module, kernels)
+    run_pipeline(ctx, module, [PlanMemoryPass()], verify=False)
     program, counters = emit_program(module, function, profile=profile)
     description = describe(function, machine, counters)
     return CpuCode(
         (
-            *compile_kernels(kernels, machine=machine, jobs=jobs),
+            *(kernel.object_code for kernel in kernels),
             compile_text(str(program), machine),
             emit_object(descriptor_module(description), machine),
         ),
@@ -88,21 +97,29 @@ def main_function(module: ModuleOp) -> func.FuncOp:
     return public[0]
 
 
-def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Kernel]:
-    """The kernels that the model calls; grid and scratch are written on their functions."""
+def kernel_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The functions of the kernels that the model calls."""
     called = {
         op.callee.root_reference.data
         for op in main_function(module).walk()
         if isinstance(op, func.CallOp)
     }
-    kernels: list[Kernel] = []
-    for function in module.ops:
-        if isinstance(function, func.FuncOp) and function.sym_name.data in called:
-            kernel = emit_kernel(function.sym_name.data, group_of(function), families)
-            function.attributes[GRID] = IntegerAttr(kernel.grid, i64)
-            function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes, i64)
-            kernels.append(kernel)
-    return kernels
+    return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data in called]
+
+
+def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Kernel]:
+    """The kernels that the model calls, before they are compiled."""
+    return [
+        emit_kernel(function.sym_name.data, group_of(function), families)
+        for function in kernel_functions(module)
+    ]
+
+
+def annotate_kernels(module: ModuleOp, kernels: Sequence[BuiltKernel | Kernel]) -> None:
+    """Writes grid and scratch of the kernels on their functions."""
+    for function, kernel in zip(kernel_functions(module), kernels, strict=True):
+        function.attributes[GRID] = IntegerAttr(kernel.grid, i64)
+        function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes, i64)
 
 
 def describe(

@@ -1,0 +1,123 @@
+"""Kernels of outlined functions as objects, each emitted and compiled once for all time.
+
+What a kernel becomes follows from its ops and layouts, the family and schedule, the machine, and
+braid's own sources. A record on disk under a digest of these says which object it was, so that a
+model that was compiled before is neither emitted nor printed again.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from xdsl.dialects import func
+
+import braid.dialects
+import braid.lowering
+from braid.analysis.kernel_family import KernelFamily, KernelRequest
+from braid.lowering.cpu.compiler import compile_anonymous
+from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
+from braid.lowering.cpu.object_cache import ObjectCache, cache_key
+from braid.lowering.cpu.selection import family_for, group_of
+from braid.lowering.cpu.target_machine import TargetMachineSpec
+from braid.passes.kernels.outline_kernels import kernel_key
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """An object that defines `symbol`; grid and scratch are those of `Kernel`."""
+
+    symbol: str
+    grid: int
+    scratch_bytes: int
+    object_code: bytes
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A kernel to be made: by `family`, or the fallback, from `request`; `key` is its record's."""
+
+    request: KernelRequest
+    family: KernelFamily | None
+    key: str
+
+
+def build_kernels(
+    functions: Sequence[func.FuncOp],
+    families: Sequence[KernelFamily],
+    *,
+    machine: TargetMachineSpec,
+    jobs: int,
+    cache: ObjectCache,
+) -> list[BuiltKernel]:
+    """The kernels of functions that `outline-kernels` made, in their order.
+
+    Raises BraidError naming the first kernel that cannot be compiled.
+    """
+    orders = [_order(function, families, machine) for function in functions]
+    built = {order.key: _recorded(order, cache) for order in orders}
+    missing = [order for order in orders if built[order.key] is None]
+    built.update(_build(missing, machine, jobs, cache))
+    kernels: list[BuiltKernel] = []
+    for order in orders:
+        kernel = built[order.key]
+        assert kernel is not None
+        kernels.append(kernel)
+    return kernels
+
+
+def _order(
+    function: func.FuncOp, families: Sequence[KernelFamily], machine: TargetMachineSpec
+) -> _Order:
+    group = group_of(function)
+    family = family_for(group, families)
+    schedule = family.default_schedule(group) if family is not None else {}
+    name = family.name if family is not None else "fallback"
+    parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), _sources())
+    request = KernelRequest(group, function.sym_name.data, schedule)
+    return _Order(request, family, cache_key("\0".join(parts), machine))
+
+
+def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
+    record = cache.get(order.key)
+    if record is None:
+        return None
+    fields = json.loads(record)
+    object_code = cache.get(fields["object"])
+    if object_code is None:
+        return None
+    symbol = order.request.symbol
+    grid, scratch = int(fields["grid"]), int(fields["scratch_bytes"])
+    return BuiltKernel(symbol, grid, scratch, with_symbol(object_code, symbol))
+
+
+def _build(
+    orders: Sequence[_Order], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
+) -> dict[str, BuiltKernel]:
+    kernels = [
+        order.family.emit(order.request) if order.family else emit_fallback(order.request)
+        for order in orders
+    ]
+    names = [kernel.symbol for kernel in kernels]
+    texts = [anonymous_text(kernel) for kernel in kernels]
+    compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
+    built: dict[str, BuiltKernel] = {}
+    for order, kernel, (key, object_code) in zip(orders, kernels, compiled, strict=True):
+        record = {"grid": kernel.grid, "scratch_bytes": kernel.scratch_bytes, "object": key}
+        cache.put(order.key, json.dumps(record).encode())
+        named = with_symbol(object_code, kernel.symbol)
+        built[order.key] = BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, named)
+    return built
+
+
+@cache
+def _sources() -> str:
+    """Digest of the sources that emit kernels: another version of braid may emit others."""
+    digest = hashlib.sha256()
+    for package in (braid.dialects, braid.lowering):
+        for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
