@@ -85,12 +85,7 @@ def make_kernel(family: KernelFamily, shapes: Sequence[Sequence[int]], build: Bu
     stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
     result = np.zeros(group.outputs[0].type.get_shape(), np.float32)
     stored.append(to_storage(result, choice.results[0]))
-    call = kernel.bound(*stored)
-
-    def run(kept: object = (kernel, stored)) -> None:
-        call()
-
-    return run
+    return kernel.bound(*stored)
 
 
 def make_group(shapes, build, operands, result) -> FusedOp:

@@ -57,11 +57,17 @@ class ConvDepthwiseFamily:
                     yield {"columns": columns, "vectors": vectors}
 
     def default_schedule(self, group: FusedOp) -> Schedule:
-        """Few enough accumulators to leave room for a line of inputs and the weights."""
+        """Few enough accumulators to leave room for a line of inputs and the weights.
+
+        With a stride, neighbouring outputs share no loads, and more channels at once read longer
+        pieces of memory.
+        """
         match = _match(group)
         assert match is not None
-        width = match.points.shape[3]
-        limit = max(1, self.unit.registers // 4)
+        _, channels, _, width = match.points.shape
+        if match.op.windows.strides[1] > 1 and channels > self.unit.lanes:
+            return {"columns": min(4, width), "vectors": 2}
+        limit = max(1, self.unit.registers // 4 - 1)
         tiles = -(-width // limit)
         return {"columns": -(-width // tiles), "vectors": 1}
 

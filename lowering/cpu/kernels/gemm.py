@@ -22,7 +22,6 @@ from braid.lowering.cpu.kernels.iteration import (
     LoopDim,
     merged,
     row_major_strides,
-    strides_along,
 )
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
 from braid.lowering.cpu.kernels.traffic import stored_bytes, tensor_bytes
@@ -156,13 +155,15 @@ def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
 def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
     """The loop dims and strides of the group, for column blocks of `block`."""
     points = match.points
-    shape, plain = points.shape, Layout.row_major(len(points.shape))
+    shape = points.shape
     layout = layout_of(group.inputs[match.rhs.index].type)
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
     a_strides = _repeated(a_shape, row_major_strides(a_shape))
     stored = row_major_strides(layout.storage_shape(b_shape))
     b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
-    leaves = [strides_along(shape_of(leaf), plain, plain) or () for leaf in points.leaves]
+    leaves = [
+        _repeated(shape_of(leaf), row_major_strides(shape_of(leaf))) for leaf in points.leaves
+    ]
     columns = (a_strides, b_strides, *leaves, row_major_strides(shape))
     dims = [
         LoopDim(extent, tuple(strides[dim] for strides in columns))

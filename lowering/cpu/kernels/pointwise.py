@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -83,8 +83,7 @@ def _is_supported(op: Operation) -> bool:
 def _splat(op: ConstantOp) -> float | int | None:
     """The one value of a constant, None if its elements differ."""
     value: DenseIntOrFPElementsAttr[Any] = op.value
-    element_type = cast(TensorType[Attribute], op.output.type).element_type
-    if not value.is_splat() or not is_number(element_type):
+    if not value.is_splat() or not is_number(element_type_of(op.output)):
         return None
     return cast(float | int, value.get_values()[0])
 

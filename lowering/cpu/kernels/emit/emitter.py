@@ -1,8 +1,8 @@
 """Writes `arith`, `scf` and `vector` ops one after another, with index arithmetic folded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
-    IntegerType,
     VectorType,
     i1,
 )
@@ -170,6 +169,14 @@ class Emitter:
         """`scalar` in every lane."""
         return self.insert(BroadcastOp(scalar, self.vector_type(scalar.type)))
 
+    def convert(self, op: type[Operation], value: Value, element_type: Attribute) -> Value:
+        """A conversion op of `arith` on a vector, to a vector of `element_type`.
+
+        xDSL's builders of these ops are typed for scalars.
+        """
+        result = self.vector_type(element_type)
+        return self.insert(op.create(operands=[value], result_types=[result]))
+
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """a · b + c, rounded once where the vector unit can."""
         if not self.unit.has_fma:
@@ -181,7 +188,7 @@ class Emitter:
         return self.insert(CreateMaskOp([self.index(count)], self.vector_type(i1)))
 
     @contextmanager
-    def _inside(self, block: Block) -> Iterator[None]:
+    def _inside(self, block: Block) -> Generator[None]:
         outer, self._block = self._block, block
         yield
         self._block = outer
@@ -189,8 +196,7 @@ class Emitter:
 
 def _constant_attribute(value: float | int, type: Attribute) -> Any:
     if isinstance(type, VectorType):
-        return DenseIntOrFPElementsAttr.from_list(type, [value])
+        return cast(Any, DenseIntOrFPElementsAttr).from_list(type, [value])
     if isinstance(type, AnyFloat):
         return FloatAttr(value, type)
-    assert isinstance(type, IntegerType | IndexType)
-    return IntegerAttr(int(value), type)
+    return IntegerAttr(int(value), cast(IndexType, type))

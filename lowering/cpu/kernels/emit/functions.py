@@ -7,7 +7,7 @@ Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type, IntegerType, VectorType
+from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Operation
 
 from braid.lowering.cpu.kernels.emit.compare import choose, clamp, compare
@@ -142,7 +142,7 @@ class Functions:
         return self._number(float("nan"))
 
     def _power_of_two(self, exponent: Value) -> Value:
-        integer = self._do(arith.FPToSIOp(exponent, self._i32))
+        integer = self.e.convert(arith.FPToSIOp, exponent, IntegerType(32))
         biased = self._do(arith.AddiOp(integer, self._integer(127)))
         bits = self._do(arith.ShLIOp(biased, self._integer(23)))
         return self._do(arith.BitcastOp(bits, self._f32))
@@ -161,7 +161,7 @@ class Functions:
         return self.e.constant(value, self._i32)
 
     def _to_float(self, value: Value) -> Value:
-        return self._do(arith.SIToFPOp(value, self._f32))
+        return self.e.convert(arith.SIToFPOp, value, Float32Type())
 
     def _do(self, op: Operation) -> Value:
         return self.e.insert(op)
@@ -177,8 +177,3 @@ class Functions:
 
     def _fma(self, a: Value, b: Value, c: Value) -> Value:
         return self.e.fma(a, b, c)
-
-
-def is_f32(value: Value) -> bool:
-    """Whether `value` is a vector of f32, which these functions take."""
-    return isinstance(value.type, VectorType) and value.type.element_type == Float32Type()

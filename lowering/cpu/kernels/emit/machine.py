@@ -1,10 +1,9 @@
 """The vector unit that kernels are emitted for, and what the cost models assume of it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-import llvmlite.binding as llvm
+from braid.lowering.cpu.target_machine import host_machine
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,10 @@ NEON = VectorUnit(lanes=4, registers=32, flops=45e9)
 @cache
 def host_vector_unit() -> VectorUnit:
     """The widest unit of the machine this process runs on."""
-    if not llvm.get_process_triple().startswith(("x86_64", "i686")):
+    machine = host_machine()
+    if not machine.triple.startswith(("x86_64", "i686")):
         return NEON
-    features: Mapping[str, bool] = llvm.get_host_cpu_features()
-    if features.get("avx512f") and features.get("avx512vl"):
+    features = set(machine.enabled_features)
+    if {"avx512f", "avx512vl"} <= features:
         return AVX512
-    return AVX2 if features.get("avx2") and features.get("fma") else SSE
+    return AVX2 if {"avx2", "fma"} <= features else SSE

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType, Signedness, i1
+from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType, i1
 from xdsl.ir import Attribute, Operation
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
@@ -61,6 +61,9 @@ def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
     return compare(e, "oeq", size, e.constant(float("inf"), a[0].type))
 
 
+_WIDTHS: dict[Attribute, int] = {IntegerType(bits): bits for bits in (1, 8, 16, 32, 64)}
+_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_WIDTHS} - {i1}
+
 _BITS: dict[str, Emit] = {
     "and": _op(arith.AndIOp),
     "or": _op(arith.OrIOp),
@@ -112,10 +115,7 @@ _INTEGERS: dict[str, Emit] = _BITS | {
 
 def is_number(element_type: Attribute) -> bool:
     """Whether kernels load, store and compute with this element type."""
-    if isinstance(element_type, IntegerType):
-        signless = element_type.signedness.data == Signedness.SIGNLESS
-        return signless and element_type.width.data in (8, 16, 32, 64)
-    return isinstance(element_type, Float32Type | Float64Type)
+    return element_type in _NUMBERS
 
 
 def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute) -> Emit | None:
@@ -140,17 +140,20 @@ def _cast(source: Attribute, target: Attribute) -> Emit | None:
     """Conversions whose result is defined for every operand, as C's are not from float."""
     if source == target:
         return lambda e, a: a[0]
-    if isinstance(source, Float32Type) and isinstance(target, Float64Type):
-        return lambda e, a: e.insert(arith.ExtFOp(a[0], e.vector_type(target)))
-    if isinstance(source, Float64Type) and isinstance(target, Float32Type):
-        return lambda e, a: e.insert(arith.TruncFOp(a[0], e.vector_type(target)))
-    if not isinstance(source, IntegerType) or target == i1:
+    op = _conversion(source, target)
+    return None if op is None else lambda e, a: e.convert(op, a[0], target)
+
+
+def _conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
+    if isinstance(source, AnyFloat):
+        widths: dict[Attribute, int] = {Float32Type(): 32, Float64Type(): 64}
+        if target not in widths:
+            return None
+        return arith.ExtFOp if widths[target] > widths[source] else arith.TruncFOp
+    if target == i1:
         return None
     if isinstance(target, AnyFloat):
-        to_float = arith.UIToFPOp if source == i1 else arith.SIToFPOp
-        return lambda e, a: e.insert(to_float(a[0], e.vector_type(target)))
-    assert isinstance(target, IntegerType)
-    if target.width.data < source.width.data:
-        return lambda e, a: e.insert(arith.TruncIOp(a[0], e.vector_type(target)))
-    extend = arith.ExtUIOp if source == i1 else arith.ExtSIOp
-    return lambda e, a: e.insert(extend(a[0], e.vector_type(target)))
+        return arith.UIToFPOp if source == i1 else arith.SIToFPOp
+    if _WIDTHS[target] < _WIDTHS[source]:
+        return arith.TruncIOp
+    return arith.ExtUIOp if source == i1 else arith.ExtSIOp
