@@ -16,34 +16,41 @@ from braid.errors import BraidError
 PassFactory = Callable[[], type[ModulePass]]
 
 PASSES: dict[str, str] = {
+    "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
     "apply-fusion": "braid.passes.memory.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
     "apply-rematerialization": (
         "braid.passes.memory.apply_rematerialization:ApplyRematerializationPass"
     ),
+    "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
+    "expand-transposed-convolutions": (
+        "braid.passes.simplify.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
+    ),
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
+    "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
+    "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
+    "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
+    "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-fusion": "braid.passes.memory.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
     "select-rematerialization": (
         "braid.passes.memory.select_rematerialization:SelectRematerializationPass"
     ),
-    "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
-    "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
-    "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
-    "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
+    "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
+    "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }
 """Name of the pass -> `module:class`."""
 

@@ -1,0 +1,1 @@
+"""Ops whose operands do not fit a memory become several."""

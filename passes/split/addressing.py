@@ -1,0 +1,48 @@
+"""Slices of values and their concatenation, without joining what is only cut again."""
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.passes.split.tile import Part
+
+
+def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
+    """The elements `part` of `value`.
+
+    Of a concatenation along the same dim only the pieces concerned are read: where the parts are
+    those of the ops before, nothing is joined.
+    """
+    shape = shape_of(value)
+    if part.size == shape[part.dim]:
+        return value
+    owner = value.owner
+    if isinstance(owner, ConcatOp) and owner.dim.value.data == part.dim:
+        return _slice_of_pieces(builder, owner.inputs, part)
+    offsets = [part.start if dim == part.dim else 0 for dim in range(len(shape))]
+    sizes = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
+    if isinstance(owner, SliceOp) and set(owner.strides.get_values()) <= {1}:
+        inner = owner.offsets.get_values()
+        offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
+        value = owner.input
+    return builder.insert(SliceOp.get(value, offsets, sizes)).output
+
+
+def _slice_of_pieces(builder: Builder, pieces: Sequence[SSAValue], part: Part) -> SSAValue:
+    found: list[SSAValue] = []
+    begin = 0
+    for piece in pieces:
+        end = begin + shape_of(piece)[part.dim]
+        first, last = max(begin, part.start), min(end, part.start + part.size)
+        if first < last:
+            found.append(slice_of(builder, piece, Part(part.dim, first - begin, last - first)))
+        begin = end
+    return joined(builder, found, part.dim)
+
+
+def joined(builder: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
+    """The concatenation of `values` along `dim`; a single value as it is."""
+    return values[0] if len(values) == 1 else builder.insert(ConcatOp.get(values, dim)).output

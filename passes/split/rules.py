@@ -1,0 +1,142 @@
+"""Along which dims each kind of op may be split, in order of preference, and into which tiles."""
+
+from collections.abc import Callable
+from functools import partial
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, integer, integers, shape_of
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.movement import TransposeOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.structure import IteratorKind
+from braid.passes.split.access_maps import operand_dims
+from braid.passes.split.tile import Part, Tile
+
+TileOf = Callable[[Part], Tile | None]
+
+
+class SplitDim:
+    """A dim along which an op may be split: `tile` says what a part of the result needs.
+
+    `extent` elements in whole `unit`s; `combine` names the elementwise op that joins the partial
+    results of a reduced dim, and is None for a dim of the result.
+    """
+
+    def __init__(
+        self, dim: int, extent: int, tile: TileOf, unit: int = 1, combine: str | None = None
+    ) -> None:
+        self.dim = dim
+        self.extent = extent
+        self.tile = tile
+        self.unit = unit
+        self.combine = combine
+
+
+def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
+    """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
+
+    Convolutions and pooling: batch, channels, then spatial dims with a halo. Transposes: first
+    the dims that stay in place. Others: outermost in storage first. Reduced dims come last and
+    only with `reductions`, since their parts must be accumulated.
+    """
+    if not isinstance(op, TensorOp) or len(op.results) != 1:
+        return []
+    dims = [
+        found for dim in _preference(op) if (found := _result_dim(op, dim)) and found.extent > 1
+    ]
+    return [*dims, *_reduced_dims(op)] if reductions else dims
+
+
+def _preference(op: TensorOp) -> list[int]:
+    rank = op.result_type().get_num_dims()
+    if isinstance(op, ConvOp | PoolOp | ResizeOp):
+        return list(range(rank))
+    layout = layout_of(op.result_type())
+    outermost = list(range(rank)) if layout.is_abstract else list(layout.permutation)
+    if isinstance(op, TransposeOp):
+        permutation = op.permutation.get_values()
+        return sorted(outermost, key=lambda dim: permutation[dim] != dim)
+    return outermost
+
+
+def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
+    extent = op.result_type().get_shape()[dim]
+    if isinstance(op, ConvOp | PoolOp) and dim >= 2:
+        return SplitDim(dim, extent, partial(_window_tile, op))
+    if isinstance(op, ConvOp) and dim == 1 and op.groups.value.data > 1:
+        unit = extent // op.groups.value.data
+        return SplitDim(dim, extent, partial(_group_tile, op), unit)
+    if isinstance(op, ResizeOp):
+        return SplitDim(dim, extent, _same_dim) if _keeps(op, dim) else None
+    if not isinstance(op, StructuredOp):
+        return None
+    cut = operand_dims(op, dim)
+    return None if cut is None else SplitDim(dim, extent, partial(_cut_tile, cut))
+
+
+def _reduced_dims(op: TensorOp) -> list[SplitDim]:
+    if not isinstance(op, StructuredOp) or len(op.structure().stages) != 1:
+        return []
+    stage = op.structure().stages[0]
+    found: list[SplitDim] = []
+    for dim, (kind, extent) in enumerate(zip(stage.kinds, stage.extents, strict=True)):
+        cut = operand_dims(op, dim) if kind is IteratorKind.REDUCTION and extent > 1 else None
+        if cut:
+            found.append(SplitDim(dim, extent, partial(_cut_tile, cut), combine=stage.combine))
+    return found
+
+
+def _cut_tile(cut: dict[int, int], part: Part) -> Tile:
+    return Tile({index: Part(dim, part.start, part.size) for index, dim in cut.items()})
+
+
+def _same_dim(part: Part) -> Tile:
+    return Tile({0: part})
+
+
+def _keeps(op: ResizeOp, dim: int) -> bool:
+    """Whether a resize leaves `dim` alone."""
+    same = shape_of(op.input)[dim] == op.result_type().get_shape()[dim]
+    return same and op.scales.get_values()[dim] == 1.0 and not op.region.get_values()
+
+
+def _group_tile(op: ConvOp, part: Part) -> Tile:
+    """Whole groups: their input channels, their filters."""
+    groups, weight = op.groups.value.data, shape_of(op.weight)
+    per_group = weight[0] // groups
+    first, count = part.start // per_group, part.size // per_group
+    channels = Part(1, first * weight[1], count * weight[1])
+    return Tile({0: channels, 1: Part(0, part.start, part.size)}, {"groups": integer(count)})
+
+
+def _window_tile(op: ConvOp | PoolOp, part: Part) -> Tile | None:
+    """The input under the windows of a part of a spatial dim: a halo, less what is padding.
+
+    None where some window would lie in the padding alone.
+    """
+    win, spatial = op.windows, part.dim - 2
+    stride, low = win.strides[spatial], win.pad_low[spatial]
+    reach = win.dilations[spatial] * (win.size[spatial] - 1) + 1
+    begin = part.start * stride - low
+    end = begin + (part.size - 1) * stride + reach
+    extent = shape_of(op.input)[part.dim]
+    first, last = max(begin, 0), min(end, extent)
+    if first >= last:
+        return None
+    pads = [list(win.pad_low), list(win.pad_high)]
+    pads[0][spatial], pads[1][spatial] = first - begin, end - last
+    attributes = {"pad_low": integers(pads[0]), "pad_high": integers(pads[1])}
+    return Tile({0: Part(part.dim, first, last - first)}, attributes)
+
+
+def part_type(op: TensorOp, part: Part) -> AnyTensor:
+    """The type of the result for a part of it; the whole for a part of a reduced dim."""
+    whole = op.result_type()
+    shape = list(whole.get_shape())
+    if part.dim < len(shape):
+        shape[part.dim] = part.size
+    return TensorType(whole.element_type, shape, whole.encoding)

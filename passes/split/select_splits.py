@@ -1,0 +1,227 @@
+"""`select-splits`: into how many parts each op that does not fit a memory is split."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.byte_sizes import format_size, parse_size
+from braid.analysis.locations import source_location
+from braid.analysis.remarks import emit_remark
+from braid.analysis.simulator.steps import is_addressing
+from braid.dialects.braid.base import TensorOp, integers, shape_of
+from braid.dialects.braid.regions import FusedOp
+from braid.errors import BraidError, InfeasibleError
+from braid.passes.split.rules import SplitDim, split_dims
+from braid.passes.split.sizes import op_bytes, part_bytes
+from braid.passes.split.tile import SPLIT, Part
+from braid.targets.target import load_target
+
+MARGIN = 8
+"""The default limit leaves one part in so many of the memory free, for code and constants."""
+
+
+def memory_limit(memory: str | int | None, target: str) -> int:
+    """Bytes that one op may use: `memory`, or the target's first memory less a margin."""
+    if memory is not None:
+        try:
+            return parse_size(memory)
+        except ValueError as error:
+            raise BraidError(f"option 'memory': {error}") from error
+    backend = load_target(target).backends[0]
+    if not backend.memories:
+        raise BraidError(f"target '{target}' has no memory", hint="give the option memory=<bytes>")
+    return backend.memories[0].bytes * (MARGIN - 1) // MARGIN
+
+
+def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
+    """The ops of the public functions that move or compute something, not those in groups."""
+
+    def visit(op: Operation) -> Iterator[Operation]:
+        if isinstance(op, FusedOp) or (isinstance(op, TensorOp) and not is_addressing(op)):
+            yield op
+        elif not isinstance(op, TensorOp):
+            for region in op.regions:
+                for block in region.blocks:
+                    for inner in block.ops:
+                        yield from visit(inner)
+
+    for function in module.ops:
+        if isinstance(function, func.FuncOp) and function.sym_visibility is None:
+            yield from visit(function)
+
+
+def select_counts(
+    op: Operation, dims: Sequence[SplitDim], limit: int, start: Mapping[int, int]
+) -> dict[int, int] | None:
+    """The parts per dim with which every part fits `limit`, None if there are none.
+
+    The first dim alone where that suffices; otherwise the dims in their order, unless leaving
+    out the first ones makes fewer parts. Counts are multiples of `start`, so that parts of parts
+    stay aligned.
+    """
+    found = _in_order(op, dims, dims, limit, start)
+    if found is None or len(found) <= 1:
+        return found
+    others = [_in_order(op, dims, dims[skip:], limit, start) for skip in range(1, len(dims))]
+    feasible = [found, *(other for other in others if other is not None)]
+    return min(feasible, key=lambda counts: math.prod(counts.values()))
+
+
+def _in_order(
+    op: Operation,
+    dims: Sequence[SplitDim],
+    order: Sequence[SplitDim],
+    limit: int,
+    start: Mapping[int, int],
+) -> dict[int, int] | None:
+    """Splits one dim of `order` after the other, each into as few parts as suffice.
+
+    Where none suffice, into as many as there can be; what later dims make unnecessary is taken
+    back.
+    """
+    counts = dict(start)
+    for dim in order:
+        if part_bytes(op, dims, counts) <= limit:
+            break
+        counts[dim.dim] = _fewest(op, dims, counts, dim, limit, start.get(dim.dim, 1))
+    if part_bytes(op, dims, counts) > limit:
+        return None
+    for dim in order:
+        counts[dim.dim] = _fewest(op, dims, counts, dim, limit, start.get(dim.dim, 1))
+    return {dim: count for dim, count in counts.items() if count > 1}
+
+
+def _fewest(
+    op: Operation,
+    dims: Sequence[SplitDim],
+    counts: Mapping[int, int],
+    dim: SplitDim,
+    limit: int,
+    step: int,
+) -> int:
+    """The least multiple of `step` with which all fits; the largest possible where none does.
+
+    By bisection, as parts only shrink when there are more of them.
+    """
+
+    def needs(factor: int) -> float:
+        return part_bytes(op, dims, {**counts, dim.dim: factor * step})
+
+    low, high = 0, dim.extent // dim.unit // step
+    while high > 1 and needs(high) == math.inf:
+        high -= 1
+    if high == 0:
+        return step
+    if needs(high) > limit:
+        return high * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if needs(middle) <= limit:
+            high = middle
+        else:
+            low = middle
+    return high * step
+
+
+@dataclass(frozen=True)
+class SelectSplitsPass(ModulePass):
+    """Decides for each op that uses more than `memory` bytes into how many parts it is split.
+
+    In: ops before fusion. Out: `braid.split` on those ops: parts per dim of the result, then per
+    reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
+    the first memory of `target` less an eighth; sizes may have units. Reduced dims are split
+    only with `allow_split_reduction`. An op that reads what a split op makes is split alike
+    where it can be, so that parts flow on without being joined.
+
+    Raises InfeasibleError for an op of which no part fits, and UnsupportedError for open dims.
+
+    ```mlir
+    %y = braid.exp %x {braid.split = array<i64: 2, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32>
+    ```
+    """
+
+    name = "select-splits"
+
+    memory: int | str | None = None
+    target: str = "npu-small"
+    allow_split_reduction: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Writes the decision."""
+        limit = memory_limit(self.memory, self.target)
+        chosen: dict[SSAValue, dict[int, int]] = {}
+        for each in list(splittable_ops(op)):
+            each.attributes.pop(SPLIT, None)
+            used = op_bytes(each)
+            if used > limit:
+                counts = self._select(each, used, limit, chosen)
+                chosen[each.results[0]] = counts
+                entries = range(max(rank_of(each.results[0]) - 1, *counts) + 1)
+                each.attributes[SPLIT] = integers([counts.get(dim, 1) for dim in entries])
+
+    def _select(
+        self,
+        op: Operation,
+        used: int,
+        limit: int,
+        chosen: Mapping[SSAValue, dict[int, int]],
+    ) -> dict[int, int]:
+        dims = split_dims(op, self.allow_split_reduction)
+        counts = next(
+            (
+                found
+                for start in (*_aligned(op, dims, chosen), {})
+                if (found := select_counts(op, dims, limit, start)) is not None
+            ),
+            None,
+        )
+        if counts is None:
+            raise InfeasibleError(
+                f"'{op.name}' uses {format_size(used)} ({used} bytes) and cannot be split to fit "
+                f"{format_size(limit)} ({limit} bytes)",
+                location=source_location(op),
+                hint=self._hint(op),
+            )
+        many = " x ".join(f"{count} along dim {dim}" for dim, count in sorted(counts.items()))
+        parts = part_bytes(op, dims, counts)
+        emit_remark(
+            op,
+            self.name,
+            f"{used} bytes, limit {limit}: {many}, at most {parts:.0f} bytes each",
+            bytes=used,
+            limit=limit,
+            part_bytes=parts,
+        )
+        return counts
+
+    def _hint(self, op: Operation) -> str:
+        if not self.allow_split_reduction and any(d.combine for d in split_dims(op, True)):
+            return "give more memory, or allow-split-reduction=true"
+        return "give more memory"
+
+
+def _aligned(
+    op: Operation, dims: Sequence[SplitDim], chosen: Mapping[SSAValue, dict[int, int]]
+) -> Iterator[dict[int, int]]:
+    """The splits of the ops that make the operands, where they make the same parts here."""
+    for index, operand in enumerate(op.operands):
+        counts = {d: count for d, count in chosen.get(operand, {}).items() if d < rank_of(operand)}
+        start: dict[int, int] = {}
+        for dim in dims:
+            tile = dim.tile(Part(dim.dim, 0, dim.unit)) if dim.combine is None else None
+            needed = tile.operands.get(index) if tile is not None else None
+            if needed is not None and needed.dim in counts:
+                start[dim.dim] = counts[needed.dim]
+        if counts and len(start) == len(counts):
+            yield start
+
+
+def rank_of(value: SSAValue) -> int:
+    """The rank of a tensor."""
+    return len(shape_of(value))

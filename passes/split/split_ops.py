@@ -1,0 +1,33 @@
+"""`split-ops`: decides and does, for pipelines in which nothing looks at the decision."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.passes.split.apply_splits import ApplySplitsPass
+from braid.passes.split.select_splits import SelectSplitsPass
+
+
+@dataclass(frozen=True)
+class SplitOpsPass(ModulePass):
+    """Splits every op that uses more than `memory` bytes: `select-splits`, then `apply-splits`.
+
+    The options are those of `select-splits`.
+
+    ```mlir
+    %y = braid.exp %x : (tensor<8x9xf32>) -> tensor<8x9xf32>
+    ```
+    """
+
+    name = "split-ops"
+
+    memory: int | str | None = None
+    target: str = "npu-small"
+    allow_split_reduction: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Runs both passes."""
+        SelectSplitsPass(self.memory, self.target, self.allow_split_reduction).apply(ctx, op)
+        ApplySplitsPass().apply(ctx, op)

@@ -1,0 +1,154 @@
+"""Splitting keeps what a function computes, for every kind of op, shape and memory limit."""
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f32
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.interpreter import interpret
+from braid.analysis.simulator.steps import is_addressing
+from braid.dialects.braid.base import integer, integers
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import BroadcastOp, TransposeOp
+from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.errors import InfeasibleError
+from braid.passes.manager import run_pipeline
+from braid.passes.split.select_splits import splittable_ops
+from braid.passes.split.sizes import op_bytes
+from braid.universe import make_context
+
+CONTEXT = make_context()
+
+Shape = tuple[int, ...]
+Make = Callable[..., Operation]
+
+
+def function(shapes: list[Shape], make: Make) -> ModuleOp:
+    """A module whose `@main` applies the op that `make` makes, and a negation after it."""
+    main = func.FuncOp("main", ([TensorType(f32, shape) for shape in shapes], []))
+    block = main.body.block
+    op = make(*block.args)
+    last = elementwise("neg", op.results[0])
+    block.add_ops([op, last, func.ReturnOp(last.results[0])])
+    main.update_function_type()
+    return ModuleOp([main])
+
+
+def windows(random: Random, groups: int = 1) -> tuple[dict[str, list[int]], Shape, int, int]:
+    """Random windows on a random input of two spatial dims: the attributes, and N, C, H, W."""
+    window = [random.randint(1, 3), random.randint(1, 3)]
+    dilations = [random.randint(1, 2), random.randint(1, 2)]
+    reach = [d * (k - 1) + 1 for k, d in zip(window, dilations, strict=True)]
+    extents = [r + random.randint(0, 7) for r in reach]
+    attributes = {
+        "strides": [random.randint(1, 2), random.randint(1, 3)],
+        "dilations": dilations,
+        "pad_low": [random.randrange(r) for r in reach],
+        "pad_high": [random.randrange(r) for r in reach],
+    }
+    n, c = random.randint(1, 3), groups * random.randint(1, 3)
+    return attributes, (n, c, *extents), window[0], window[1]
+
+
+def convolution(random: Random) -> tuple[list[Shape], Make]:
+    groups = random.choice([1, 1, 2, 3])
+    attributes, shape, kh, kw = windows(random, groups)
+    weight = (groups * random.randint(1, 3), shape[1] // groups, kh, kw)
+    return [shape, weight], lambda x, w: ConvOp.get(x, w, **attributes, groups=groups)
+
+
+def pooling(random: Random) -> tuple[list[Shape], Make]:
+    attributes, shape, kh, kw = windows(random)
+    kind = random.choice(["max", "add"])
+    return [shape], lambda x: PoolOp.get(x, kind, (kh, kw), **attributes)
+
+
+def product(random: Random) -> tuple[list[Shape], Make]:
+    b, m, k, n = (random.randint(1, 6) for _ in range(4))
+    return [(b, m, k), (random.choice([1, b]), k, n)], MatmulOp.on
+
+
+def transpose(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(1, 5) for _ in range(3))
+    permutation = random.sample(range(3), 3)
+    return [shape], lambda x: TransposeOp.get(x, permutation)
+
+
+def softmax(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(1, 5) for _ in range(3))
+    dim = integer(random.randrange(3))
+    return [shape], lambda x: SoftmaxOp.on(x, dim=dim)
+
+
+def reduction(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(1, 5) for _ in range(3))
+    dims = sorted(random.sample(range(3), random.randint(1, 2)))
+    kind = StringAttr(random.choice(["add", "maximum", "mul"]))
+    return [shape], lambda x: ReduceOp.on(x, kind=kind, dims=integers(dims))
+
+
+def sum_of_two(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(1, 5) for _ in range(3))
+    other = tuple(random.choice([1, extent]) for extent in shape)
+    return [shape, other], lambda a, b: elementwise("add", a, b)
+
+
+def broadcast(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(1, 5) for _ in range(3))
+    source = tuple(random.choice([1, extent]) for extent in shape)
+    return [source], lambda x: BroadcastOp.get(x, shape)
+
+
+KINDS = [convolution, pooling, product, transpose, softmax, reduction, sum_of_two, broadcast]
+
+
+def largest(module: ModuleOp) -> int:
+    return max((op_bytes(op) for op in splittable_ops(module)), default=0)
+
+
+@pytest.mark.parametrize("reductions", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_results_stay_and_everything_fits(
+    kind: Callable[[Random], tuple[list[Shape], Make]], reductions: bool
+) -> None:
+    """Tightens the limit until nothing fits; each time results and sizes are checked."""
+    split_once = False
+    for seed in range(4):
+        random = Random(seed)
+        shapes, make = kind(random)
+        numbers = np.random.default_rng(seed)
+        inputs = [numbers.standard_normal(shape).astype(np.float32) for shape in shapes]
+        expected = interpret(function(shapes, make), inputs)
+        limit = largest(function(shapes, make))
+        while True:
+            module = function(shapes, make)
+            options = f"memory={limit} allow-split-reduction={str(reductions).lower()}"
+            try:
+                run_pipeline(CONTEXT, module, f"split-ops{{{options}}}")
+            except InfeasibleError:
+                break
+            assert largest(module) <= limit
+            found = interpret(module, inputs)
+            np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
+            split_once |= any(not is_addressing(op) for op in list(splittable_ops(module))[2:])
+            limit = largest(module) * 3 // 4
+    assert split_once
+
+
+def test_consecutive_ops_are_not_joined_between() -> None:
+    def chain(x: SSAValue) -> Operation:
+        return elementwise("exp", x)
+
+    module = function([(10, 6)], chain)
+    run_pipeline(CONTEXT, module, "split-ops{memory=150}")
+    names = [op.name for op in module.walk() if op.name.startswith("braid.")]
+    assert names.count("braid.concat") == 1 and names[-1] == "braid.concat"
+    assert names.count("braid.exp") == names.count("braid.neg") == 4
