@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,10 +87,8 @@ def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
 
 
 def _offset(op: ConstantOp | ParameterOp) -> int:
-    buffers = op.attributes[BUFFERS]
-    assert isinstance(buffers, ArrayAttr)
-    (buffer,) = buffers.data
-    assert isinstance(buffer, BufferAttr) and buffer.space.data == "weights"
+    (buffer,) = cast(ArrayAttr[BufferAttr], op.attributes[BUFFERS])
+    assert buffer.space.data == "weights"
     return buffer.offset.data
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-import llvmlite.binding as llvm
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.kernel_family import KernelFamily
+from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.cpu.emit import EmitStage, emit
+from braid.lowering.cpu.kernel_text import module_text
 from braid.lowering.cpu.link import link_relocatable
 from braid.lowering.cpu.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.llvm_text import translate_literals
@@ -87,8 +88,6 @@ def _llvm_ir(
     ctx: Context, module: ModuleOp, families: Sequence[KernelFamily], profile: bool
 ) -> str:
     """Kernels, program and descriptor in one LLVM module."""
-    from braid.lowering.cpu.kernel_text import module_text
-
     kernels = emit_kernels(module, families)
     run_pipeline(ctx, module, [PlanMemoryPass()])
     function = main_function(module)

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -44,7 +44,7 @@ def read_npy(path: Path) -> Array:
 
     """
     try:
-        array = np.load(path, allow_pickle=False)
+        array: object = np.load(path, allow_pickle=False)
     except OSError as error:
         raise BraidError(f"cannot read '{path}': {error.strerror or error}") from error
     except (ValueError, EOFError) as error:
@@ -53,7 +53,7 @@ def read_npy(path: Path) -> Array:
         ) from error
     if not isinstance(array, np.ndarray):
         raise BraidError(f"'{path}' holds several arrays, expected a .npy file with one")
-    return array
+    return cast(Array, array)
 
 
 def random_inputs(

@@ -1,6 +1,7 @@
 """ONNX Runtime as a reference, with every value of the model's graph as an output."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +30,7 @@ class OnnxReference:
 
         """
         try:
-            self._model = onnx.load(path)
+            self._model = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  PathLike is unbound
         except Exception as error:
             raise BraidError(f"ONNX cannot read '{path}': {error}") from error
         nodes = self._model.graph.node
@@ -42,8 +43,7 @@ class OnnxReference:
             BraidError: ONNX Runtime refuses the model or fails on it.
 
         """
-        import onnxruntime
-
+        onnxruntime: Any = import_module("onnxruntime")
         graph = self._model.graph
         present = {output.name for output in graph.output}
         graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)

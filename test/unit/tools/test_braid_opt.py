@@ -81,7 +81,9 @@ def run(source: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def test_remarks_are_printed_only_when_asked_for(run: Run, source: Path) -> None:
     status, out, err = run("--talk", "--remarks")
     assert status == 0 and out == MODULE
-    assert f"{source}:2:3: remark: [talk] chose 2 of 3\n  func.func private @f() -> ()\n  ^\n" in err
+    assert (
+        f"{source}:2:3: remark: [talk] chose 2 of 3\n  func.func private @f() -> ()\n  ^\n" in err
+    )
     assert ": remark:" not in run("--talk")[2]
 
 
