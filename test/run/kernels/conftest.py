@@ -76,10 +76,12 @@ class KernelCheck:
         choices: Sequence[int] | None = None,
         schedule: Schedule | None = None,
         arrays: Sequence[Array] | None = None,
+        relative: float = 0.0,
     ) -> None:
         """Runs the group in the `choices` of layouts (all by default), whole and in two parts.
 
-        A shape stands for a tensor of f32.
+        A shape stands for a tensor of f32. With `relative`, that is how far every element may be
+        from its reference; otherwise the largest reference counts.
         """
         tensors = [t if isinstance(t, Attribute) else TensorType(f32, t) for t in types]
         plain = make_group(tensors, build)
@@ -93,7 +95,7 @@ class KernelCheck:
             chosen = family.default_schedule(group) if schedule is None else schedule
             assert family.seconds(group, choice) > 0
             kernel = CallableKernel(family.emit(KernelRequest(group, "kernel", chosen)))
-            self._compare(kernel, choice, arrays, expected)
+            self._compare(kernel, choice, arrays, expected, relative)
 
     def _compare(
         self,
@@ -101,6 +103,7 @@ class KernelCheck:
         choice: LayoutChoice,
         arrays: Sequence[Array],
         expected: Sequence[Array],
+        relative: float,
     ) -> None:
         stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
         outputs = [
@@ -112,8 +115,9 @@ class KernelCheck:
         kernel(*stored, *outputs, begin=half)
         for output, layout, reference in zip(outputs, choice.results, expected, strict=True):
             actual = from_storage(output, layout, reference.shape)
-            scale = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
-            np.testing.assert_allclose(actual, reference, rtol=0, atol=self.tolerance * scale)
+            largest = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
+            bound = 0.0 if relative else self.tolerance * largest
+            np.testing.assert_allclose(actual, reference, rtol=relative, atol=bound)
 
 
 @pytest.fixture(scope="session")

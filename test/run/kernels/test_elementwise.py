@@ -76,15 +76,22 @@ def test_casts(check, source, target) -> None:
 def test_accuracy_of_functions(check) -> None:
     """Relative to every single result, not to the largest one."""
     x = np.concatenate([np.linspace(-30, 30, 4001), np.geomspace(1e-6, 1, 500)]).astype(np.float32)
-    for name, positive in (("exp", False), ("log", True), ("erf", False), ("tanh", False)):
-        values = np.abs(x) + np.float32(1e-7) if positive else x
+    for name in ("exp", "log", "erf", "tanh"):
+        values = np.abs(x) + np.float32(1e-7) if name == "log" else x
+        check(FAMILY, [values.shape], one_op(name), arrays=[values], relative=5e-7)
 
-        def relative(a, name=name):
-            op = elementwise(name, a)
-            exact = elementwise(name, a)
-            return [op, exact], [op.output]
 
-        check(FAMILY, [values.shape], relative, arrays=[values])
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+@pytest.mark.parametrize("constant_first", [False, True])
+def test_limits_keep_nan(check, name, constant_first) -> None:
+    def build(x):
+        limit = ConstantOp.of(np.full((1,), 0.5, np.float32))
+        operands = (limit.output, x) if constant_first else (x, limit.output)
+        op = elementwise(name, *operands)
+        return [limit, op], [op.output]
+
+    x = np.array([np.nan, -np.inf, np.inf, 0.25, 0.5, 0.75, -0.0], np.float32)
+    check(FAMILY, [x.shape], build, arrays=[x])
 
 
 @settings(max_examples=15, deadline=None)
