@@ -1,14 +1,20 @@
-"""Every op and attribute documents itself with an example, which parses, verifies and prints."""
+"""Every op and attribute documents itself with an example, which parses, verifies and prints.
+
+Whatever numbers, names and dims stand in it instead, the verifier accepts it or says why not.
+"""
 
 import inspect
 import re
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from braid.analysis.verification import verify_module
 from braid.dialects.braid import Braid
+from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 
@@ -54,3 +60,34 @@ def test_example_of_attribute(name: str) -> None:
     module = parsed(f"builtin.module attributes {attribute} {{}}")
     assert f"#{name}<" in str(module)
     assert module.is_structurally_equivalent(parsed(str(module)))
+
+
+WORDS = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?|\?|true|false|\"\w+\"|[iuf]+\d+")
+SUBSTITUTES = ("-1", "0", "1", "2", "3", "1000000", "0.5", "?", "f32", "i1", "true", '"x"', "")
+
+
+def mutants(text: str) -> st.SearchStrategy[str]:
+    """`text` with one or two words replaced."""
+    spans = [match.span() for match in WORDS.finditer(text)]
+
+    def replaced(choices: list[tuple[tuple[int, int], str]]) -> str:
+        result = text
+        for (begin, end), word in sorted(choices, reverse=True):
+            result = result[:begin] + word + result[end:]
+        return result
+
+    change = st.tuples(st.sampled_from(spans), st.sampled_from(SUBSTITUTES))
+    return st.lists(change, min_size=1, max_size=2, unique_by=lambda c: c[0]).map(replaced)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - {"braid.yield"}))
+def test_verifier_never_crashes(name: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(mutants(example(OPERATIONS[name])))
+    def accepts_or_says_why_not(text: str) -> None:
+        try:
+            parsed(with_arguments(text))
+        except BraidError as error:
+            assert error.message
+
+    accepts_or_says_why_not()

@@ -1,0 +1,84 @@
+"""Convolution and pooling over random windows: loop nests, parts and numpy agree."""
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.utils.exceptions import VerifyException
+
+from braid.analysis.interpreter import interpret
+from braid.analysis.interpreter.loop_nests import run_structure
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.decomposition import decompose_all
+from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+
+Windows = dict[str, list[int]]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[int], list[int], Windows, int]:
+    """Spatial extents, window, strides with dilations and padding, and groups."""
+    rank = draw(st.integers(1, 2))
+
+    def numbers(low: int, high: int) -> list[int]:
+        return draw(st.lists(st.integers(low, high), min_size=rank, max_size=rank))
+
+    windows = {"strides": numbers(1, 3), "dilations": numbers(1, 3)}
+    windows |= {"pad_low": numbers(0, 2), "pad_high": numbers(0, 2)}
+    return numbers(1, 5), numbers(1, 3), windows, draw(st.integers(1, 2))
+
+
+def block_for(*arrays: np.ndarray) -> Block:
+    return Block(arg_types=[TensorType(from_numpy(x.dtype), x.shape) for x in arrays])
+
+
+def integers(*shape: int) -> np.ndarray:
+    """Small integers as floats: their sums are exact, in any order."""
+    return (np.arange(np.prod(shape)) * 7 % 11 - 5).reshape(shape).astype(np.float32)
+
+
+def built(build, *arguments, **options) -> TensorOp:
+    """The op, if its result is not empty."""
+    try:
+        return build(*arguments, **options)
+    except VerifyException:
+        assume(False)
+        raise
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_conv_and_pool(problem: tuple[list[int], list[int], Windows, int]) -> None:
+    spatial, window, windows, groups = problem
+    x, w = integers(1, 2, *spatial), integers(2, 2 // groups, *window)
+    block = block_for(x, w)
+    conv = built(ConvOp.get, *block.args, **windows, groups=groups)
+    assert np.array_equal(run_structure(conv, [x, w])[0], conv.evaluate(x, w)[0])
+    for kind in ("max", "add"):
+        pool = PoolOp.get(block.args[0], kind, window, **windows)
+        assert np.array_equal(run_structure(pool, [x])[0], pool.evaluate(x)[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.lists(st.integers(0, 2), min_size=2, max_size=2))
+def test_conv_transpose(
+    problem: tuple[list[int], list[int], Windows, int], output_padding: list[int]
+) -> None:
+    spatial, window, windows, groups = problem
+    x, w = integers(1, 2, *spatial), integers(2, 2, *window)
+    block = block_for(x, w)
+    extra = output_padding[: len(spatial)]
+    options = {**windows, "output_padding": extra, "groups": groups}
+    op = built(ConvTransposeOp.get, *block.args, **options)
+    expected = op.evaluate(x, w)[0]
+    block.add_ops([op, ReturnOp(op.output)])
+    function = FuncOp("main", (block.arg_types, [op.output.type]), Region(block))
+    module = ModuleOp([function])
+    decompose_all(module)
+    module.verify()
+    assert np.array_equal(interpret(module, [x, w])[0], expected)
