@@ -7,6 +7,8 @@ DEFAULT = (
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
+    # Before scales are folded and paddings expanded: both then see one kind of convolution.
+    "expand-transposed-convolutions",
     # Normalizations become part of weights while they still stand right behind the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",

@@ -58,15 +58,10 @@ def build_kernels(
     Raises BraidError naming the first kernel that cannot be compiled.
     """
     orders = [_order(function, families, machine) for function in functions]
-    built = {order.key: _recorded(order, cache) for order in orders}
-    missing = [order for order in orders if built[order.key] is None]
-    built.update(_build(missing, machine, jobs, cache))
-    kernels: list[BuiltKernel] = []
-    for order in orders:
-        kernel = built[order.key]
-        assert kernel is not None
-        kernels.append(kernel)
-    return kernels
+    recorded = [_recorded(order, cache) for order in orders]
+    missing = [order for order, kernel in zip(orders, recorded, strict=True) if kernel is None]
+    made = iter(_build(missing, machine, jobs, cache))
+    return [kernel or next(made) for kernel in recorded]
 
 
 def _order(
@@ -96,7 +91,7 @@ def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
 
 def _build(
     orders: Sequence[_Order], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
-) -> dict[str, BuiltKernel]:
+) -> list[BuiltKernel]:
     kernels = [
         order.family.emit(order.request) if order.family else emit_fallback(order.request)
         for order in orders
@@ -104,12 +99,12 @@ def _build(
     names = [kernel.symbol for kernel in kernels]
     texts = [anonymous_text(kernel) for kernel in kernels]
     compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
-    built: dict[str, BuiltKernel] = {}
+    built: list[BuiltKernel] = []
     for order, kernel, (key, object_code) in zip(orders, kernels, compiled, strict=True):
         record = {"grid": kernel.grid, "scratch_bytes": kernel.scratch_bytes, "object": key}
         cache.put(order.key, json.dumps(record).encode())
         named = with_symbol(object_code, kernel.symbol)
-        built[order.key] = BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, named)
+        built.append(BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, named))
     return built
 
 
