@@ -13,6 +13,7 @@ from braid.tools.commands.bench import bench
 from braid.tools.commands.compile import compile_model
 from braid.tools.commands.import_model import import_model
 from braid.tools.commands.run import run
+from braid.tools.commands.simulate import simulate
 from braid.tools.commands.verify import verify
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command("import")(import_model)
 app.command("compile")(compile_model)
 app.command("run")(run)
 app.command("bench")(bench)
+app.command("simulate")(simulate)
 app.command("verify")(verify)
 
 

@@ -1,0 +1,67 @@
+"""`lower-to-instructions`: writes the instruction stream of a chip to a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.remarks import emit_remark
+from braid.analysis.simulator.instructions import Stream, to_bytes, to_text
+from braid.errors import BraidError, SourceLocation
+from braid.lowering.npu.instructions import lower_to_instructions
+from braid.targets.target import Backend, load_target
+
+
+def lower_module(module: ModuleOp, backend: Backend, function: str = "main") -> Stream:
+    """The stream of the function of this name.
+
+    Raises BraidError where there is none, and UnsupportedError for control flow and open dims.
+    """
+    functions = [op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks]
+    for op in functions:
+        if op.sym_name.data == function:
+            return lower_to_instructions(op.body.block, backend)
+    raise BraidError(
+        f"there is no function '{function}'",
+        hint=f"expected one of {[op.sym_name.data for op in functions]}",
+    )
+
+
+def encoded(stream: Stream, path: Path) -> bytes:
+    """What a file of this name holds: text where it ends in `.txt`, otherwise binary."""
+    return to_text(stream).encode() if path.suffix == ".txt" else to_bytes(stream)
+
+
+@dataclass(frozen=True)
+class LowerToInstructionsPass(ModulePass):
+    """Writes the stream of `function` for `target` to the file `output`.
+
+    In: ops in the order in which they are to be issued. Out: the same module; the stream as text
+    where `output` ends in `.txt`, otherwise in binary. Raises UnsupportedError for control flow.
+
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "lower-to-instructions"
+
+    output: str
+    target: str = "npu-small"
+    function: str = "main"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lowers and writes."""
+        stream = lower_module(op, load_target(self.target).backends[0], self.function)
+        path = Path(self.output)
+        try:
+            path.write_bytes(encoded(stream, path))
+        except OSError as error:
+            raise BraidError(
+                f"cannot write the stream: {error.strerror}", location=SourceLocation(self.output)
+            ) from error
+        count = len(stream.instructions)
+        emit_remark(op, self.name, f"{count} instructions", instructions=count)

@@ -1,0 +1,44 @@
+// RUN: %braid-opt %s -p 'lower-to-instructions{output=%t.txt}' -o %t.mlir
+// RUN: filecheck %s --input-file %t.txt
+// RUN: %braid-opt %s -p 'lower-to-instructions{output=%t.bin}' -o %t.mlir
+// RUN: %braid simulate %t.txt > %t.first
+// RUN: %braid simulate %t.bin --html %t.html > %t.second
+// RUN: %braid simulate %s > %t.third
+// RUN: diff %t.first %t.second
+// RUN: diff %t.first %t.third
+// RUN: filecheck %s --check-prefix=TABLE --input-file %t.first
+// RUN: filecheck %s --check-prefix=HTML --input-file %t.html
+// RUN: not %braid simulate %t.mlir.missing 2>&1 | filecheck %s --check-prefix=MISSING
+// RUN: not %braid simulate %t.bin --target host 2>&1 | filecheck %s --check-prefix=HOST
+
+// Weights are loaded without waiting; the matrix unit waits for both loads, the store for it.
+// CHECK:      load 0 64 ; product
+// CHECK-NEXT: load 0 32 ; product
+// CHECK-NEXT: sync 1 1 ; product
+// CHECK-NEXT: matrix 1 64 ; product
+// CHECK-NEXT: sync 3 3 ; product
+// CHECK-NEXT: store 3 32 ; product
+// The slice is where the next load begins: it has no instruction, its reader waits for the store.
+// CHECK-NEXT: sync 0 5 ; exp#1
+// CHECK-NEXT: load 0 16 ; exp#1
+// CHECK-NEXT: sync 2 7 ; exp#1
+// CHECK-NEXT: vector 2 48 ; exp#1
+// CHECK-NEXT: sync 3 9 ; exp#1
+// CHECK-NEXT: store 3 16 ; exp#1
+
+// TABLE:      unit
+// TABLE-NEXT: load
+// TABLE-NEXT: matrix
+// TABLE-NEXT: vector
+// TABLE-NEXT: store
+// TABLE-NEXT: total
+// HTML: <title>product: 0.
+// MISSING: error: cannot read the stream
+// HOST: error: {{.*}}unit
+func.func @main(%x: tensor<2x4xf32>) -> tensor<1x4xf32> {
+  %w = braid.parameter {key = "w"} : tensor<4x4xf32>
+  %0 = braid.matmul %x, %w {braid.name = "product"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.slice %0 {offsets = array<i64: 0, 0>, sizes = array<i64: 1, 4>, strides = array<i64: 1, 1>} : (tensor<2x4xf32>) -> tensor<1x4xf32>
+  %2 = braid.exp %1 : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  func.return %2 : tensor<1x4xf32>
+}
