@@ -11,7 +11,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from braid.dialects.braid.base import AnyTensor, StructuredOp
+from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import TABLE
 from braid.dialects.braid.regions import GroupOp
@@ -58,7 +58,7 @@ def flops(op: Operation) -> int:
     """Scalar operations of `op`, weighted by their cost relative to an addition."""
     if isinstance(op, GroupOp):
         return sum(flops(inner) for inner in op.body.block.ops)
-    if isinstance(op, StructuredOp):
+    if isinstance(op, StructuredOp | IndirectOp):
         return sum(_stage_flops(stage) for stage in op.structure().stages)
     return 0
 

@@ -1,0 +1,1 @@
+"""How often ops run and how long they take, from measurements."""
