@@ -1,0 +1,81 @@
+"""The command: `python -m benchmarks.conformance [--executor interpret,compile] [PATTERN…]`."""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from fnmatch import fnmatch
+
+from benchmarks.conformance.cases import KINDS, Case, load_cases
+from benchmarks.conformance.executors import EXECUTORS
+from benchmarks.conformance.expectations import write_expected
+from benchmarks.conformance.outcomes import Outcome, Status
+from benchmarks.conformance.workers import run_in_workers
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance", description=__doc__)
+    parser.add_argument("patterns", nargs="*", default=["*"], help="names of cases, with *")
+    parser.add_argument(
+        "--executor", default="interpret", help=f"some of {','.join(EXECUTORS)} (default interpret)"
+    )
+    parser.add_argument("--peer", default="", help="as --executor, run after it")
+    parser.add_argument("--kind", default="node", help=f"some of {','.join(KINDS)}")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120, help="time for one case")
+    parser.add_argument("--verbose", action="store_true", help="list every case that fails")
+    parser.add_argument(
+        "--update", action="store_true", help="rewrite unsupported.txt from this (complete) run"
+    )
+    options = parser.parse_args(arguments)
+    options.executors = [n for n in f"{options.executor},{options.peer}".split(",") if n]
+    options.kinds = options.kind.split(",")
+    for name, known in (("executors", EXECUTORS), ("kinds", KINDS)):
+        if unknown := set(getattr(options, name)) - set(known):
+            parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    cases = load_cases(options.kinds)
+    names = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
+    failed = False
+    for executor in options.executors:
+        outcomes = list(
+            run_in_workers(
+                names, executor, options.kinds, jobs=options.jobs, seconds=options.seconds
+            )
+        )
+        report(executor, cases, outcomes, options.verbose)
+        failed |= any(outcome.status == Status.FAILED for outcome in outcomes)
+        if options.update and executor == "interpret":
+            write_expected(outcomes)
+    return int(failed)
+
+
+def report(
+    executor: str, cases: dict[str, Case], outcomes: Sequence[Outcome], verbose: bool
+) -> None:
+    """Prints totals, then what did not pass by op (or reason by reason and case by case)."""
+    core = [outcome for outcome in outcomes if cases[outcome.name].is_core]
+    print(f"{executor}: all {summary(outcomes)}; core {summary(core)}")
+    others = [outcome for outcome in outcomes if outcome.status != Status.PASSED]
+    for (status, ops), count in Counter(
+        (outcome.status, " ".join(cases[outcome.name].ops[:4])) for outcome in others
+    ).most_common():
+        print(f"  {count:4} {status} {ops}")
+    if verbose:
+        for outcome in others:
+            print(f"  {outcome.name}: {outcome.status}: {outcome.reason}")
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    counts = Counter(outcome.status for outcome in outcomes)
+    share = 100 * counts[Status.PASSED] / max(len(outcomes), 1)
+    rest = ", ".join(f"{counts[status]} {status}" for status in list(Status)[1:])
+    return f"{counts[Status.PASSED]} of {len(outcomes)} passed ({share:.1f} %), {rest}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Ways to run a case: braid's interpreter, braid's compiler, and peers.
+
+An executor gets a model and the inputs of one data set in order, and gives the outputs in order.
+Executors raise `UnsupportedError` for what they declare not to do.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+
+import braid
+from benchmarks.conformance.cases import Arrays
+from braid.analysis.interpreter import interpret
+from braid.errors import UnsupportedError
+from braid.frontends.onnx import ImportedModel, import_onnx
+
+Executor = Callable[[ModelProto, Arrays], Arrays]
+
+
+def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
+    imported, rest = imported_with(model, inputs)
+    return list(interpret(imported.module, rest, parameters=imported.parameters))
+
+
+def by_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
+    imported, rest = imported_with(model, inputs)
+    compiled = braid.compile(imported.module, parameters=imported.parameters)
+    outputs: Any = compiled(*rest)
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arrays]:
+    """The model for these inputs, and those of them that are still inputs.
+
+    The cases give axes, shapes and the like as inputs. Where shapes depend on them, all inputs
+    but the first are fixed at import, or all.
+    """
+    names = [value.name for value in model.graph.input]
+    given = dict(zip(names, inputs, strict=True))
+    for kept in (names, names[:1], []):
+        shapes = {name: given[name].shape for name in kept}
+        constants = {name: given[name] for name in names if name not in kept}
+        try:
+            imported = import_onnx(model, shapes=shapes, constants=constants)
+            return imported, [given[name] for name in kept]
+        except UnsupportedError as error:
+            if "expected a constant" not in error.message or not kept:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def by_onnx_runtime(model: ModelProto, inputs: Arrays) -> Arrays:
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs, strict=True)))
+
+
+def by_reference(model: ModelProto, inputs: Arrays) -> Arrays:
+    names = [value.name for value in model.graph.input]
+    return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))
+
+
+EXECUTORS: dict[str, Executor] = {
+    "compile": by_compiler,
+    "interpret": by_interpreter,
+    "ort": by_onnx_runtime,
+    "reference": by_reference,
+}
+"""The executors by the name that the command line gives them."""
