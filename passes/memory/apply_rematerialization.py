@@ -10,8 +10,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from braid.analysis.byte_sizes import format_size
 from braid.analysis.locations import source_location
-from braid.analysis.memory_graph import is_view
+from braid.analysis.memory_graph import MemoryGraph, is_view
+from braid.analysis.remarks import emit_remark
 from braid.errors import BraidError
 from braid.passes.memory.compute_ops import blocks_outside_groups, runtime_functions
 from braid.passes.memory.recompute_decisions import (
@@ -173,9 +175,13 @@ class ApplyRematerializationPass(ModulePass):
         """Applies the decisions in every function that runs with the model."""
         rules = load_rules(self.fusion_rules)
         for function in runtime_functions(op):
+            before = MemoryGraph.of(function.body.block).peak
             if ORDER in function.attributes:
                 recompute_in_order(function)
-                continue
-            group = first_free_number(function)
-            for block in list(blocks_outside_groups(function)):
-                group = recompute_sets(block, rules, group)
+            else:
+                group = first_free_number(function)
+                for block in list(blocks_outside_groups(function)):
+                    group = recompute_sets(block, rules, group)
+            after = MemoryGraph.of(function.body.block).peak
+            message = f"peak {format_size(after)} instead of {format_size(before)} without fusion"
+            emit_remark(function, self.name, message, peak_bytes=after, natural_peak_bytes=before)

@@ -13,13 +13,18 @@ DEFAULT_RULES = Path(__file__).with_name("rematerialization_rules.toml")
 
 @dataclass(frozen=True)
 class RematerializationRules:
-    """`pairs` holds (kind of the producer, kind of the consumer)."""
+    """`pairs` holds (kind of the producer, kind of the consumer), `anchors` costly kinds."""
 
     pairs: frozenset[tuple[str, str]]
+    anchors: frozenset[str]
 
     def allow(self, producer: Operation, consumer: Operation) -> bool:
         """Whether `producer` can be fused with `consumer`, which reads its result."""
         return (rule_kind(producer), rule_kind(consumer)) in self.pairs
+
+    def is_anchor(self, op: Operation) -> bool:
+        """Whether a recomputed set may hold only one op such as `op`."""
+        return rule_kind(op) in self.anchors
 
 
 def rule_kind(op: Operation) -> str:
@@ -33,4 +38,5 @@ def load_rules(name: str) -> RematerializationRules:
     Raises BraidError where the file cannot be read or is malformed.
     """
     path = DEFAULT_RULES if name == "default" else Path(name)
-    return RematerializationRules(load_fusion_rules(path).pairs)
+    rules = load_fusion_rules(path)
+    return RematerializationRules(rules.pairs, rules.anchors)

@@ -4,6 +4,7 @@ A set is named by one tensor and one reader of it: its producer, and the ops tha
 needs and that would otherwise have to keep a large tensor alive for it.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -129,17 +130,20 @@ class _Selection:
 
         An op joins when its result should not exist either, because its own edge was picked and
         it fuses; or when its result is as large as `tensor`, is not live at the reader anyway,
-        and would have to be kept for it.
+        and would have to be kept for it. Nearer ops come first, and only one anchor joins.
         """
         graph = self.graph
         producer, size = graph.producer[tensor], graph.sizes[tensor]
         indirect = graph.has_indirect_path(producer, reader)
-        members, frontier = {producer}, [producer]
+        members, frontier = {producer}, deque([producer])
+        anchored = self._is_anchor(producer)
         while frontier:
-            member = frontier.pop()
+            member = frontier.popleft()
             for read in graph.inputs[member]:
                 maker = graph.producer[read]
                 if maker < 0 or maker in members or not graph.can_recompute(maker):
+                    continue
+                if anchored and self._is_anchor(maker):
                     continue
                 fuses = self._fuses(maker, member)
                 picked = fuses and (read, member) in self.candidates
@@ -147,7 +151,11 @@ class _Selection:
                 if picked or (held and (fuses or indirect)):
                     members.add(maker)
                     frontier.append(maker)
+                    anchored = anchored or self._is_anchor(maker)
         return tuple(sorted(members))
+
+    def _is_anchor(self, op: int) -> bool:
+        return self.criteria.rules.is_anchor(self.graph.ops[op])
 
     def _fuses(self, producer: int, reader: int) -> bool:
         """Whether a rule lets the producer fuse with the reader; not through a view."""

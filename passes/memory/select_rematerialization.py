@@ -88,7 +88,6 @@ class SelectRematerializationPass(ModulePass):
             for block in blocks_outside_groups(function):
                 clear_sets(block)
             if parameters.criteria is not None:
-                function.attributes.pop(ORDER, None)
                 for block in blocks_outside_groups(function):
                     self._select_sets(function, block, parameters.criteria)
             elif parameters.budget is not None:

@@ -1,6 +1,7 @@
 """Rematerialization of random programs: same results, peaks as predicted, budgets respected."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -160,12 +161,14 @@ def test_thresholds_keep_the_meaning(text: str, thresholds: dict[str, object], m
     select = f"select-rematerialization{{{options} mode={mode}}}"
     module, remarks = transformed(text, f"{select},apply-rematerialization")
     require_equal(module, text)
+    fused, _ = transformed(str(module), "select-fusion,apply-fusion")
+    require_equal(fused, text)
     left = [name for op in module.walk() for name in op.attributes]
     assert not {"braid.recompute_sets", "braid.recompute_operands"} & set(left)
     assert set().union(*(names_of(op) for op in module.walk())) <= {
         name for op in parsed(text).walk() for name in names_of(op)
     }
-    if not remarks[-1].data["sets"]:
+    if not remarks[0].data["ops"]:
         assert module.is_structurally_equivalent(parsed(text))
 
 
@@ -195,7 +198,7 @@ def test_budgets_are_respected(text: str, quarter: int) -> None:
     module, remarks = transformed(text, f"{select},apply-rematerialization")
     require_equal(module, text)
     peak = run(module)[1]
-    assert peak == remarks[-1].data["peak_bytes"] == main_graph(module).peak
+    assert peak == remarks[0].data["peak_bytes"] == main_graph(module).peak
     assert peak <= budget
     assert "braid.order" not in str(module)
 
@@ -212,8 +215,9 @@ def test_proven_cost_never_falls_with_the_budget(text: str) -> None:
     least = minimum_budget(budget_problem(graph, op_seconds), time_limit=1.0).found
     budgets = sorted({max(graph.peak, least), (graph.peak + least) // 2, least}, reverse=True)
     found = costs(text, [budget for budget in budgets if budget >= least])
+    # Sums of the same costs in another order differ by rounding.
     proven = [float(r.data["cost"] or 0.0) for r in found if r.data["gap"] == 0.0]
-    assert proven == sorted(proven)
+    assert all(less <= more * (1 + 1e-9) for less, more in pairwise(proven))
     assert all(float(r.data["lower_bound"] or 0.0) <= float(r.data["cost"] or 0.0) for r in found)
 
 
