@@ -110,7 +110,12 @@ def _size(match: ConvMatch) -> tiling.ContractionSize:
     rows = problem.row.extent
     row_bytes = 4 * problem.row.strides[0]
     return tiling.ContractionSize(
-        problem.rows // rows, rows, problem.columns, problem.depth, row_bytes
+        batches=problem.rows // rows,
+        rows=rows,
+        columns=problem.columns,
+        depth=problem.depth,
+        row_bytes=row_bytes,
+        constants=match.points.constants,
     )
 
 

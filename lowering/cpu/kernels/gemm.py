@@ -147,9 +147,9 @@ def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
     shared = math.prod(shape_of(match.rhs)[:-2]) == 1
     count = math.prod(batch)
     depth = shape_of(match.lhs)[-1]
-    if shared:
-        return tiling.ContractionSize(1, count * m, n, depth, 4 * depth, packed)
-    return tiling.ContractionSize(count, m, n, depth, 4 * depth, packed)
+    batches, rows = (1, count * m) if shared else (count, m)
+    constants = match.points.constants
+    return tiling.ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
 
 
 def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:

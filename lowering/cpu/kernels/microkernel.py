@@ -114,11 +114,15 @@ def tile_cycles(rows: int, vectors: int) -> float:
     return max(rows * vectors, vectors + rows / 2, 4.0)
 
 
-def feasible_tiles(unit: VectorUnit) -> list[tuple[int, int]]:
-    """(rows, vectors) whose accumulators, B vectors and one broadcast fit the registers."""
+def feasible_tiles(unit: VectorUnit, constants: int = 0) -> list[tuple[int, int]]:
+    """(rows, vectors) whose accumulators, B vectors, one broadcast and `constants` fit.
+
+    LLVM moves the constants of an epilogue out of all loops, where they hold registers.
+    """
+    room = unit.registers - 1 - constants
     return [
         (rows, vectors)
         for vectors in (1, 2, 3, 4)
         for rows in range(1, unit.registers)
-        if rows * vectors + vectors + 1 <= unit.registers
+        if rows * vectors + vectors <= room
     ]

@@ -46,6 +46,12 @@ class Pointwise:
         """Scalar operations at one point."""
         return sum(op.ROW.flops for op in self.ops if isinstance(op, ElementwiseOp))
 
+    @property
+    def constants(self) -> int:
+        """Vectors of constants that stay in registers between tiles, 4 at most."""
+        splats = {_splat(op) for op in self.ops if isinstance(op, ConstantOp)}
+        return min(4, len(splats))
+
 
 def pointwise(group: FusedOp, anchor: Operation | None = None) -> Pointwise | None:
     """All of the group but `anchor`, or None unless it is elementwise on one set of points.

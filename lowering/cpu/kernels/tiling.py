@@ -31,7 +31,8 @@ _UNROLLED_PRODUCTS = 64
 class ContractionSize:
     """`batches` times rows × columns × depth.
 
-    `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks.
+    `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
+    `constants` counts the vectors that the epilogue keeps in registers.
     """
 
     batches: int
@@ -40,6 +41,7 @@ class ContractionSize:
     depth: int
     row_bytes: int
     packed: bool = True
+    constants: int = 0
 
     @property
     def flops(self) -> int:
@@ -73,7 +75,11 @@ def _conflict_factor(rows: int, row_bytes: int) -> float:
 
 def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: int) -> float:
     """Time with the best tile of `vectors` vectors: arithmetic or memory, whichever is longer."""
-    best = min(cycles(size, rows, v, unit) for rows, v in feasible_tiles(unit) if v == vectors)
+    best = min(
+        cycles(size, rows, v, unit)
+        for rows, v in feasible_tiles(unit, size.constants)
+        if v == vectors
+    )
     return max(best / unit.fma_rate, moved_bytes / unit.memory_bytes)
 
 
@@ -86,7 +92,7 @@ def schedules(
     size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
 ) -> Iterator[Schedule]:
     """Tiles and loop orders, the most promising first by the model of `cycles`."""
-    tiles = [tile for tile in feasible_tiles(unit) if tile[1] in vectors]
+    tiles = [tile for tile in feasible_tiles(unit, size.constants) if tile[1] in vectors]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
     # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.
     outside = int(b_bytes > unit.cache_bytes // 2)
