@@ -28,6 +28,8 @@ from braid.errors import BraidError
 class ConstantOp(TensorOp):
     """A small tensor written in the IR. Weights are `braid.parameter`.
 
+    Result: the type of `value`; fails verification for another shape or element type.
+
     ```mlir
     %0 = braid.constant {value = dense<1.0> : tensor<1x1xf32>} : tensor<1x1xf32>
     ```
@@ -58,6 +60,8 @@ class ConstantOp(TensorOp):
 @irdl_op_definition
 class ParameterOp(TensorOp):
     """A weight, named by `key`. Its bytes are outside the IR, in the module's parameter source.
+
+    Result: any type; a value of another type is an error when the parameter is read.
 
     ```mlir
     %w = braid.parameter {key = "conv1.weight"} : tensor<64x3x7x7xf32>
@@ -93,6 +97,8 @@ class ParameterOp(TensorOp):
 @irdl_op_definition
 class IotaOp(StructuredOp):
     """Every element is its own index along dim `dim`.
+
+    Result: any shape and element type. Fails verification for a dim that does not exist.
 
     ```mlir
     %0 = braid.iota {dim = 1 : i64} : tensor<2x3xi64>

@@ -63,6 +63,9 @@ def moved(op: TensorOp, map: AffineMap, padding: Padding | None = None) -> Struc
 class TransposeOp(StructuredOp):
     """Permutes dims: dim i of the result is dim `permutation[i]` of the operand.
 
+    Operand: any shape. Result: extents `input[permutation[i]]`, the same element type.
+    Fails verification unless `permutation` names every dim once.
+
     ```mlir
     %y = braid.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
     ```
@@ -102,6 +105,8 @@ class TransposeOp(StructuredOp):
 @irdl_op_definition
 class BroadcastOp(StructuredOp):
     """Repeats dims of size 1 until the result has the declared shape; the rank stays.
+
+    Fails verification where an extent other than 1 differs from that of the result.
 
     ```mlir
     %y = braid.broadcast %x : (tensor<1x3xf32>) -> tensor<2x3xf32>
@@ -149,6 +154,7 @@ class ReshapeOp(TensorOp):
     """The same elements in row-major order under another shape.
 
     At most one dim of each shape may be open.
+    Fails verification where the numbers of elements differ.
 
     ```mlir
     %y = braid.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>
@@ -185,6 +191,9 @@ class ReshapeOp(TensorOp):
 @irdl_op_definition
 class SliceOp(StructuredOp):
     """Elements `offsets + i · strides` for i below `sizes`, per dim; strides may be negative.
+
+    Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
+    Fails verification for lists of the wrong length or elements outside of the operand.
 
     ```mlir
     %y = braid.slice %x {offsets = array<i64: 0, 1>, sizes = array<i64: 2, 2>,
@@ -255,6 +264,10 @@ class SliceOp(StructuredOp):
 class PadOp(StructuredOp):
     """Adds `low` and `high` elements equal to `value` around every dim.
 
+    Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
+    Fails verification for lists of the wrong length, negative entries, or a value of another
+    type than the elements.
+
     ```mlir
     %y = braid.pad %x {low = array<i64: 0, 1>, high = array<i64: 0, 1>, value = 0.0 : f32}
         : (tensor<2x3xf32>) -> tensor<2x5xf32>
@@ -308,6 +321,9 @@ class PadOp(StructuredOp):
 @irdl_op_definition
 class ConcatOp(TensorOp):
     """Joins tensors along dim `dim`; all other extents are equal.
+
+    Operands: one or more, of one rank and element type. Result: the sum of the extents at `dim`.
+    Fails verification for no operands, a dim that does not exist, or other extents.
 
     ```mlir
     %y = braid.concat %a, %b {dim = 0 : i64} : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>

@@ -32,6 +32,8 @@ class CopyingOp(TensorOp):
 class ReorderOp(CopyingOp):
     """The same tensor stored in the layout of the result's type.
 
+    Fails verification where the types differ in more than the layout.
+
     ```mlir
     %y = braid.reorder %x : (tensor<1x64x8x8xf32>) -> tensor<1x64x8x8xf32, #braid.layout<"acdb">>
     ```
@@ -52,6 +54,8 @@ class ReorderOp(CopyingOp):
 class CopyOp(CopyingOp):
     """The same tensor in memory space `memory` of the target.
 
+    Fails verification where the types differ in more than the layout.
+
     ```mlir
     %y = braid.copy %x {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
     ```
@@ -67,6 +71,7 @@ class ChannelOp(CopyingOp):
     """A bounded buffer between clusters: holds at most `capacity` tensors.
 
     `memory` names the memory space of the buffer; without it the consumer's is used.
+    Fails verification for a capacity below 1, or types that differ in more than the layout.
 
     ```mlir
     %y = braid.channel %x {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>

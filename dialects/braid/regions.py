@@ -33,6 +33,7 @@ class GroupOp(IRDLOperation):
     """Ops that were put together; isolated, so that the body can be moved as it is.
 
     Block argument i is operand i, result i is operand i of the `braid.yield`.
+    Fails verification where types inside and outside differ.
     """
 
     inputs = var_operand_def(TensorType)

@@ -68,6 +68,9 @@ class Stage:
     result's element is the `combine` of all bodies that fall on it, starting from the neutral
     element of `combine` (`add`, `mul`, `maximum`, `minimum`, `and`, `or`).
     Extents count iterations, DYNAMIC is open.
+
+    In all stages of the dialect the result's dims come first: `result` is the projection on the
+    first iteration dims, and a reduced dim that is kept in the result has one parallel iteration.
     """
 
     kinds: tuple[IteratorKind, ...]

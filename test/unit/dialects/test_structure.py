@@ -11,6 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
 
 from braid.analysis.interpreter import interpret
 from braid.analysis.interpreter.loop_nests import run_structure
@@ -247,6 +248,10 @@ def test_structure_computes_what_evaluate_does(build: Build, operands: list[Arra
     op = built(build, operands)
     assert isinstance(op, StructuredOp | IndirectOp)
     assert_same(run_structure(op, operands), op.evaluate(*operands))
+    for stage in op.structure().stages:
+        first = tuple(AffineExpr.dimension(dim) for dim in range(len(stage.result_shape)))
+        assert stage.result.results == first
+        assert stage.parallel_dims == tuple(range(len(first)))
 
 
 @pytest.mark.parametrize(
