@@ -15,15 +15,21 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.locations import source_location
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, TensorOp
+from braid.dialects.braid.base import (
+    AnyTensor,
+    DecomposableOp,
+    IndirectOp,
+    StructuredOp,
+    TensorOp,
+)
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.decomposition import decompose_all
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp
-from braid.dialects.braid.placement import CopyingOp
+from braid.dialects.braid.placement import CopyingOp, ReorderOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.errors import UnsupportedError
-from braid.lowering.common.element_types import signless_tensor, tensor_type_of
+from braid.lowering.common.element_types import has_encoding, signless_tensor, tensor_type_of
 from braid.lowering.common.linalg_builders import copied, dense_constant, empty, row_major
 from braid.lowering.common.linalg_stages import StageEmitter
 from braid.lowering.common.reshape import reshaped
@@ -63,11 +69,25 @@ class ConvertBraidToLinalgPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function in place."""
+        for inner in [inner for inner in op.walk() if isinstance(inner, DecomposableOp)]:
+            _reorder_results(inner)
         decompose_all(op)
         for function in [op for op in op.walk() if isinstance(op, FuncOp)]:
             for block in function.body.blocks:
                 convert_block(block)
             function.update_function_type()
+
+
+def _reorder_results(op: DecomposableOp) -> None:
+    """Takes the layouts from the results of `op`: a decomposition knows nothing of them."""
+    for result in list(op.results):
+        if has_encoding(result):
+            plain = Rewriter.replace_value_with_new_type(result, row_major(result))
+            reorder = ReorderOp.to(plain, layout_of(result.type))
+            Rewriter.insert_op(reorder, InsertPoint.after(op))
+            plain.replace_uses_with_if(
+                reorder.output, lambda use, reorder=reorder: use.operation is not reorder
+            )
 
 
 def convert_block(block: Block) -> None:

@@ -18,10 +18,12 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.structure import IteratorKind
 from braid.lowering.common.element_types import tensor_type_of
 from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.storage_slices import is_sliceable
 
 BodyFunction = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 """Emits a body: gets the block arguments (inputs, then the output), returns what is yielded."""
@@ -113,6 +115,19 @@ def padded(
 def dense_constant(builder: Builder, value: DenseIntOrFPElementsAttr) -> SSAValue:
     """A constant tensor."""
     return builder.insert(ConstantOp(value)).result
+
+
+def leading(builder: Builder, source: SSAValue, sizes: Sequence[int]) -> SSAValue:
+    """The first elements of `source` along every dim; in row-major if blocks are in the way."""
+    source_type = tensor_type_of(source)
+    if tuple(sizes) == source_type.get_shape():
+        return source
+    offsets = [0] * len(sizes)
+    if not is_sliceable(layout_of(source_type), source_type.get_shape(), offsets, sizes):
+        source = copied(builder, source, row_major(source))
+    result_type = TensorType(source_type.element_type, sizes, tensor_type_of(source).encoding)
+    slice = tensor.ExtractSliceOp(source, offsets, sizes, [1] * len(sizes), result_type)
+    return builder.insert(slice).result
 
 
 def extents_operand(

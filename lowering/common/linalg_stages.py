@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from braid.dialects.braid.attributes import LayoutAttr, layout_of
 from braid.dialects.braid.base import AnyTensor
@@ -22,7 +22,7 @@ from braid.dialects.braid.structure import (
     Structure,
     neutral_element,
 )
-from braid.lowering.common.element_types import compute_type, signless
+from braid.lowering.common.element_types import compute_type, signless, tensor_type_of
 from braid.lowering.common.linalg_builders import (
     copied,
     elementwise,
@@ -30,6 +30,7 @@ from braid.lowering.common.linalg_builders import (
     extents_operand,
     filled,
     generic,
+    leading,
     padded,
     row_major,
 )
@@ -76,7 +77,7 @@ class StageEmitter:
     def _emit_stage(self, stage: Stage, encoding: Attribute) -> SSAValue:
         element_type = signless(stage.result_type)
         result_type = TensorType(element_type, stage.result_shape, encoding)
-        inputs = [self._read(access) for access in stage.reads]
+        inputs = [self._read(access, stage) for access in stage.reads]
         if is_copy(stage) and inputs[0].type == result_type and _keeps_tails_zero(stage, encoding):
             return inputs[0]
         maps = [access.map for access in stage.reads]
@@ -125,18 +126,18 @@ class StageEmitter:
             combined.owner.properties["fastmath"] = _REASSOCIABLE  # type: ignore[union-attr]
         return combined
 
-    def _read(self, access: Access) -> SSAValue:
+    def _read(self, access: Access, stage: Stage) -> SSAValue:
         match access.source:
             case OperandSource(index):
                 value = self._operands[index]
             case _ as stage_source:
                 value = self._values[stage_source.index]
         padding: Padding | None = access.padding
-        if padding is None:
-            return value
-        if not is_paddable(layout_of(value.type), padding.low, padding.high):
-            value = copied(self._builder, value, row_major(value))
-        return padded(self._builder, value, padding.low, padding.high, padding.value)
+        if padding is not None:
+            if not is_paddable(layout_of(value.type), padding.low, padding.high):
+                value = copied(self._builder, value, row_major(value))
+            value = padded(self._builder, value, padding.low, padding.high, padding.value)
+        return leading(self._builder, value, _sizes_read(access, stage, value))
 
     def _element_type(self, source: Source) -> Attribute:
         if isinstance(source, OperandSource):
@@ -152,6 +153,14 @@ def is_copy(stage: Stage) -> bool:
         and stage.combine is None
         and stage.reads[0].map == AffineMap.identity(len(stage.kinds)) == stage.result
     )
+
+
+def _sizes_read(access: Access, stage: Stage, value: SSAValue) -> list[int]:
+    """The extents of the source that linalg has to see: those of the loops over single dims."""
+    return [
+        stage.extents[expr.position] if isinstance(expr, AffineDimExpr) else extent
+        for expr, extent in zip(access.map.results, tensor_type_of(value).get_shape(), strict=True)
+    ]
 
 
 def _keeps_tails_zero(stage: Stage, encoding: Attribute) -> bool:

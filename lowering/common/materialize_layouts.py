@@ -128,12 +128,14 @@ def _pad(op: Operation) -> None:
         block.insert_arg(IndexType(), len(block.args))
 
 
-def _insert_slice(op: Operation) -> None:
-    assert isinstance(op, tensor.InsertSliceOp)
-    layout = layout_of(op.dest.type)
+def _slice(op: Operation) -> None:
+    assert isinstance(op, tensor.InsertSliceOp | tensor.ExtractSliceOp)
+    whole = op.dest if isinstance(op, tensor.InsertSliceOp) else op.source
+    part = op.source if isinstance(op, tensor.InsertSliceOp) else op.result
+    layout = layout_of(whole.type)
     offsets, sizes = op.static_offsets.get_values(), op.static_sizes.get_values()
-    shape = tensor_type_of(op.dest).get_shape()
-    assert layout == layout_of(op.source.type) and is_sliceable(layout, shape, offsets, sizes)
+    shape = tensor_type_of(whole).get_shape()
+    assert layout == layout_of(part.type) and is_sliceable(layout, shape, offsets, sizes)
     starts, extents = storage_slice(layout, offsets, sizes)
     op.static_offsets = DenseArrayBase.from_list(i64, starts)
     op.static_sizes = DenseArrayBase.from_list(i64, extents)
@@ -156,7 +158,8 @@ _RULES: dict[str, Callable[[Operation], None]] = {
     "linalg.fill": _keep,
     "tensor.empty": _keep,
     "tensor.pad": _pad,
-    "tensor.insert_slice": _insert_slice,
+    "tensor.insert_slice": _slice,
+    "tensor.extract_slice": _slice,
     "tensor.extract": _extract,
     "func.return": _keep,
 }

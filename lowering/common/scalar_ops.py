@@ -9,12 +9,13 @@ from typing import Any, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, UnregisteredOp, f64
+from xdsl.dialects.builtin import AnyFloat, UnregisteredOp
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.dtypes import i1, is_float, is_unsigned
 from braid.errors import UnsupportedError
-from braid.lowering.common.scalar_casts import constant, convert
+from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.scalar_power import integer_power
 
 Values = Sequence[SSAValue]
 Rule = Callable[[Builder, Values, Attribute], SSAValue]
@@ -187,12 +188,10 @@ def _divisor(
 
 
 def _pow(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:
-    """Powers of integers are computed in double precision, as the dialect defines them."""
+    base, exponent = values
     if is_float(element_type):
-        base, exponent = values
         return builder.insert(math.PowFOp(base, exponent)).result
-    a, b = (convert(builder, value, element_type, f64) for value in values)
-    return convert(builder, builder.insert(math.PowFOp(a, b)).result, f64, element_type)
+    return integer_power(builder, base, exponent, element_type)
 
 
 def _isnan(builder: Builder, values: Values, element_type: Attribute) -> SSAValue:

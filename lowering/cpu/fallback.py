@@ -9,6 +9,7 @@ from braid.analysis.kernel_family import Kernel, KernelRequest
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
+from braid.lowering.common.element_types import signless_tensor, tensor_type_of
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
 from braid.lowering.common.upstream import generic_form
 from braid.lowering.common.upstream_parsing import parse_upstream
@@ -27,9 +28,11 @@ def emit_fallback(request: KernelRequest) -> Kernel:
     module = ModuleOp([_function(request.group, request.symbol)])
     context = Context()
     ConvertBraidToLinalgPass().apply(context, module)
-    MaterializeLayoutsPass().apply(context, module)
     function = module.body.block.first_op
     assert isinstance(function, FuncOp)
+    expected = tuple(signless_tensor(tensor_type_of(v)) for v in request.group.outputs)
+    assert function.function_type.outputs.data == expected, "a result lost its layout"
+    MaterializeLayoutsPass().apply(context, module)
     kernel = ModuleOp([to_destination_passing(function)])
     try:
         text = generic_form(module_text(kernel), FALLBACK_PASSES)

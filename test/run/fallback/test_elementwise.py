@@ -117,6 +117,20 @@ def test_division_does_not_trap(check) -> None:
     check(types, lambda *x: [elementwise("div", *x)], inputs={0: a, 1: b})
 
 
+@pytest.mark.parametrize("type", INTEGERS, ids=str)
+def test_integer_powers(check, type) -> None:
+    unsigned = type.signedness.data == Signedness.UNSIGNED
+    bases, exponents = np.meshgrid([0, 1, 2, 3, 5], [0, 1, 2, 9])
+    if not unsigned:
+        bases[:, 3], exponents[3, :] = -1, -3
+    arrays = [array.astype(to_numpy(type)) for array in (bases, exponents)]
+    check(
+        [TensorType(type, (4, 5))] * 2,
+        lambda *x: [elementwise("pow", *x)],
+        inputs=dict(enumerate(arrays)),
+    )
+
+
 def test_repeated_dims_in_a_chain(check) -> None:
     types = [TensorType(f32, (2, 8, 5)), TensorType(f32, (1, 8, 1)), TensorType(f32, (1, 1, 1))]
 
