@@ -1,0 +1,50 @@
+"""The choice of tiles."""
+
+from itertools import islice
+
+import pytest
+
+from braid.lowering.cpu.kernels.emit.machine import AVX2, AVX512, NEON, SSE
+from braid.lowering.cpu.kernels.microkernel import feasible_tiles
+from braid.lowering.cpu.kernels.tiling import ContractionSize, cycles, ranked_vectors, schedules
+
+
+def size(rows, columns, depth, **options):
+    return ContractionSize(1, rows, columns, depth, row_bytes=4 * depth, **options)
+
+
+@pytest.mark.parametrize("unit", [AVX512, AVX2, SSE, NEON])
+@pytest.mark.parametrize("constants", [0, 4])
+def test_tiles_fit_the_registers(unit, constants) -> None:
+    tiles = feasible_tiles(unit, constants)
+    assert {vectors for _, vectors in tiles} >= {1, 2}
+    for rows, vectors in tiles:
+        assert rows * vectors + vectors + 1 + constants <= unit.registers
+
+
+def test_cycles_are_at_least_the_multiply_adds() -> None:
+    problem = size(128, 768, 768)
+    least = problem.flops / (2 * AVX512.lanes)
+    for rows, vectors in feasible_tiles(AVX512):
+        assert cycles(problem, rows, vectors, AVX512) >= least
+
+
+def test_one_row_takes_wide_blocks() -> None:
+    assert ranked_vectors(size(1, 1024, 512), AVX512)[0] == 4
+
+
+def test_rows_that_fall_on_one_cache_set_take_few_rows() -> None:
+    conflicting = next(schedules(size(128, 768, 3072), [1, 2, 3, 4], AVX512, 1 << 23))
+    assert conflicting["rows"] <= 8
+    free = next(schedules(size(140, 768, 776), [2], AVX512, 1 << 23))
+    assert free["rows"] == 14
+
+
+def test_large_weights_stay_for_all_rows() -> None:
+    assert next(schedules(size(49, 2048, 512), [2], AVX512, 4 << 20))["columns_outside"] == 1
+    assert next(schedules(size(3136, 64, 64), [2], AVX512, 16 << 10))["columns_outside"] == 0
+
+
+def test_schedules_do_not_repeat() -> None:
+    space = [tuple(s.items()) for s in islice(schedules(size(20, 40, 9), [1, 2], AVX2, 0), 64)]
+    assert len(space) == len(set(space))
