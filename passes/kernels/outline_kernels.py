@@ -16,6 +16,7 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.passes.memory.recompute_decisions import RECOMPUTED
 
 KERNEL_PREFIX = "kernel_"
 
@@ -61,6 +62,7 @@ def body_without_names(group: FusedOp) -> Region:
         argument.name_hint = None
     for inner in body.walk():
         inner.attributes.pop(NAME_ATTRIBUTE, None)
+        inner.attributes.pop(RECOMPUTED, None)
         for result in inner.results:
             result.name_hint = None
     return body

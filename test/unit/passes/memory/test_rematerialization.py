@@ -118,14 +118,14 @@ def require_equal(module: ModuleOp, text: str) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_the_graph_predicts_the_peak(text: str) -> None:
     module = parsed(text)
     assert main_graph(module).peak == run(module)[1]
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_indirect_paths_are_those_through_another_op(text: str) -> None:
     graph = main_graph(parsed(text))
@@ -154,7 +154,7 @@ THRESHOLDS = st.fixed_dictionaries(
 ).filter(bool)
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs(), THRESHOLDS, st.sampled_from(["union", "all"]))
 def test_thresholds_keep_the_meaning(text: str, thresholds: dict[str, object], mode: str) -> None:
     options = " ".join(f"{name}={value}" for name, value in thresholds.items())
@@ -172,7 +172,7 @@ def test_thresholds_keep_the_meaning(text: str, thresholds: dict[str, object], m
         assert module.is_structurally_equivalent(parsed(text))
 
 
-@settings(deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_what_is_too_large_remains_only_beside_its_reader(text: str) -> None:
     """Above a tensor threshold, only copies are read, each by one op or by its own set."""
