@@ -16,7 +16,7 @@ from xdsl.dialects import func
 
 import braid.dialects
 import braid.lowering
-from braid.analysis.kernel_family import KernelFamily, KernelRequest
+from braid.analysis.kernel_family import KernelFamily, KernelRequest, Schedule
 from braid.lowering.cpu.compiler import compile_anonymous
 from braid.lowering.cpu.fallback import emit_fallback
 from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
@@ -69,7 +69,7 @@ def _order(
 ) -> _Order:
     group = group_of(function)
     family = family_for(group, families)
-    schedule = family.default_schedule(group) if family is not None else {}
+    schedule: Schedule = family.default_schedule(group) if family is not None else {}
     name = family.name if family is not None else "fallback"
     parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), _sources())
     request = KernelRequest(group, function.sym_name.data, schedule)
