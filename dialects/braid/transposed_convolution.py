@@ -215,19 +215,16 @@ class ConvTransposeOp(DecomposableOp):
                 strict=True,
             )
         ]
-        cut_low, cut_high = [max(-p, 0) for p in low], [max(-p, 0) for p in high]
-        if any(cut_low) or any(cut_high):
-            shape = shape_of(spread)
-            cuts = zip(shape[2:], cut_low, cut_high, strict=True)
-            sizes = [*shape[:2], *(extent - a - b for extent, a, b in cuts)]
-            spread = builder.insert(SliceOp.get(spread, [0, 0, *cut_low], sizes)).output
+        if min(*low, *high) < 0:
+            spread = _with_edges(builder, spread, low, high)
+            low = high = [0] * rank
         conv = ConvOp.get(
             spread,
             self._flipped_weight(builder),
             strides=[1] * rank,
             dilations=self.dilations.get_values(),
-            pad_low=[max(p, 0) for p in low],
-            pad_high=[max(p, 0) for p in high],
+            pad_low=low,
+            pad_high=high,
             groups=self.groups.value.data,
         )
         return builder.insert(conv).output
@@ -254,3 +251,19 @@ def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int
     padded = builder.insert(PadOp.get(apart, [0] * (2 + 2 * rank), high, 0))
     spatial = [extent * stride for extent, stride in zip(shape[2:], strides, strict=True)]
     return builder.insert(ReshapeOp.get(padded, (*shape[:2], *spatial))).output
+
+
+def _with_edges(
+    builder: Builder, value: SSAValue, low: Sequence[int], high: Sequence[int]
+) -> SSAValue:
+    """`value` with zeros around its spatial dims, or elements cut off where it says less than 0.
+
+    The zeros come first, since more may be cut off at one end than there are elements.
+    """
+    zeros_low, zeros_high = [max(n, 0) for n in low], [max(n, 0) for n in high]
+    padded = builder.insert(PadOp.get(value, [0, 0, *zeros_low], [0, 0, *zeros_high], 0))
+    shape = shape_of(padded.output)
+    cuts = zip(shape[2:], low, high, strict=True)
+    sizes = [*shape[:2], *(extent + min(a, 0) + min(b, 0) for extent, a, b in cuts)]
+    offsets = [0, 0, *(max(-n, 0) for n in low)]
+    return builder.insert(SliceOp.get(padded, offsets, sizes)).output

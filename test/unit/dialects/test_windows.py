@@ -1,7 +1,7 @@
 """Convolution and pooling over random windows: loop nests, parts and numpy agree."""
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -65,6 +65,7 @@ def test_conv_and_pool(problem: tuple[list[int], list[int], Windows, int]) -> No
 
 
 @settings(max_examples=60, deadline=None)
+@example(([1], [1], {"strides": [1], "dilations": [1], "pad_low": [2], "pad_high": [0]}, 1), [2])
 @given(problems(), st.lists(st.integers(0, 2), min_size=2, max_size=2))
 def test_conv_transpose(
     problem: tuple[list[int], list[int], Windows, int], output_padding: list[int]

@@ -1,0 +1,209 @@
+"""Ops that take elements away, add some, or join tensors: slice, pad, concat."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def, var_operand_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    TensorOp,
+    element_type_of,
+    fits,
+    integers,
+    require,
+    shape_of,
+)
+from braid.dialects.braid.dtypes import number_attribute
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.moved import moved
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.structure import (
+    Padding,
+    Structure,
+)
+
+
+@irdl_op_definition
+class SliceOp(StructuredOp):
+    """Elements `offsets + i · strides` for i below `sizes`, per dim; strides may be negative.
+
+    Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
+    Fails verification for lists of the wrong length or elements outside of the operand.
+
+    ```mlir
+    %y = braid.slice %x {offsets = array<i64: 0, 1>, sizes = array<i64: 2, 2>,
+        strides = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2x2xf32>
+    ```
+    """
+
+    name = "braid.slice"
+
+    input = operand_def(TensorType)
+    offsets = attr_def(DenseArrayBase[IntegerType])
+    sizes = attr_def(DenseArrayBase[IntegerType])
+    strides = attr_def(DenseArrayBase[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(
+        input: SSAValue | Operation,
+        offsets: Sequence[int],
+        sizes: Sequence[int],
+        strides: Sequence[int] | None = None,
+    ) -> "SliceOp":
+        """Builds a slice from plain integers."""
+        strides = strides if strides is not None else [1] * len(offsets)
+        return SliceOp.on(
+            input, offsets=integers(offsets), sizes=integers(sizes), strides=integers(strides)
+        )
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The sizes; every element must exist in the operand."""
+        shape = shape_of(self.input)
+        fields = (self.offsets.get_values(), self.sizes.get_values(), self.strides.get_values())
+        for values in fields:
+            require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
+        for dim, (extent, low, size, step) in enumerate(zip(shape, *fields, strict=True)):
+            last = low + (size - 1) * step
+            inside = size == 0 or (
+                min(low, last) >= 0 and (extent == DYNAMIC or max(low, last) < extent)
+            )
+            require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
+        return [TensorType(element_type_of(self.input), self.sizes.get_values())]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """Index arrays, so that negative strides need no special case."""
+        ranges = [
+            low + step * np.arange(size)
+            for low, size, step in zip(
+                self.offsets.get_values(),
+                self.sizes.get_values(),
+                self.strides.get_values(),
+                strict=True,
+            )
+        ]
+        return (operands[0][np.ix_(*ranges)] if ranges else operands[0],)
+
+    def structure(self) -> Structure:
+        """One stage that reads at offset + i · stride."""
+        dims = tuple(
+            AffineExpr.dimension(i) * step + low
+            for i, (low, step) in enumerate(
+                zip(self.offsets.get_values(), self.strides.get_values(), strict=True)
+            )
+        )
+        return moved(self, AffineMap(len(dims), 0, dims))
+
+
+@irdl_op_definition
+class PadOp(StructuredOp):
+    """Adds `low` and `high` elements equal to `value` around every dim.
+
+    Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
+    Fails verification for lists of the wrong length, negative entries, or a value of another
+    type than the elements.
+
+    ```mlir
+    %y = braid.pad %x {low = array<i64: 0, 1>, high = array<i64: 0, 1>, value = 0.0 : f32}
+        : (tensor<2x3xf32>) -> tensor<2x5xf32>
+    ```
+    """
+
+    name = "braid.pad"
+
+    input = operand_def(TensorType)
+    low = attr_def(DenseArrayBase[IntegerType])
+    high = attr_def(DenseArrayBase[IntegerType])
+    value = attr_def(FloatAttr[AnyFloat] | IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(
+        input: SSAValue | Operation, low: Sequence[int], high: Sequence[int], value: float
+    ) -> "PadOp":
+        """Builds a padding from plain numbers."""
+        element_type = element_type_of(SSAValue.get(input))
+        number = number_attribute(value, element_type)
+        return PadOp.on(input, low=integers(low), high=integers(high), value=number)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shape, low, high = shape_of(self.input), self.low.get_values(), self.high.get_values()
+        for values in (low, high):
+            require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
+            require(min(values, default=0) >= 0, f"padding is {values}, expected no negatives")
+        element_type = element_type_of(self.input)
+        require(
+            self.value.type == element_type,
+            f"the value has type {self.value.type}, expected {element_type}",
+        )
+        extents = [
+            DYNAMIC if s == DYNAMIC else s + a + b for s, a, b in zip(shape, low, high, strict=True)
+        ]
+        return [TensorType(element_type, extents)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's pad."""
+        widths = list(zip(self.low.get_values(), self.high.get_values(), strict=True))
+        return (np.pad(operands[0], widths, constant_values=self.value.value.data),)
+
+    def structure(self) -> Structure:
+        """One stage that reads the padded operand."""
+        padding = Padding(self.low.get_values(), self.high.get_values(), self.value.value.data)
+        return moved(self, AffineMap.identity(self.result_type().get_num_dims()), padding)
+
+
+@irdl_op_definition
+class ConcatOp(TensorOp):
+    """Joins tensors along dim `dim`; all other extents are equal.
+
+    Operands: one or more, of one rank and element type. Result: the sum of the extents at `dim`.
+    Fails verification for no operands, a dim that does not exist, or other extents.
+
+    ```mlir
+    %y = braid.concat %a, %b {dim = 0 : i64} : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+    ```
+    """
+
+    name = "braid.concat"
+
+    inputs = var_operand_def(TensorType)
+    dim = attr_def(IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    @staticmethod
+    def get(inputs: Sequence[SSAValue | Operation], dim: int) -> "ConcatOp":
+        """Builds a concatenation."""
+        return ConcatOp.on(*inputs, dim=IntegerAttr(dim, i64))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shapes, dim = [list(shape_of(value)) for value in self.inputs], self.dim.value.data
+        require(bool(shapes), "expected at least one operand")
+        require(0 <= dim < len(shapes[0]), f"dim is {dim}, expected 0 to {len(shapes[0]) - 1}")
+        types = {element_type_of(value) for value in self.inputs}
+        require(len(types) == 1, f"operands have element types {sorted(map(str, types))}")
+        extents = [shape[dim] for shape in shapes]
+        first = shapes[0]
+        for shape in shapes:
+            shape[dim] = first[dim]
+            require(fits(shape, first), f"shapes {shape} and {first} differ outside dim {dim}")
+        first[dim] = DYNAMIC if DYNAMIC in extents else sum(extents)
+        return [TensorType(types.pop(), first)]
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """numpy's concatenate."""
+        return (np.concatenate(operands, axis=self.dim.value.data),)
