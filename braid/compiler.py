@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +20,7 @@ from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.cpu.target_machine import host_machine
 from braid.model import Model, Package
 from braid.passes.manager import run_pipeline
+from braid.passes.pipeline_parser import parse_pipeline
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
 from braid.signature import entry_of
@@ -56,7 +58,7 @@ def compile(
     context = make_context()
     model = read_source(context, source, shapes=shapes, parameters=parameters)
     families = kernel_families(target)
-    run_pipeline(context, model.module, GRAPH_PIPELINE, verify=False)
+    run_pipeline(context, model.module, graph_passes(target), verify=False)
     prepared = evaluate_prepare(model.module, model.parameters)
     code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
@@ -91,8 +93,18 @@ def emit_model(
     context = make_context()
     model = read_source(context, source, shapes=shapes)
     families = kernel_families(target)
-    run_pipeline(context, model.module, GRAPH_PIPELINE, verify=False)
+    run_pipeline(context, model.module, graph_passes(target), verify=False)
     return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
+
+
+def graph_passes(target: str) -> tuple[ModulePass, ...]:
+    """The default pipeline, with every pass that asks a target asking this one."""
+    return tuple(
+        replace(pass_, target=target)
+        if any(field.name == "target" for field in fields(pass_))
+        else pass_
+        for pass_ in parse_pipeline(GRAPH_PIPELINE)
+    )
 
 
 def kernel_families(target: str) -> tuple[KernelFamily, ...]:

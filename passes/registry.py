@@ -39,10 +39,8 @@ PASSES: dict[str, str] = {
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
-    "lower-to-instructions": (
-        "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"
-    ),
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
+    "lower-to-instructions": ("braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"),
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",

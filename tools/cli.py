@@ -70,6 +70,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"braid: error: {usage()}\nhint: see braid --help", file=sys.stderr)
             return 1
         _show_traceback(arguments)
+        if type(error).__name__ == "PassCrashError":
+            print(
+                f"braid: error: internal error: {error}\nhint: this is a bug of the pass; "
+                "'braid import' and then 'braid-opt -p default' leave a reproducer",
+                file=sys.stderr,
+            )
+            return 1
         print(
             f"braid: error: internal error: {type(error).__name__}: {error}\n"
             "hint: this is a bug of braid; braid --debug … shows where",
