@@ -14,10 +14,13 @@ Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
 
 _GROUPS = (
     "activation",
+    "blocks",
     "branches",
     "convolution",
     "einsum",
     "elementwise",
+    "fourier",
+    "grid_sample",
     "indexing",
     "loops",
     "matmul",
@@ -30,6 +33,7 @@ _GROUPS = (
     "reduction",
     "resampling",
     "scan",
+    "selection",
     "shape",
 )
 

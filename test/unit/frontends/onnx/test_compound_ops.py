@@ -95,3 +95,26 @@ def test_quantized_convolution(check_session: Check) -> None:
         np.arange(4, dtype=np.int32),
         pads=[1, 1, 1, 1],
     )
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_grid_sample(check_session: Check, mode: str, padding: str) -> None:
+    x, grid = random(2, 3, 5, 6), RNG.uniform(-1.4, 1.4, (2, 4, 3, 2)).astype(np.float32)
+    for align in (0, 1):
+        attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+        check_session("GridSample", x, grid, opset=20, tolerance=1e-4, **attributes)
+
+
+def test_fourier(check: Check) -> None:
+    axis = [np.array(1)]
+    check("DFT", random(2, 10, 1), None, axis, opset=20, onesided=1)
+    check("DFT", random(2, 9, 2), [np.array(12)], axis, opset=20)
+    check("DFT", random(2, 9, 2), None, axis, opset=20, inverse=1)
+    check("DFT", random(2, 9, 3, 1), opset=17, axis=2)
+
+
+def test_col2im(check: Check) -> None:
+    image, block = [np.array([5, 6])], [np.array([2, 3])]
+    check("Col2Im", random(2, 12, 16), image, block)
+    check("Col2Im", random(1, 6, 9), image, block, strides=[2, 2], pads=[1, 1, 0, 1])

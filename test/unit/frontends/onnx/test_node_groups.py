@@ -192,5 +192,8 @@ def test_resize(check: Check, mode: str) -> None:
 def test_constants_about_shapes(check: Check) -> None:
     check("Shape", X, start=1)
     check("Size", X)
+    check("Compress", X, [np.array([True, False, True])], axis=1)
+    check("NonZero", [INDICES])
+    check("Unique", [np.array([3, 1, 3, 2])], outputs=4, sorted=0)
     check("ConstantOfShape", ints(2, 3))
     check("Range", [np.array(1)], [np.array(9)], [np.array(3)])
