@@ -23,6 +23,7 @@ from braid.dialects.braid.structure import (
     neutral_element,
 )
 from braid.lowering.common.element_types import compute_type, signless, tensor_type_of
+from braid.lowering.common.guarded_padding import guarded_padding, is_guardable
 from braid.lowering.common.linalg_builders import (
     copied,
     elementwise,
@@ -77,6 +78,8 @@ class StageEmitter:
     def _emit_stage(self, stage: Stage, encoding: Attribute) -> SSAValue:
         element_type = signless(stage.result_type)
         result_type = TensorType(element_type, stage.result_shape, encoding)
+        if (padded_copy := self._padded_copy(stage, result_type)) is not None:
+            return padded_copy
         inputs = [self._read(access, stage) for access in stage.reads]
         if is_copy(stage) and inputs[0].type == result_type and _keeps_tails_zero(stage, encoding):
             return inputs[0]
@@ -101,6 +104,15 @@ class StageEmitter:
         return elementwise(
             self._builder, value, result_type, lambda b, x: narrow(b, x[0], element_type)
         )
+
+    def _padded_copy(self, stage: Stage, result_type: AnyTensor) -> SSAValue | None:
+        """The stage as a guarded padding, if it is a padding that can be one."""
+        if not is_copy(stage) or (padding := stage.reads[0].padding) is None:
+            return None
+        source = self._source(stage.reads[0].source)
+        if not is_guardable(source, result_type):
+            return None
+        return guarded_padding(self._builder, source, padding, result_type)
 
     def _neutral(self, stage: Stage, combine: str, result_type: AnyTensor) -> SSAValue:
         """What a reduction starts from; 16-bit floats are combined in 32 bits."""
@@ -127,17 +139,18 @@ class StageEmitter:
         return combined
 
     def _read(self, access: Access, stage: Stage) -> SSAValue:
-        match access.source:
-            case OperandSource(index):
-                value = self._operands[index]
-            case _ as stage_source:
-                value = self._values[stage_source.index]
+        value = self._source(access.source)
         padding: Padding | None = access.padding
         if padding is not None:
             if not is_paddable(layout_of(value.type), padding.low, padding.high):
                 value = copied(self._builder, value, row_major(value))
             value = padded(self._builder, value, padding.low, padding.high, padding.value)
         return leading(self._builder, value, _sizes_read(access, stage, value))
+
+    def _source(self, source: Source) -> SSAValue:
+        if isinstance(source, OperandSource):
+            return self._operands[source.index]
+        return self._values[source.index]
 
     def _element_type(self, source: Source) -> Attribute:
         if isinstance(source, OperandSource):

@@ -88,16 +88,22 @@ def _is_harmless(op: Operation) -> bool:
 
 
 def _leading_dims(loops: Sequence[Loops]) -> list[list[int]]:
-    """Per nest, its dims that are the outermost dims of the result; the last one is left."""
-    extents = loops[0].extents
+    """Per nest, its dims that are the outermost dims of the result.
+
+    The last dim of the result is left, and so is what a nest has as its innermost loop.
+    """
     rank = len(loops[0].result.results)
     count, total = 0, 1
-    while count < rank - 1 and total < _ENOUGH:
-        if not all(isinstance(nest.result.results[count], AffineDimExpr) for nest in loops):
-            break
-        total *= extents[_position(loops[0], count)]
+    while count < rank - 1 and total < _ENOUGH and all(_is_outer(nest, count) for nest in loops):
+        total *= loops[0].extents[_position(loops[0], count)]
         count += 1
     return [[_position(nest, i) for i in range(count)] for nest in loops]
+
+
+def _is_outer(nest: Loops, storage_dim: int) -> bool:
+    """Whether one loop goes over this dim of the result, and others are inside of it."""
+    expr = nest.result.results[storage_dim]
+    return isinstance(expr, AffineDimExpr) and expr.position != len(nest.extents) - 1
 
 
 def _position(nest: Loops, storage_dim: int) -> int:
