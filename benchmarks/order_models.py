@@ -25,7 +25,8 @@ from braid.sources import SourceModel, read_source
 from braid.targets.target import load_target
 from braid.universe import make_context
 
-PREPARE = "canonicalize,cse,fold-scale-into-weights,hoist-parameter-expressions"
+HOIST = "hoist-parameter-expressions"
+PREPARE = f"canonicalize,cse,fold-scale-into-weights,{HOIST}"
 Record = dict[str, object]
 
 
@@ -83,7 +84,7 @@ def _is_close(remark: Remark) -> bool:
 def measured(arguments: argparse.Namespace) -> Iterator[Record]:
     """One record a model."""
     latency = arguments.objective == "latency"
-    split = f",split-ops{{memory={arguments.memory}}}" if latency else ""
+    split = f",split-ops{{memory={arguments.memory}}},{HOIST}" if latency else ""
     options = SearchOrderPass(
         objective=arguments.objective, target=arguments.target, time_limit=arguments.time_limit
     )

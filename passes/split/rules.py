@@ -13,6 +13,7 @@ from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.structure import IteratorKind
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.split.access_maps import operand_dims
 from braid.passes.split.tile import Part, Tile
 
@@ -53,7 +54,7 @@ def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
 
 def _preference(op: TensorOp) -> list[int]:
     rank = op.result_type().get_num_dims()
-    if isinstance(op, ConvOp | PoolOp | ResizeOp):
+    if isinstance(op, ConvOp | ConvTransposeOp | PoolOp | ResizeOp):
         return list(range(rank))
     layout = layout_of(op.result_type())
     outermost = list(range(rank)) if layout.is_abstract else list(layout.permutation)
@@ -70,12 +71,29 @@ def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
     if isinstance(op, ConvOp) and dim == 1 and op.groups.value.data > 1:
         unit = extent // op.groups.value.data
         return SplitDim(dim, extent, partial(_group_tile, op), unit)
+    if isinstance(op, ConvTransposeOp):
+        return _transposed_dim(op, dim, extent)
     if isinstance(op, ResizeOp):
         return SplitDim(dim, extent, _same_dim) if _keeps(op, dim) else None
     if not isinstance(op, StructuredOp):
         return None
     cut = operand_dims(op, dim)
     return None if cut is None else SplitDim(dim, extent, partial(_cut_tile, cut))
+
+
+def _transposed_dim(op: ConvTransposeOp, dim: int, extent: int) -> SplitDim | None:
+    """Batch, output channels in whole groups, or spatial dims whose windows only touch."""
+    groups = op.groups.value.data
+    if dim == 0:
+        return SplitDim(dim, extent, _same_dim)
+    if dim == 1 and groups == 1:
+        return SplitDim(dim, extent, partial(_cut_tile, {1: 1}))
+    if dim == 1:
+        return SplitDim(dim, extent, partial(_transposed_group_tile, op), extent // groups)
+    stride = op.strides.get_values()[dim - 2]
+    reach = op.dilations.get_values()[dim - 2] * (shape_of(op.weight)[dim] - 1) + 1
+    touches = reach == stride and extent == stride * shape_of(op.input)[dim]
+    return SplitDim(dim, extent, partial(_strided_tile, stride), stride) if touches else None
 
 
 def _reduced_dims(op: TensorOp) -> list[SplitDim]:
@@ -111,6 +129,20 @@ def _group_tile(op: ConvOp, part: Part) -> Tile:
     first, count = part.start // per_group, part.size // per_group
     channels = Part(1, first * weight[1], count * weight[1])
     return Tile({0: channels, 1: Part(0, part.start, part.size)}, {"groups": integer(count)})
+
+
+def _strided_tile(stride: int, part: Part) -> Tile:
+    return Tile({0: Part(part.dim, part.start // stride, part.size // stride)})
+
+
+def _transposed_group_tile(op: ConvTransposeOp, part: Part) -> Tile:
+    """Whole groups: their input channels, which are the filters' first dim."""
+    weight = shape_of(op.weight)
+    inputs = weight[0] // op.groups.value.data
+    first, count = part.start // weight[1], part.size // weight[1]
+    start, size = first * inputs, count * inputs
+    attributes = {"groups": integer(count)}
+    return Tile({0: Part(1, start, size), 1: Part(0, start, size)}, attributes)
 
 
 def _window_tile(op: ConvOp | PoolOp, part: Part) -> Tile | None:

@@ -6,7 +6,16 @@ from random import Random
 import numpy as np
 import pytest
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f32
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f32,
+    f64,
+)
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.interpreter import interpret
@@ -19,6 +28,8 @@ from braid.dialects.braid.movement import BroadcastOp, TransposeOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.errors import InfeasibleError
 from braid.passes.manager import run_pipeline
 from braid.passes.split.select_splits import splittable_ops
@@ -65,6 +76,35 @@ def convolution(random: Random) -> tuple[list[Shape], Make]:
     return [shape, weight], lambda x, w: ConvOp.get(x, w, **attributes, groups=groups)
 
 
+def transposed_convolution(random: Random) -> tuple[list[Shape], Make]:
+    groups = random.choice([1, 2, 3])
+    attributes, shape, kh, kw = windows(random, groups)
+    attributes |= {"pad_low": [0, 0], "pad_high": [0, 0]}
+    if random.random() < 0.5:  # windows that only touch
+        attributes |= {"strides": [kh, kw], "dilations": [1, 1]}
+    weight = (shape[1], random.randint(1, 4), kh, kw)
+    return [shape, weight], lambda x, w: ConvTransposeOp.get(x, w, **attributes, groups=groups)
+
+
+def resize(random: Random) -> tuple[list[Shape], Make]:
+    shape = (random.randint(2, 4), random.randint(1, 4), 3, 4)
+    attributes = {
+        "mode": StringAttr("linear"),
+        "coordinates": StringAttr("half_pixel"),
+        "nearest_mode": StringAttr("floor"),
+        "scales": DenseArrayBase.from_list(f64, [1.0, 1.0, 2.0, 2.0]),
+        "region": DenseArrayBase.from_list(f64, []),
+        "cubic_a": FloatAttr(-0.75, f64),
+        "exclude_outside": BoolAttr.from_bool(False),
+        "antialias": BoolAttr.from_bool(False),
+        "extrapolation": FloatAttr(0.0, f64),
+    }
+    made = TensorType(f32, (*shape[:2], 6, 8))
+    return [shape], lambda x: ResizeOp.create(
+        operands=[x], result_types=[made], attributes=attributes
+    )
+
+
 def pooling(random: Random) -> tuple[list[Shape], Make]:
     attributes, shape, kh, kw = windows(random)
     kind = random.choice(["max", "add"])
@@ -107,7 +147,18 @@ def broadcast(random: Random) -> tuple[list[Shape], Make]:
     return [source], lambda x: BroadcastOp.get(x, shape)
 
 
-KINDS = [convolution, pooling, product, transpose, softmax, reduction, sum_of_two, broadcast]
+KINDS = [
+    convolution,
+    transposed_convolution,
+    pooling,
+    resize,
+    product,
+    transpose,
+    softmax,
+    reduction,
+    sum_of_two,
+    broadcast,
+]
 
 
 def largest(module: ModuleOp) -> int:

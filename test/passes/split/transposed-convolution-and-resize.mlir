@@ -1,0 +1,20 @@
+// RUN: %braid-opt %s -p 'split-ops{memory=6KiB}' | filecheck %s
+
+// Output channels: dim 1 of the filters.
+// CHECK-LABEL: func.func @transposed
+// CHECK: braid.slice %w {offsets = array<i64: 0, 0, 0, 0>, sizes = array<i64: 8, 3, 2, 2>
+// CHECK-COUNT-2: braid.conv_transpose {{.*}} -> tensor<1x3x16x16xf32>
+// CHECK-NEXT: braid.concat {{.*}} {dim = 1 : i64}
+func.func @transposed(%x: tensor<1x8x8x8xf32>, %w: tensor<8x6x2x2xf32>) -> tensor<1x6x16x16xf32> {
+  %0 = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, output_padding = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x8x8x8xf32>, tensor<8x6x2x2xf32>) -> tensor<1x6x16x16xf32>
+  func.return %0 : tensor<1x6x16x16xf32>
+}
+
+// Channels, never a dim that is resampled.
+// CHECK-LABEL: func.func @resize
+// CHECK-COUNT-2: braid.resize {{.*}} -> tensor<1x4x16x16xf32>
+// CHECK-NEXT: braid.concat {{.*}} {dim = 1 : i64}
+func.func @resize(%x: tensor<1x8x8x8xf32>) -> tensor<1x8x16x16xf32> {
+  %0 = braid.resize %x {mode = "nearest", coordinates = "asymmetric", nearest_mode = "floor", scales = array<f64: 1.0, 1.0, 2.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64} : (tensor<1x8x8x8xf32>) -> tensor<1x8x16x16xf32>
+  func.return %0 : tensor<1x8x16x16xf32>
+}
