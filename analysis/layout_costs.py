@@ -5,10 +5,12 @@ the group, the roofline of the target for what the generic lowering makes.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 
@@ -67,6 +69,16 @@ class LayoutCosts:
         tensor_type = cast(AnyTensor, tensor)
         return self._roofline.amount(self._resource, 2 * tensor_bytes(tensor_type), 0)
 
+    def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+        """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
+        names = dict.fromkeys(name for pair in self._declared_reorders for name in pair)
+        others = [x for x in map(Layout.named, names) if x not in layouts]
+        every = [*layouts, *others]
+        cost = np.array([[self.reorder(tensor, a, b) for b in every] for a in every])
+        count = len(layouts)
+        shortened = (shortest_paths(cost) < cost)[:count, :count]
+        return tuple(others) if shortened.any() else ()
+
     def _estimate(self, op: Operation) -> float:
         return self._roofline.of_op(op, self._resource)
 
@@ -111,6 +123,14 @@ def as_typed(op: Operation) -> LayoutChoice:
         tuple(layout_of(value.type) for value in op.operands),
         tuple(layout_of(value.type) for value in op.results),
     )
+
+
+def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Least cost of getting from one to the other in any number of steps (R. W. Floyd, 1962)."""
+    best = cost.copy()
+    for via in range(len(cost)):
+        best = np.minimum(best, best[:, via, None] + best[None, via, :])
+    return best
 
 
 def tensor_bytes(tensor: AnyTensor) -> int:

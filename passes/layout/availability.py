@@ -9,12 +9,14 @@ has there.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Block
 
+from braid.analysis.layout_costs import shortest_paths
 from braid.dialects.braid.layout import Layout
 
 ReorderCost = Callable[[Layout, Layout], float]
@@ -40,6 +42,11 @@ class LayoutSets:
         sets = [frozenset(c) for n in range(1, largest + 1) for c in combinations(indices, n)]
         matrix = np.array([[cost(a, b) for b in layouts] for a in layouts])
         return LayoutSets(tuple(layouts), tuple(sets), matrix)
+
+    @cached_property
+    def has_detours(self) -> bool:
+        """Whether some reorder is cheaper through a third layout."""
+        return bool((shortest_paths(self.reorder) < self.reorder).any())
 
     def steps(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
         """The reorders (from, to) that extend `have` to `want` at least cost, in order.

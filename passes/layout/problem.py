@@ -2,7 +2,8 @@
 
 Nodes are the choosers and, per value and block, the set of layouts in which the value is
 available there; edges are the reorders, weighted by how often their block runs. A value with one
-user in its own block needs no set: the edge between maker and user is the reorder.
+user in its own block needs no set: the edge between maker and user is the reorder, unless a
+third layout makes it cheaper.
 """
 
 from collections.abc import Sequence
@@ -124,7 +125,8 @@ class LayoutProblemBuilder:
     def _connect(self, value: SSAValue, flow: _Value, layouts: tuple[Layout, ...]) -> None:
         sets = self._layout_sets(value, layouts)
         home = flow.port.block
-        if len(flow.users) == 1 and flow.users[0].port.block is home:
+        has_one_user = len(flow.users) == 1 and flow.users[0].port.block is home
+        if has_one_user and not sets.has_detours:
             user = flow.users[0]
             rows = [layouts.index(layout) for layout in flow.port.layouts]
             columns = [layouts.index(layout) for layout in user.port.layouts]
@@ -148,8 +150,10 @@ class LayoutProblemBuilder:
     def _layout_sets(self, value: SSAValue, layouts: tuple[Layout, ...]) -> LayoutSets:
         key = (value.type, layouts)
         if key not in self._sets:
+            stopovers = self._costs.stopovers(value.type, layouts)
             self._sets[key] = LayoutSets.of(
-                layouts, lambda source, target: self._costs.reorder(value.type, source, target)
+                (*layouts, *stopovers),
+                lambda source, target: self._costs.reorder(value.type, source, target),
             )
         return self._sets[key]
 
