@@ -27,6 +27,7 @@ from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -88,7 +89,12 @@ def make_kernel(family: KernelFamily, shapes: Sequence[Sequence[int]], build: Bu
     return kernel.bound(*stored)
 
 
-def make_group(shapes, build, operands, result) -> FusedOp:
+def make_group(
+    shapes: Sequence[Sequence[int]],
+    build: Build,
+    operands: Sequence[Layout] | None,
+    result: Layout | None,
+) -> FusedOp:
     """One op and what `build` puts after it, in the given layouts or row-major."""
     types = [TensorType(f32, shape) for shape in shapes]
     if operands is not None:
@@ -107,6 +113,7 @@ def make_group(shapes, build, operands, result) -> FusedOp:
 
 
 def convolution(stride: int, groups: int = 1) -> Build:
+    """An unpadded convolution with the same stride in both dims."""
     return lambda x, w: ConvOp.get(
         x, w, strides=(stride, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0),
         groups=groups,
@@ -135,6 +142,7 @@ def _repeats(run: Run) -> int:
 
 
 def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
+    """m × k times k × n, the right side packed where the contender wants it."""
     contenders = {"braid": make_kernel(GemmFamily(), [(m, k), (k, n)], MatmulOp.on)}
     a, b = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
     out = np.empty((m, n), np.float32)

@@ -1,0 +1,96 @@
+"""The loops of an elementwise kernel: vectors along the innermost dim, a mask for what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument
+
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.iteration import LoopDim
+from braid.lowering.cpu.kernels.pointwise import Pointwise
+
+_CHUNK = 4096
+"""Elements of one grid iteration: enough work to hide the call, few enough to share."""
+
+
+@dataclass(frozen=True)
+class ElementwiseLoops:
+    """Emits the loops: grid = outer dims × chunks of the innermost dim."""
+
+    points: Pointwise
+    nest: tuple[LoopDim, ...]
+    lanes: int
+    unroll: int
+
+    @property
+    def extent(self) -> int:
+        """Iterations of the dim that vectors run along."""
+        return self.nest[-1].extent
+
+    @property
+    def step(self) -> int:
+        """Elements of one iteration of the innermost loop."""
+        return self.lanes * self.unroll
+
+    @property
+    def chunk(self) -> int:
+        """Elements along the innermost dim in one grid iteration: a multiple of the step."""
+        chunks = -(-self.extent // _CHUNK)
+        return -(-self.extent // (chunks * self.step)) * self.step
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Outer dims, then chunks."""
+        return (*(dim.extent for dim in self.nest[:-1]), -(-self.extent // self.chunk))
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """One chunk: whole vectors, then what is left under a mask."""
+        *outer, chunk = e.coordinates(index, self.grid_extents)
+        outer_strides = [dim.strides for dim in self.nest[:-1]]
+        bases = [
+            e.dot(outer, [strides[tensor] for strides in outer_strides])
+            for tensor in range(len(self.nest[-1].strides))
+        ]
+        tail = self.extent % self.step
+        start = e.mul(chunk, self.chunk)
+        stop = e.minimum(e.add(start, self.chunk), self.extent - tail)
+
+        def whole(position: Index) -> None:
+            for vector in range(self.unroll):
+                self._vector(e, buffers, bases, e.add(position, vector * self.lanes), None)
+
+        def rest() -> None:
+            for begin in range(self.extent - tail, self.extent, self.lanes):
+                count = self.extent - begin
+                mask = e.mask(count) if count < self.lanes else None
+                self._vector(e, buffers, bases, begin, mask)
+
+        if self.extent >= self.step:
+            e.loop(start, stop, self.step, whole)
+        if tail:
+            e.branch(chunk, self.grid_extents[-1] - 1, lambda: None, rest)
+
+    def _vector(
+        self,
+        e: Emitter,
+        buffers: Sequence[Buffer],
+        bases: Sequence[Index],
+        position: Index,
+        mask: Value | None,
+    ) -> None:
+        """Loads, computes and stores the lanes from `position` on."""
+        strides = self.nest[-1].strides
+        offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
+        place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
+
+        def load(leaf: BlockArgument) -> Value:
+            tensor, buffer = place[leaf], buffers[leaf.index]
+            if strides[tensor] == 0:
+                return buffer.splat(e, offsets[tensor])
+            return buffer.load(e, offsets[tensor], mask)
+
+        values = self.points.evaluate(e, load, {})
+        results = offsets[len(place) :]
+        for value, buffer, offset in zip(values, buffers[-len(values) :], results, strict=True):
+            buffer.store(e, value, offset, mask)
