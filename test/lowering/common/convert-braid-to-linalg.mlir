@@ -110,3 +110,19 @@ func.func @gather(%x: tensor<5x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
 // CHECK: %[[IN:.*]] = arith.maxsi %[[LOW]]
 // CHECK: %[[POSITION:.*]] = arith.index_cast %[[IN]] : i64 to index
 // CHECK: tensor.extract %{{.*}}[%[[POSITION]],
+
+// -----
+
+// A padding of what is in memory reads where there are elements.
+func.func @pad(%x: tensor<2x3xf32>) -> tensor<2x5xf32> {
+  %0 = braid.pad %x {low = array<i64: 0, 1>, high = array<i64: 0, 1>, value = 1.0 : f32}
+      : (tensor<2x3xf32>) -> tensor<2x5xf32>
+  func.return %0 : tensor<2x5xf32>
+}
+// CHECK-LABEL: func.func @pad
+// CHECK: linalg.generic
+// CHECK-SAME: outs(%{{.*}} : tensor<2x5xf32>)
+// CHECK: %[[I:.*]] = arith.subi
+// CHECK: arith.cmpi ult, %[[I]]
+// CHECK: scf.if
+// CHECK: tensor.extract

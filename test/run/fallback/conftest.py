@@ -22,13 +22,15 @@ from braid.lowering.cpu.fallback import emit_fallback
 Build = Callable[..., Sequence[TensorOp]]
 
 
-def make_group(types: Sequence[Attribute], build: Build, layouts: Sequence[str | None]) -> FusedOp:
-    """A group of the ops that `build` makes; its results are those of the last op."""
+def make_group(
+    types: Sequence[Attribute], build: Build, layouts: Sequence[str | None], every: bool = False
+) -> FusedOp:
+    """A group of the ops that `build` makes; its results are those of the last, or of all."""
     block = Block(arg_types=types)
     ops = build(*block.args)
     for op in ops:
         block.add_op(op)
-    results = list(ops[-1].results)
+    results = [result for op in (ops if every else ops[-1:]) for result in op.results]
     for index, tag in enumerate(layouts):
         if tag is not None:
             type = with_layout(results[index].type, Layout.parse(tag))
@@ -83,18 +85,18 @@ def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
 TOLERANCES = {2: 2e-2, 4: 1e-5, 8: 1e-12}
 
 
-def compare(actual: Array, expected: Array) -> None:
+def compare(actual: Array, expected: Array, what: str) -> None:
     assert actual.shape == expected.shape and actual.dtype == expected.dtype
     if expected.dtype.kind in "biu":
-        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(actual, expected, what)
         return
     wide, reference = actual.astype(np.float64), expected.astype(np.float64)
-    np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(reference))
+    np.testing.assert_array_equal(np.isfinite(wide), np.isfinite(reference), what)
     finite = np.isfinite(reference)
-    np.testing.assert_array_equal(wide[~finite], reference[~finite])
+    np.testing.assert_array_equal(wide[~finite], reference[~finite], what)
     scale = max(np.abs(reference[finite]).max(initial=0), 1e-30)
     error = np.abs(wide - reference)[finite].max(initial=0)
-    assert error <= TOLERANCES[expected.dtype.itemsize] * scale
+    assert error <= TOLERANCES[expected.dtype.itemsize] * scale, what
 
 
 Check = Callable[..., Kernel]
@@ -117,9 +119,13 @@ def check() -> Check:
         *,
         layouts: Sequence[str | None] = (),
         inputs: Mapping[int, Array] | None = None,
+        every: bool = False,
     ) -> Kernel:
-        """Compares kernel and semantics on random inputs, `inputs` being given; tails too."""
-        group = make_group(types, build, layouts)
+        """Compares kernel and semantics on random inputs, `inputs` being given; tails too.
+
+        The results are those of the last op, or of every op.
+        """
+        group = make_group(types, build, layouts, every)
         kernel = emit_fallback(KernelRequest(group, "tested"))
         kernel.module.verify()
         generator = np.random.default_rng(0)
@@ -127,12 +133,13 @@ def check() -> Check:
             (inputs or {}).get(i, random_input(type, generator)) for i, type in enumerate(types)
         ]
         expected = evaluate(group, arrays)
-        for actual, reference, type in zip(
-            run(kernel, group, arrays), expected, group.outputs.types, strict=True
+        outputs = run(kernel, group, arrays)
+        for actual, reference, value in zip(
+            outputs, expected, group.terminator.arguments, strict=True
         ):
-            layout, shape = layout_of(type), type.get_shape()
+            layout, shape = layout_of(value.type), np.shape(reference)
             logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
-            compare(logical, np.asarray(reference))
+            compare(logical, np.asarray(reference), value.owner.name)
             np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
         return kernel
 

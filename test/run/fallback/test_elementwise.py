@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     i32,
 )
 
-from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.dialects.braid.dtypes import i1, is_float, to_numpy
 from braid.dialects.braid.elementwise import ELEMENTWISE, TABLE, elementwise
 
 SHAPE = (3, 7)
@@ -47,30 +47,49 @@ def domain(name, type, generator):
     return generator.uniform(low, high, SHAPE).astype(to_numpy(type))
 
 
+class Rows:
+    """Rows of the table, each on operands of its own, in one group: one compilation for all."""
+
+    def __init__(self, names, element_type) -> None:
+        generator = np.random.default_rng(1)
+        self.names = sorted(names)
+        self.types, self.inputs, self.slices = [], {}, []
+        for name in self.names:
+            start = len(self.types)
+            for position in range(ELEMENTWISE[name].ROW.arity):
+                is_condition = name == "select" and position == 0
+                kind = i1 if is_condition else element_type
+                if is_float(kind):
+                    self.inputs[len(self.types)] = domain(name, kind, generator)
+                self.types.append(TensorType(kind, SHAPE))
+            self.slices.append(slice(start, len(self.types)))
+
+    def build(self, *values):
+        return [
+            ELEMENTWISE[name].on(*values[operands])
+            for name, operands in zip(self.names, self.slices, strict=True)
+        ]
+
+
+def check_rows(check, names, element_type) -> None:
+    rows = Rows(names, element_type)
+    check(rows.types, rows.build, inputs=rows.inputs, every=True)
+
+
 @pytest.mark.parametrize("type", FLOATS, ids=str)
-@pytest.mark.parametrize("row", [r for r in TABLE if r.name not in BITWISE | SHIFTS | {"cast"}],
-                         ids=lambda row: row.name)  # fmt: skip
-def test_floats(check, row, type) -> None:
-    generator = np.random.default_rng(1)
-    types = [TensorType(type, SHAPE)] * row.arity
-    inputs = {i: domain(row.name, type, generator) for i in range(row.arity)}
-    if row.name == "select":
-        types[0] = TensorType(i1, SHAPE)
-        del inputs[0]
-    check(types, lambda *x: [ELEMENTWISE[row.name].on(*x)], inputs=inputs)
+def test_floats(check, type) -> None:
+    names = {row.name for row in TABLE} - BITWISE - SHIFTS - {"cast"}
+    check_rows(check, names, type)
 
 
 @pytest.mark.parametrize("type", INTEGERS, ids=str)
-@pytest.mark.parametrize("name", sorted(ANY_TYPE | BITWISE))
-def test_integers(check, name, type) -> None:
-    unsigned = type.signedness.data == Signedness.UNSIGNED
-    if unsigned and name in ("neg", "sub"):
-        pytest.skip("has no meaning on unsigned integers")
-    arity = ELEMENTWISE[name].ROW.arity
-    types = [TensorType(type, SHAPE)] * arity
-    if name == "select":
-        types[0] = TensorType(i1, SHAPE)
-    check(types, lambda *x: [ELEMENTWISE[name].on(*x)])
+def test_integers(check, type) -> None:
+    is_unsigned = type.signedness.data == Signedness.UNSIGNED
+    check_rows(check, (ANY_TYPE | BITWISE) - ({"neg", "sub"} if is_unsigned else set()), type)
+
+
+def test_bools(check) -> None:
+    check_rows(check, [*BITWISE, "eq", "maximum", "minimum", "select"], i1)
 
 
 @pytest.mark.parametrize("name", sorted(SHIFTS))
@@ -80,21 +99,18 @@ def test_shifts(check, name, type) -> None:
     check([TensorType(type, SHAPE)] * 2, lambda *x: [ELEMENTWISE[name].on(*x)], inputs={1: amounts})
 
 
-@pytest.mark.parametrize("name", ["and", "or", "xor", "not", "eq", "maximum", "minimum", "select"])
-def test_bools(check, name) -> None:
-    arity = ELEMENTWISE[name].ROW.arity
-    check([TensorType(i1, SHAPE)] * arity, lambda *x: [ELEMENTWISE[name].on(*x)])
-
-
-@pytest.mark.parametrize("target", [*FLOATS, *INTEGERS, i1], ids=str)
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, i1], ids=str)
-def test_casts(check, source, target) -> None:
-    values = np.linspace(0 if "ui" in f"{source}{target}" else -3, 4, 21).reshape(SHAPE)
-    array = values.astype(to_numpy(source))
+@pytest.mark.parametrize("unsigned", [False, True])
+def test_casts(check, source, unsigned) -> None:
+    """Numbers that both types have; negative ones only where no type is unsigned."""
+    is_unsigned = isinstance(source, IntegerType) and source.signedness.data == Signedness.UNSIGNED
+    targets = [t for t in (*FLOATS, *INTEGERS, i1) if unsigned or "ui" not in str(t)]
+    values = np.linspace(0 if unsigned or is_unsigned else -3, 4, 21).reshape(SHAPE)
     check(
         [TensorType(source, SHAPE)],
-        lambda x: [elementwise("cast", x, element_type=target)],
-        inputs={0: array},
+        lambda x: [elementwise("cast", x, element_type=target) for target in targets],
+        inputs={0: values.astype(to_numpy(source))},
+        every=True,
     )
 
 
