@@ -25,6 +25,9 @@ DEFAULT = (
     "apply-layouts",
     # Again: the weights' new layouts are made at compile time.
     "hoist-parameter-expressions",
+    # The order with the least peak memory; groups and layouts have decided what has a buffer.
+    "search-order{time-limit=2}",
+    "apply-order",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
     # how much scratch each kernel needs.
     "outline-kernels",
