@@ -15,6 +15,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 
+from braid.dialects.float_literals import BitPatternParser
 from braid.errors import BraidError, Note, SourceLocation
 
 _BYTECODE_MAGIC = b"ML\xefR"
@@ -124,7 +125,7 @@ class _ScopedValues(dict[str, tuple[SSAValue, ...]]):
             del self[self._defined.pop()]
 
 
-class _LocatingParser(Parser):
+class _LocatingParser(BitPatternParser):
     """xDSL's parser, which keeps locations, collects external resources and never crashes."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:

@@ -5,7 +5,8 @@ from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
-from xdsl.parser import Parser
+
+from braid.dialects.float_literals import BitPatternParser
 
 _DIALECTS = (
     "affine",
@@ -28,7 +29,7 @@ def parse_upstream(text: str) -> ModuleOp:
     dialects = get_all_dialects()
     for name in _DIALECTS:
         context.register_dialect(name, dialects[name])
-    module = Parser(context, text).parse_module()
+    module = BitPatternParser(context, text).parse_module()
     for op in module.walk():
         _drop_unknown_properties(op)
     return module

@@ -1,6 +1,10 @@
 """Reading MLIR text: locations, scopes of names, and resources."""
 
+import math
+
 import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
 from braid.analysis.locations import source_location
@@ -56,3 +60,25 @@ def test_garbage_is_an_error_with_a_place(text: str) -> None:
     with pytest.raises(MLIRSyntaxError) as caught:
         parse(text)
     assert caught.value.location is not None and caught.value.location.line >= 1
+
+
+@pytest.mark.parametrize(
+    ("literal", "values"),
+    [
+        ("dense<[0xff800000, 0x7F800000]> : tensor<2xf32>", [-math.inf, math.inf]),
+        ("dense<0x3F80> : tensor<2xbf16>", [1.0, 1.0]),
+        ("dense<[0x10, -3]> : tensor<2xi32>", [16, -3]),
+    ],
+)
+def test_hexadecimal_elements_of_float_tensors_are_bit_patterns(
+    literal: str, values: list[float]
+) -> None:
+    constant = parse(f"func.func @f() {{ %0 = arith.constant {literal} func.return }}")[2]
+    assert isinstance(constant, arith.ConstantOp)
+    assert isinstance(constant.value, DenseIntOrFPElementsAttr)
+    assert list(constant.value.get_values()) == values
+
+
+def test_a_bit_pattern_that_is_too_wide_is_an_error() -> None:
+    with pytest.raises(MLIRSyntaxError, match="bit pattern does not fit f32"):
+        parse("func.func @f() { %0 = arith.constant dense<0x1FF800000> : tensor<2xf32> }")

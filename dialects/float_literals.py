@@ -1,0 +1,33 @@
+"""A parser that reads hexadecimal float literals as MLIR means them: as bit patterns.
+
+xDSL 0.74 prints infinities and NaNs in `dense<…>` as MLIR does (`0xFF800000`), but reads such an
+element back as an integer, which would turn -inf into 4286578688.0.
+"""
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType
+from xdsl.parser import AttrParser, Parser
+
+from braid.dialects.braid.dtypes import bytes_of, to_numpy
+
+
+class _Element(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """An element of a dense literal, before its type is known."""
+
+    def to_type(
+        self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType
+    ) -> float | int | tuple[float, float] | tuple[int, int]:
+        if not isinstance(type, AnyFloat) or not self.span.text.lower().startswith("0x"):
+            return super().to_type(parser, type)
+        size = bytes_of(type)
+        try:
+            bits = self.to_int(parser).to_bytes(size, "little")
+        except OverflowError:
+            parser.raise_error(f"bit pattern does not fit {type}", at_position=self.span)
+        return float(np.frombuffer(bits, to_numpy(type))[0])
+
+
+class BitPatternParser(Parser):
+    """xDSL's parser, in which hexadecimal elements of float tensors are bit patterns."""
+
+    _TensorLiteralElement = _Element
