@@ -1,20 +1,17 @@
 """The elementwise ops of a group, evaluated on one vector of points."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.table import Emit, emitter_of, is_number
+from braid.lowering.cpu.kernels.specialize import specialized, splat
 
 Leaf = Callable[[BlockArgument], Value]
 """The vector of a block argument's values at the points."""
@@ -49,7 +46,7 @@ class Pointwise:
     @property
     def constants(self) -> int:
         """Vectors of constants that stay in registers between tiles, 4 at most."""
-        splats = {_splat(op) for op in self.ops if isinstance(op, ConstantOp)}
+        splats = {splat(op) for op in self.ops if isinstance(op, ConstantOp)}
         return min(4, len(splats))
 
 
@@ -78,48 +75,25 @@ def pointwise(group: FusedOp, anchor: Operation | None = None) -> Pointwise | No
 
 
 def _emit_of(op: ElementwiseOp) -> Emit | None:
+    special = specialized(op)
+    if special is not None:
+        return special
     operands = [element_type_of(operand) for operand in op.operands]
     return emitter_of(op.ROW.name, operands, op.result_type().element_type)
 
 
 def _is_supported(op: Operation) -> bool:
     if isinstance(op, ConstantOp):
-        return _splat(op) is not None
+        return splat(op) is not None
     return isinstance(op, ElementwiseOp) and _emit_of(op) is not None
-
-
-def _splat(op: ConstantOp) -> float | int | None:
-    """The one value of a constant, None if its elements differ."""
-    value: DenseIntOrFPElementsAttr[Any] = op.value
-    if not value.is_splat() or not is_number(element_type_of(op.output)):
-        return None
-    return cast(float | int, value.get_values()[0])
 
 
 def _evaluate(e: Emitter, op: Operation, values: Mapping[SSAValue, Value]) -> Value:
     if isinstance(op, ConstantOp):
-        splat = _splat(op)
-        assert splat is not None
-        return e.constant(splat, e.vector_type(element_type_of(op.output)))
+        value = splat(op)
+        assert value is not None
+        return e.constant(value, e.vector_type(element_type_of(op.output)))
     assert isinstance(op, ElementwiseOp)
-    limited = _limited(e, op, values)
-    if limited is not None:
-        return limited
     emit = _emit_of(op)
     assert emit is not None
     return emit(e, [values[operand] for operand in op.operands])
-
-
-def _limited(e: Emitter, op: ElementwiseOp, values: Mapping[SSAValue, Value]) -> Value | None:
-    """A maximum or minimum with a known number: one instruction, where NaN in both takes five.
-
-    None for every other op. This is what activations end in, once per element of a product.
-    """
-    limits = {"maximum": at_least, "minimum": at_most}
-    if op.ROW.name not in limits:
-        return None
-    for x, bound in (op.operands, reversed(op.operands)):
-        splat = _splat(bound.owner) if isinstance(bound.owner, ConstantOp) else None
-        if splat is not None and not math.isnan(splat):
-            return limits[op.ROW.name](e, values[x], values[bound])
-    return None

@@ -94,6 +94,19 @@ def test_limits_keep_nan(check, name, constant_first) -> None:
     check(FAMILY, [x.shape], build, arrays=[x])
 
 
+@pytest.mark.parametrize("exponent", [0.5, 2.0, 3.0, 4.0, 0.75, -0.75, 2.5])
+def test_powers_with_known_exponent(check, exponent) -> None:
+    def build(x):
+        power = ConstantOp.of(np.full((1,), exponent, np.float32))
+        op = elementwise("pow", x, power.output)
+        return [power, op], [op.output]
+
+    x = np.concatenate([np.geomspace(1e-4, 1e3, 300), [0.0, np.inf, np.nan]]).astype(np.float32)
+    negative = np.array([-1.0, -2.5], np.float32)
+    values = np.concatenate([x, negative])
+    check(FAMILY, [values.shape], build, arrays=[values], relative=4e-6)
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     shape=st.tuples(*[st.integers(1, 6)] * 2, st.integers(1, 40)),

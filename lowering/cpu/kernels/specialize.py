@@ -1,0 +1,83 @@
+"""Elementwise ops with a constant operand that are cheaper, or possible, because it is known."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_ops
+from xdsl.dialects.builtin import Float32Type
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.functions import Functions
+from braid.lowering.cpu.kernels.emit.table import Emit, is_number
+
+_LIMITS: dict[str, Callable[[Emitter, Value, Value], Value]] = {
+    "maximum": at_least,
+    "minimum": at_most,
+}
+_PRODUCT_EXPONENTS = (2, 3, 4)
+"""Powers that are written as products."""
+
+
+def splat(op: ConstantOp) -> float | int | None:
+    """The one value of a constant of numbers, None if its elements differ."""
+    if not op.value.is_splat() or not is_number(element_type_of(op.output)):
+        return None
+    return cast(float | int, op.value.get_values()[0])
+
+
+def specialized(op: ElementwiseOp) -> Emit | None:
+    """How `op` is written for the constant among its operands; None for the general way.
+
+    A maximum or minimum with a number is one instruction, where NaN in both operands takes five:
+    activations end in it, once per element of a product. A power of f32 is written for constant
+    exponents only: small ones as products, fractions by exp and log, which are NaN for negative
+    numbers, as the power is.
+    """
+    if op.ROW.name in _LIMITS:
+        return _limit(op)
+    if op.ROW.name == "pow" and element_type_of(op.operands[0]) == Float32Type():
+        exponent = _known(op.operands[1])
+        return None if exponent is None else _power(exponent)
+    return None
+
+
+def _limit(op: ElementwiseOp) -> Emit | None:
+    limit = _LIMITS[op.ROW.name]
+    for x, bound in ((0, 1), (1, 0)):
+        number = _known(op.operands[bound])
+        if number is not None and not math.isnan(number):
+            return lambda e, a, x=x, bound=bound: limit(e, a[x], a[bound])
+    return None
+
+
+def _known(value: SSAValue) -> float | int | None:
+    return splat(value.owner) if isinstance(value.owner, ConstantOp) else None
+
+
+def _power(exponent: float) -> Emit | None:
+    if exponent == 0.5:
+        return lambda e, a: e.insert(math_ops.SqrtOp(a[0]))
+    if exponent in _PRODUCT_EXPONENTS:
+        return lambda e, a: _product(e, a[0], int(exponent))
+    if not math.isfinite(exponent) or exponent == int(exponent):
+        return None
+    return _exponential
+
+
+def _product(e: Emitter, x: Value, exponent: int) -> Value:
+    square = e.insert(arith.MulfOp(x, x))
+    if exponent == 2:
+        return square
+    return e.insert(arith.MulfOp(square, x if exponent == 3 else square))
+
+
+def _exponential(e: Emitter, a: Sequence[Value]) -> Value:
+    functions = Functions(e)
+    return functions.exp(e.insert(arith.MulfOp(functions.log(a[0]), a[1])))
