@@ -86,13 +86,7 @@ def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:
     table = Table("output", "dtype", "shape", "min", "mean", "max")
     for name, array in outputs.items():
         numbers = array.astype("float64")
-        summary = (
-            [
-                f"{f(numbers):.6g}"
-                for f in (type(numbers).min, type(numbers).mean, type(numbers).max)
-            ]
-            if array.size
-            else ["-"] * 3
-        )
+        values = (numbers.min(), numbers.mean(), numbers.max()) if array.size else ()
+        summary = [f"{value:.6g}" for value in values] or ["-"] * 3
         table.add_row(name, array.dtype.name, str(list(array.shape)), *summary)
     Console().print(table)
