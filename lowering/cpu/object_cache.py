@@ -4,13 +4,13 @@ import hashlib
 import os
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import platformdirs
 
-from braid.lowering.common.mlir_bindings import PACKAGE
+from braid.lowering.common.mlir_bindings import PACKAGE, ir
 from braid.lowering.cpu.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.target_machine import TargetMachineSpec
 
@@ -62,10 +62,12 @@ def cache_key(text: str, machine: TargetMachineSpec) -> str:
 
 @cache
 def _toolchain() -> tuple[str, ...]:
-    distribution = {"torch_mlir": "torch-mlir", "mlir": "mlir-python-bindings"}[PACKAGE]
-    return (
-        distribution,
-        version(distribution),
-        version("llvmlite"),
-        ",".join(LLVM_PASSES),
-    )
+    return (PACKAGE, _bindings_version(), version("llvmlite"), ",".join(LLVM_PASSES))
+
+
+def _bindings_version() -> str:
+    """Version of the upstream bindings; of a build without one, the time it was made."""
+    try:
+        return version(PACKAGE.replace("_", "-"))
+    except PackageNotFoundError:
+        return str(Path(ir.__file__).stat().st_mtime_ns)
