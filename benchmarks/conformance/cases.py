@@ -12,6 +12,8 @@ import onnx
 from onnx import ModelProto, TensorProto, ValueInfoProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
+from braid.errors import UnsupportedError
+
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 CORE_TYPES = {TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}
 
@@ -36,7 +38,7 @@ class Case:
 
     @property
     def data_sets(self) -> Iterator[tuple[Arrays, Arrays]]:
-        """The data sets as arrays. Raises ValueError for what is no tensor."""
+        """The data sets as arrays. Raises UnsupportedError for what is no tensor."""
         if self.source.data_sets is not None:
             for inputs, outputs in self.source.data_sets:
                 yield [to_array(x) for x in inputs], [to_array(y) for y in outputs]
@@ -67,7 +69,9 @@ def is_static(value: ValueInfoProto) -> bool:
 
 
 def to_array(value: Any) -> Any:
-    """A tensor, an array or a number as an array."""
+    """A tensor, an array or a number as an array. Raises UnsupportedError for sequences."""
+    if value is None or isinstance(value, (list, tuple)):
+        raise UnsupportedError("sequences and optional values are not supported")
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     return np.asarray(value)

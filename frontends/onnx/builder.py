@@ -7,9 +7,9 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.dtypes import from_numpy
+from braid.dialects.braid.dtypes import from_numpy, to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.parameters import ParameterStore
@@ -38,7 +38,9 @@ class Builder:
         self._constants: dict[tuple[object, ...], SSAValue] = {}
 
     def known(self, value: SSAValue) -> Array | None:
-        """The value if it is known at import."""
+        """The value if it is known at import, as that of a tensor without elements always is."""
+        if value not in self._known and 0 in shape_of(value):
+            self._known[value] = _empty(value)
         return self._known.get(value)
 
     def emit(self, op: TensorOp) -> SSAValue:
@@ -48,7 +50,9 @@ class Builder:
     def emit_all(self, op: TensorOp) -> list[SSAValue]:
         """Appends an op or computes it; its results."""
         elements = [int(np.prod(op.result_type(i).get_shape())) for i in range(len(op.results))]
-        operands = [self._known.get(value) for value in op.operands]
+        if max(elements) == 0:
+            return [self.constant(_empty(result)) for result in op.results]
+        operands = [self.known(value) for value in op.operands]
         known = [operand for operand in operands if operand is not None]
         if len(known) == len(operands) and max(elements) <= FOLDED_ELEMENTS:
             return [self.constant(np.asarray(value)) for value in op.evaluate(*known)]
@@ -101,3 +105,7 @@ class Builder:
             yield
         finally:
             self.block = outer
+
+
+def _empty(value: SSAValue) -> Array:
+    return np.zeros(shape_of(value), to_numpy(element_type_of(value)))

@@ -72,7 +72,8 @@ def broadcast(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """The values one after the other along `dim`; itself if it is a single one."""
+    """The values one after the other along `dim`, without empty ones; itself if it is one."""
+    values = [value for value in values if shape_of(value)[dim]] or values[:1]
     return values[0] if len(values) == 1 else b.emit(ConcatOp.get(values, dim))
 
 

@@ -197,3 +197,14 @@ def test_constants_about_shapes(check: Check) -> None:
     check("Unique", [np.array([3, 1, 3, 2])], outputs=4, sorted=0)
     check("ConstantOfShape", ints(2, 3))
     check("Range", [np.array(1)], [np.array(9)], [np.array(3)])
+
+
+def test_tensors_without_elements_become_no_ops(check: Check) -> None:
+    imported = check("ReduceSum", np.zeros((2, 0, 3), np.float32), ints(1))
+    assert not imported.parameters
+    empty = np.zeros((2, 0, 8, 8), np.float32)
+    names = [op.name for op in check("Concat", empty, X, X, axis=1).module.walk()]
+    assert names.count("braid.concat") == 1
+    assert "braid.slice" not in [
+        op.name for op in check("Slice", X, ints(9), ints(9)).module.walk()
+    ]
