@@ -1,9 +1,9 @@
 """Kernels of the CPU families against oneDNN and numpy (OpenBLAS), interleaved, on one thread.
 
 ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels [--json out.json]``
-prints, per shape, Gflop/s and the part of the peak that was measured with a small GEMM that stays in the cache,
-and how many times as fast as the others braid's kernel is. Times are the least of all runs, of
-CPU time of the thread.
+prints, per shape, Gflop/s and the part of the peak (that of a small GEMM which stays in the
+cache), and how many times as fast as the others braid's kernel is. Times are the least of all
+runs, of CPU time of the thread.
 """
 
 from __future__ import annotations
