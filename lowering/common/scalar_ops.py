@@ -16,6 +16,7 @@ from braid.dialects.braid.dtypes import i1, is_float, is_unsigned
 from braid.errors import UnsupportedError
 from braid.lowering.common.scalar_casts import constant
 from braid.lowering.common.scalar_power import integer_power
+from braid.lowering.common.scalar_shifts import shift_left, shift_right
 
 Values = Sequence[SSAValue]
 Rule = Callable[[Builder, Values, Attribute], SSAValue]
@@ -59,15 +60,12 @@ _INTEGER_OPS: dict[str, Any] = {
     "and": arith.AndIOp,
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
-    "shift_left": arith.ShLIOp,
-    "shift_right": arith.ShRSIOp,
     "abs": math.AbsIOp,
 }
 _UNSIGNED_OPS: dict[str, Any] = {
     **_INTEGER_OPS,
     "maximum": arith.MaxUIOp,
     "minimum": arith.MinUIOp,
-    "shift_right": arith.ShRUIOp,
 }
 _UNCHANGED_INTEGERS = frozenset({"ceil", "floor", "round"})
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
@@ -221,4 +219,6 @@ _RULES: dict[str, Rule] = {
     "pow": _pow,
     "isnan": _isnan,
     "isinf": _isinf,
+    "shift_left": shift_left,
+    "shift_right": shift_right,
 }
