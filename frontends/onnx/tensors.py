@@ -2,7 +2,7 @@
 
 import mmap
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -86,14 +86,14 @@ class TensorReader:
                 f"tensor '{tensor.name}' is stored in '{location}', but the model came from memory",
                 hint="load it with its external data, or give the path of the .onnx file",
             )
-        path = self._directory / location
-        inside = path.resolve().is_relative_to(self._directory.resolve())
-        if not location or not inside:
+        # By the path as it is written: hubs keep models and their data behind symbolic links.
+        written = PurePath(location)
+        if not location or written.is_absolute() or ".." in written.parts:
             raise self._error(
                 f"tensor '{tensor.name}' is stored in '{location}', which is outside the model's "
                 "directory"
             )
-        return path
+        return self._directory / location
 
     def _map(self, path: Path) -> mmap.mmap:
         if path not in self._maps:

@@ -101,3 +101,14 @@ def test_typed_fields_are_read() -> None:
     tensor = helper.make_tensor("w", TensorProto.FLOAT, [64, 100], WEIGHT.reshape(-1).tolist())
     assert not tensor.HasField("raw_data")
     np.testing.assert_array_equal(import_onnx(model_with(tensor)).parameters["w"], WEIGHT)
+
+
+def test_model_behind_a_symbolic_link(tmp_path: Path) -> None:
+    """As hubs store them: the weights inside the file are found through the link."""
+    real = tmp_path / "blobs" / "0123"
+    real.parent.mkdir()
+    onnx.save(model_with(numpy_helper.from_array(WEIGHT, "w")), real)
+    link = tmp_path / "models" / "model.onnx"
+    link.parent.mkdir()
+    link.symlink_to(real)
+    np.testing.assert_array_equal(import_onnx(link).parameters["w"], WEIGHT)
