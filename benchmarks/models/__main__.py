@@ -66,8 +66,9 @@ def main() -> None:
     results: list[Result] = []
     for path in sorted(options.models.glob("*.onnx")):
         if not options.only or path.stem in options.only:
-            results += measure(path, options)
-            show(results[-len(options.peers.split(",")) - 1 :])
+            measured = measure(path, options)
+            show(measured)
+            results += measured
     flops = peak_flops()
     print(f"peak of one core by {np.__name__}'s matrix product: {flops / 1e9:.0f} GFLOP/s")
     if options.json:
