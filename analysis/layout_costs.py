@@ -18,9 +18,9 @@ from braid.analysis.flexible_layouts import flexible_choices
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice
 from braid.analysis.locations import source_location
 from braid.analysis.roofline import Roofline
+from braid.analysis.tensor_storage import logical_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
 from braid.dialects.braid.regions import FusedOp
@@ -67,7 +67,7 @@ class LayoutCosts:
         if source.is_abstract or target.is_abstract:
             return self._declared_reorders.get((source.tag, target.tag), math.inf)
         tensor_type = cast(AnyTensor, tensor)
-        return self._roofline.amount(self._resource, 2 * tensor_bytes(tensor_type), 0)
+        return self._roofline.amount(self._resource, 2 * logical_bytes(tensor_type), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
         """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
@@ -131,13 +131,6 @@ def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     for via in range(len(cost)):
         best = np.minimum(best, best[:, via, None] + best[None, via, :])
     return best
-
-
-def tensor_bytes(tensor: AnyTensor) -> int:
-    """Bytes of a tensor without the padding of its layout; open dims count as 1."""
-    return math.prod(max(extent, 1) for extent in tensor.get_shape()) * bytes_of(
-        tensor.element_type
-    )
 
 
 def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:

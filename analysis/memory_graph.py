@@ -7,7 +7,6 @@ bytes of the arena. An op with regions (`scf.if`, …) is one op that reads what
 and needs the peak inside them as workspace.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,20 +20,11 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.locations import source_location
 from braid.analysis.parameter_expressions import is_leaf
-from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.dtypes import bytes_of
+from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.errors import UnsupportedError
-
-
-def is_view(op: Operation) -> bool:
-    """Whether the result of `op` is its operand's memory under another shape."""
-    return isinstance(op, ReshapeOp) and all(
-        layout_of(value.type).is_row_major for value in (op.input, op.output)
-    )
 
 
 def viewed(value: SSAValue) -> SSAValue:
@@ -55,15 +45,14 @@ def value_bytes(value: SSAValue) -> int:
     if isinstance(owner, OpaqueOp) and isinstance(value, OpResult) and owner.bytes is not None:
         return owner.bytes.get_values()[value.index]
     tensor = cast(TensorType[Any], type)
-    shape = layout_of(tensor).storage_shape(tensor.get_shape())
-    if DYNAMIC in shape:
+    if DYNAMIC in tensor.get_shape():
         where = owner.parent_op() if isinstance(owner, Block) else owner
         raise UnsupportedError(
             f"a tensor has an open dim, {tensor}; its bytes are not known",
             location=None if where is None else source_location(where),
             hint="give the shapes of the inputs (--shape name=1,3,224,224)",
         )
-    return math.prod(shape) * bytes_of(tensor.element_type)
+    return storage_bytes(tensor)
 
 
 @dataclass(frozen=True)

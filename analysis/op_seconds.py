@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
-from braid.analysis.memory_graph import is_view, value_bytes
+from braid.analysis.memory_graph import value_bytes
 from braid.analysis.parameter_expressions import is_leaf
+from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.base import IndirectOp, StructuredOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.opaque import OpaqueOp

@@ -11,8 +11,8 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
+from braid.analysis.tensor_storage import logical_bytes
 from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import TABLE
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
@@ -32,7 +32,7 @@ class Roofline:
         """Amount of `resource` (`seconds`, `bytes`, `flops`) that one run of `op` takes."""
         if not op.results:
             return 0.0
-        return self.amount(resource, moved_bytes(op), flops(op))
+        return self.amount(resource, movedlogical_bytes(op), flops(op))
 
     def amount(self, resource: str, bytes: int, flops: int) -> float:
         """`resource` of a kernel that moves and computes this much; 0 if it has neither."""
@@ -48,10 +48,12 @@ class Roofline:
                 return 0.0
 
 
-def moved_bytes(op: Operation) -> int:
+def movedlogical_bytes(op: Operation) -> int:
     """Bytes of all operands and results of `op`; open dims count as 1."""
     types = [value.type for value in (*op.operands, *op.results)]
-    return sum(_bytes(cast(AnyTensor, type)) for type in types if isinstance(type, TensorType))
+    return sum(
+        logical_bytes(cast(AnyTensor, type)) for type in types if isinstance(type, TensorType)
+    )
 
 
 def flops(op: Operation) -> int:
@@ -69,8 +71,3 @@ def _stage_flops(stage: Stage) -> int:
     )
     per_point += stage.combine is not None
     return per_point * math.prod(max(extent, 1) for extent in stage.extents)
-
-
-def _bytes(tensor: AnyTensor) -> int:
-    elements = math.prod(max(extent, 1) for extent in tensor.get_shape())
-    return elements * bytes_of(tensor.element_type)

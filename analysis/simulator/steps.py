@@ -8,9 +8,10 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from braid.analysis.memory_graph import is_view, value_bytes
+from braid.analysis.memory_graph import value_bytes
 from braid.analysis.parameter_expressions import is_leaf
 from braid.analysis.roofline import flops
+from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ConcatOp, SliceOp

@@ -10,29 +10,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.passes.memory.compute_ops import is_compute
 from braid.passes.memory.recompute_decisions import RECOMPUTED
 
 KERNEL_PREFIX = "kernel_"
-
-
-def is_view(op: Operation) -> bool:
-    """Whether `op` only renames the elements of its operand's buffer."""
-    return isinstance(op, ReshapeOp) and all(
-        layout_of(value.type).is_row_major for value in (op.input, op.output)
-    )
-
-
-def needs_kernel(op: Operation) -> bool:
-    """Whether `op` computes something that is not in a group yet."""
-    return isinstance(op, TensorOp) and not (
-        isinstance(op, ConstantOp | ParameterOp) or is_view(op)
-    )
 
 
 def in_group_of_its_own(op: Operation) -> FusedOp:
@@ -154,7 +137,7 @@ def _groups(region: Region) -> list[FusedOp]:
         for op in list(block.ops):
             if isinstance(op, FusedOp):
                 groups.append(op)
-            elif needs_kernel(op):
+            elif is_compute(op):
                 groups.append(in_group_of_its_own(op))
             else:
                 groups.extend(group for inner in op.regions for group in _groups(inner))

@@ -12,8 +12,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.byte_sizes import format_size
 from braid.analysis.locations import source_location
-from braid.analysis.memory_graph import MemoryGraph, is_view
+from braid.analysis.memory_graph import MemoryGraph
 from braid.analysis.remarks import emit_remark
+from braid.analysis.tensor_storage import is_view
 from braid.errors import BraidError
 from braid.passes.memory.compute_ops import blocks_outside_groups, runtime_functions
 from braid.passes.memory.recompute_decisions import (

@@ -7,9 +7,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.parameter_expressions import KEYS_ATTRIBUTE, is_leaf
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.regions import GroupOp
 
 
@@ -28,13 +27,6 @@ def blocks_outside_groups(op: Operation) -> Iterator[Block]:
             for inner in block.ops:
                 if not isinstance(inner, GroupOp):
                     yield from blocks_outside_groups(inner)
-
-
-def is_view(op: Operation) -> bool:
-    """Whether the result of `op` is its operand's memory: a reshape without layouts."""
-    return isinstance(op, ReshapeOp) and all(
-        layout_of(value.type).is_row_major for value in (op.input, op.output)
-    )
 
 
 def is_compute(op: Operation) -> bool:

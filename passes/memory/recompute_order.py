@@ -7,8 +7,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.locations import source_location
-from braid.analysis.memory_graph import MemoryGraph, is_recomputable, is_view
+from braid.analysis.memory_graph import MemoryGraph, is_recomputable
 from braid.analysis.parameter_expressions import is_leaf
+from braid.analysis.tensor_storage import is_view
 from braid.errors import BraidError, Note
 from braid.passes.memory.recompute_decisions import RECOMPUTED
 from braid.passes.order.order_attribute import ORDER, ordered_ops

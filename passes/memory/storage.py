@@ -5,7 +5,6 @@ to the next are one storage; so are a result of the function and the kernel resu
 it. Where sharing is not possible, the terminator copies (see `copies`).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -16,13 +15,11 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from braid.analysis.liveness import Numbering
 from braid.analysis.locations import source_location
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.errors import UnsupportedError
-from braid.passes.kernels.outline_kernels import is_view
 
 AnyTensor = TensorType[Attribute]
 
@@ -45,15 +42,13 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
 
     Raises UnsupportedError for open dims.
     """
-    tensor = cast(AnyTensor, tensor)
-    shape = layout_of(tensor).storage_shape(tensor.get_shape())
-    if DYNAMIC in shape:
+    if DYNAMIC in cast(AnyTensor, tensor).get_shape():
         raise UnsupportedError(
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
             location=source_location(op),
             hint="give the shapes of the inputs (--shape name=1,3,224,224)",
         )
-    return math.prod(shape) * bytes_of(tensor.element_type)
+    return storage_bytes(tensor)
 
 
 class StorageAssignment:

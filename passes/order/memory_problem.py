@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import OpResult, SSAValue
 
+from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.opaque import OpaqueOp
-from braid.passes.kernels.outline_kernels import is_view
 from braid.passes.memory.storage import tensor_bytes
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering import MemoryProblem, Tensor

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
@@ -32,7 +33,7 @@ from braid.lowering.cpu.kernels.iteration import (
     row_major_strides,
     strides_along,
 )
-from braid.lowering.cpu.kernels.traffic import stored_bytes, tensor_bytes
+from braid.lowering.cpu.kernels.traffic import stored_bytes
 
 _SCHEDULES = 64
 """Length of the schedule space: beyond it the model sees no chance."""
@@ -71,7 +72,7 @@ class ConvDirectFamily:
         assert match is not None
         weight = layout_of(group.inputs[match.weight.index].type)
         vectors = [weight.block(0) // self.unit.lanes]
-        b_bytes = tensor_bytes(match.weight.type, weight)
+        b_bytes = storage_bytes(match.weight.type, weight)
         return islice(tiling.schedules(_size(match), vectors, self.unit, b_bytes), _SCHEDULES)
 
     def default_schedule(self, group: FusedOp) -> Schedule:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
@@ -24,7 +25,7 @@ from braid.lowering.cpu.kernels.iteration import (
     row_major_strides,
 )
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-from braid.lowering.cpu.kernels.traffic import stored_bytes, tensor_bytes
+from braid.lowering.cpu.kernels.traffic import stored_bytes
 
 _SCHEDULES = 64
 """Length of the schedule space: beyond it the model sees no chance."""
@@ -73,7 +74,7 @@ class GemmFamily:
         packed = not layout.is_row_major
         block = layout.block(layout.rank - 1) // self.unit.lanes
         vectors = [block] if packed else [1, 2, 3, 4]
-        b_bytes = tensor_bytes(match.rhs.type, layout)
+        b_bytes = storage_bytes(match.rhs.type, layout)
         space = tiling.schedules(_size(match, packed), vectors, self.unit, b_bytes)
         return islice(space, _SCHEDULES)
 

@@ -1,6 +1,5 @@
 """A planned function as a program: kernel calls and control flow on raw pointers."""
 
-import math
 from collections.abc import Sequence
 from typing import cast
 
@@ -10,7 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.locations import source_location
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import bytes_of
@@ -19,7 +18,6 @@ from braid.lowering.cpu.program.environment import Buffers, Environment
 from braid.lowering.cpu.program.kernels import KernelCalls
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.cpu.program.profile import ProfileCounters
-from braid.passes.kernels.outline_kernels import is_view
 from braid.passes.memory.plan_memory import BUFFERS, CARRIED, SCRATCH, STAGING, forwarded
 
 AnyTensor = TensorType[Attribute]
@@ -203,7 +201,7 @@ class ProgramEmitter:
         self, value: SSAValue, source: SSAValue, target: SSAValue, builder: PointerBuilder
     ) -> None:
         if source is not target:
-            builder.copy(target, source, builder.constant(_bytes(value.type)))
+            builder.copy(target, source, builder.constant(storage_bytes(value.type)))
 
     def _element(
         self, value: SSAValue, indices: Sequence[SSAValue], builder: PointerBuilder
@@ -268,11 +266,6 @@ def _buffers(
         return [None] * len(op.results if values is None else values)
     entries = cast(ArrayAttr[Attribute], attribute).data
     return [entry if isinstance(entry, BufferAttr) else None for entry in entries]
-
-
-def _bytes(type: Attribute) -> int:
-    shape = layout_of(type).storage_shape(cast(AnyTensor, type).get_shape())
-    return math.prod(shape) * bytes_of(cast(AnyTensor, type).element_type)
 
 
 def _scalar_types(values: Sequence[SSAValue]) -> list[Attribute]:
