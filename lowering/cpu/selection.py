@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from braid.lowering.cpu.fallback import emit_fallback
 from xdsl.dialects import func
 from xdsl.ir import Block
 
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.fallback import emit_fallback
 
 
 def group_of(function: func.FuncOp) -> FusedOp:
