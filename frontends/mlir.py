@@ -1,9 +1,7 @@
 """Reading `.mlir` text: xDSL's parser, with the source location of every op kept."""
 
-import gc
 from bisect import bisect_right
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
@@ -17,6 +15,7 @@ from xdsl.utils.lexer import Span
 
 from braid.dialects.float_literals import BitPatternParser
 from braid.errors import BraidError, Note, SourceLocation
+from braid.frontends.collector import collector_paused
 
 _BYTECODE_MAGIC = b"ML\xefR"
 
@@ -66,24 +65,12 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
     `line_offset` is the number of lines of the file before `text`. The result is not verified.
     Raises `MLIRSyntaxError` with the location of what cannot be parsed.
     """
-    with _collector_paused():
+    with collector_paused():
         try:
             parser = _LocatingParser(context, text, file, line_offset)
             return ParsedFile(parser.parse_module(), parser.external_resources)
         except ParseError as error:
             raise _syntax_error(error, line_offset) from error
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Without the cyclic garbage collector, which only slows down building a large graph."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _syntax_error(error: ParseError, line_offset: int) -> MLIRSyntaxError:

@@ -1,8 +1,6 @@
 """From an ONNX model to a module of the braid dialect."""
 
-import gc
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
+from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile
@@ -56,7 +55,7 @@ def import_onnx(
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
     ops and types that braid does not have.
     """
-    with _collector_paused():
+    with collector_paused():
         file = ModelFile(source)
         graph = file.proto.graph
         initialized = {tensor.name for tensor in graph.initializer} | set(constants or {})
@@ -151,15 +150,3 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
         )
     dtype = file.tensors.dtype(tensor.elem_type, value.name)
     return TensorType(from_numpy(dtype), shape)
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Without the cyclic garbage collector, which only slows down building a large graph."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
