@@ -1,5 +1,6 @@
 """Normalizations and softmax."""
 
+import functools
 import math
 
 from xdsl.dialects.builtin import TensorType
@@ -10,7 +11,6 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
-from braid.dialects.braid.pooling import PoolOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.convolution import per_channel
 from braid.frontends.onnx.expressions import (
@@ -18,9 +18,11 @@ from braid.frontends.onnx.expressions import (
     cast,
     mean,
     normalized,
+    pad,
     reduce,
     reshape,
     scalar,
+    slice_dim,
     with_rank,
 )
 from braid.frontends.onnx.node import Node
@@ -111,23 +113,21 @@ def lp_normalization(b: Builder, node: Node) -> SSAValue:
 
 @importer("LRN")
 def local_response_normalization(b: Builder, node: Node) -> SSAValue:
-    """x / (bias + alpha / size · sum of squares of neighbouring channels) ** beta."""
+    """x / (bias + alpha / size · sum of squares of neighbouring channels) ** beta.
+
+    The sum is one of slices along the channels, which a kernel reads in any layout; a pooling
+    would need the channels as a spatial dim, and so row-major reshapes around it.
+    """
     x, size = node.input(0), node.integer("size")
-    batch, channels, *spatial = shape_of(x)
-    square = reshape(b, apply(b, "mul", x, x), [batch, 1, channels, math.prod(spatial)])
-    low = (size - 1) // 2
-    total = b.emit(
-        PoolOp.get(
-            square,
-            "add",
-            [size, 1],
-            strides=[1, 1],
-            pad_low=[low, 0],
-            pad_high=[size - 1 - low, 0],
-            dilations=[1, 1],
-        )
-    )
-    total = reshape(b, total, shape_of(x))
+    shape = shape_of(x)
+    low = [0] * len(shape)
+    low[1] = (size - 1) // 2
+    high = [0] * len(shape)
+    high[1] = size - 1 - low[1]
+    padded = pad(b, x, low, high, 0)
+    neighbours = [slice_dim(b, padded, 1, offset, shape[1]) for offset in range(size)]
+    squares = [apply(b, "mul", neighbour, neighbour) for neighbour in neighbours]
+    total = functools.reduce(lambda left, right: apply(b, "add", left, right), squares)
     scaled = apply(b, "mul", total, scalar(b, node.number("alpha", 1e-4) / size, x))
     base = apply(b, "add", scaled, scalar(b, node.number("bias", 1.0), x))
     power = apply(b, "pow", base, scalar(b, -node.number("beta", 0.75), x))

@@ -4,10 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from xdsl.ir import BlockArgument
+
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
@@ -19,7 +22,7 @@ from braid.lowering.cpu.kernels.traffic import stored_bytes
 
 @dataclass(frozen=True)
 class ElementwiseFamily:
-    """Any group of elementwise ops whose tensors agree on one innermost dim.
+    """Any group of elementwise ops on tensors, or slices of them, with one innermost dim.
 
     Layouts: row-major, channels last, and channel blocks that divide the channels; operands that
     extend along one dim at most stay row-major.
@@ -34,8 +37,8 @@ class ElementwiseFamily:
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
         """Row-major first: it costs no reorder at the model's edges."""
-        points = pointwise(group)
-        if points is None or not points.leaves:
+        points = _points(group)
+        if points is None or not (points.leaves or points.slices):
             return ()
         choices = (_choice(group, layout) for layout in _candidates(points.shape))
         return [choice for choice in choices if _nest(group, points, choice) is not None]
@@ -51,7 +54,7 @@ class ElementwiseFamily:
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """The larger of memory traffic and arithmetic."""
-        points = pointwise(group)
+        points = _points(group)
         assert points is not None
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
         return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
@@ -59,13 +62,19 @@ class ElementwiseFamily:
     def emit(self, request: KernelRequest) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""
         group = request.group
-        points = pointwise(group)
+        points = _points(group)
         assert points is not None
         nest = _nest(group, points, _typed_choice(group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
-        loops = ElementwiseLoops(points, nest, self.unit.lanes, unroll)
+        layouts = _typed_choice(group).operands
+        starts = tuple(_start(op, layouts) for op in points.slices)
+        loops = ElementwiseLoops(points, nest, starts, self.unit.lanes, unroll)
         return grid_kernel(request, self.unit, math.prod(loops.grid_extents), loops.iteration)
+
+
+def _points(group: FusedOp) -> Pointwise | None:
+    return pointwise(group, with_slices=True)
 
 
 def _candidates(shape: Sequence[int]) -> list[Layout]:
@@ -102,7 +111,7 @@ def _typed_choice(group: FusedOp) -> LayoutChoice:
 
 
 def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
-    """The merged loop dims with the strides of all leaves, then all results; the last is 1 or 0.
+    """The merged loop dims as `ElementwiseLoops` wants them; the innermost strides are 1 or 0.
 
     None if the layouts do not share their innermost dim, or have a padded tail.
     """
@@ -114,6 +123,7 @@ def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[Loop
         return None
     tensors = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
     strides = [strides_along(s, layout, order) for s, layout in tensors]
+    strides += [_slice_strides(op, choice.operands, order) for op in points.slices]
     strides += [strides_along(shape, order, order)] * len(choice.results)
     if any(s is None for s in strides):
         return None
@@ -122,3 +132,37 @@ def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[Loop
     dims = merged([LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)])
     dims = dims or (LoopDim(1, (1,) * len(strides)),)
     return dims if all(stride in (0, 1) for stride in dims[-1].strides) else None
+
+
+def _operand_of(op: SliceOp) -> int:
+    assert isinstance(op.input, BlockArgument)
+    return op.input.index
+
+
+def _slice_strides(
+    op: SliceOp, operands: Sequence[Layout], order: Layout
+) -> tuple[int, ...] | None:
+    """Elements of the sliced operand per step along each storage dim of `order`.
+
+    None where a step has no single stride: a slice out of a dim that is stored in blocks.
+    """
+    shape, layout = shape_of(op.input), operands[_operand_of(op)]
+    sizes, steps = op.sizes.get_values(), op.strides.get_values()
+    if any(layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)):
+        return None
+    strides = strides_along(shape, layout, order)
+    if strides is None:
+        return None
+    return tuple(
+        0 if sizes[target.dim] == 1 else stride * steps[target.dim]
+        for stride, target in zip(strides, order.dims, strict=True)
+    )
+
+
+def _start(op: SliceOp, operands: Sequence[Layout]) -> int:
+    """Elements of the operand before the first one of the slice."""
+    shape, layout = shape_of(op.input), operands[_operand_of(op)]
+    strides = strides_along(shape, layout, layout)
+    assert strides is not None
+    low = op.offsets.get_values()  # Of dims stored in blocks: 0.
+    return sum(low[dim.dim] * s for dim, s in zip(layout.dims, strides, strict=True))

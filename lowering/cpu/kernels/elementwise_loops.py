@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument
+from xdsl.ir import BlockArgument, SSAValue
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
@@ -16,10 +16,15 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class ElementwiseLoops:
-    """Emits the loops: grid = outer dims × chunks of the innermost dim."""
+    """Emits the loops: grid = outer dims × chunks of the innermost dim.
+
+    `nest` has strides of all leaves, then all slices, then all results; `starts` are the elements
+    before each slice.
+    """
 
     points: Pointwise
     nest: tuple[LoopDim, ...]
+    starts: tuple[int, ...]
     lanes: int
     unroll: int
 
@@ -84,13 +89,18 @@ class ElementwiseLoops:
         offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
         place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
 
-        def load(leaf: BlockArgument) -> Value:
-            tensor, buffer = place[leaf], buffers[leaf.index]
-            if strides[tensor] == 0:
-                return buffer.splat(e, offsets[tensor])
-            return buffer.load(e, offsets[tensor], mask)
+        def read(tensor: int, argument: SSAValue, start: int) -> Value:
+            assert isinstance(argument, BlockArgument)
+            buffer, offset = buffers[argument.index], e.add(offsets[tensor], start)
+            return buffer.splat(e, offset) if strides[tensor] == 0 else buffer.load(e, offset, mask)
 
-        values = self.points.evaluate(e, load, {})
-        results = offsets[len(place) :]
+        slices: dict[SSAValue, Value] = {
+            op.output: read(tensor, op.input, start)
+            for tensor, (op, start) in enumerate(
+                zip(self.points.slices, self.starts, strict=True), start=len(place)
+            )
+        }
+        values = self.points.evaluate(e, lambda leaf: read(place[leaf], leaf, 0), slices)
+        results = offsets[len(place) + len(slices) :]
         for value, buffer, offset in zip(values, buffers[-len(values) :], results, strict=True):
             buffer.store(e, value, offset, mask)

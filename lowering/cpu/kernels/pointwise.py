@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.table import Emit, emitter_of, is_number
@@ -21,16 +23,18 @@ Leaf = Callable[[BlockArgument], Value]
 class Pointwise:
     """Elementwise ops in order, the block arguments they read, and the group's results.
 
-    `shape` is the logical shape of the results.
+    `shape` is the logical shape of the results; `slices` are parts of block arguments that are
+    read where they lie.
     """
 
     ops: tuple[Operation, ...]
     leaves: tuple[BlockArgument, ...]
     results: tuple[SSAValue, ...]
     shape: tuple[int, ...]
+    slices: tuple[SliceOp, ...] = ()
 
     def evaluate(self, e: Emitter, leaf: Leaf, known: Mapping[SSAValue, Value]) -> list[Value]:
-        """The vectors of the results; `known` holds the anchor's."""
+        """The vectors of the results; `known` holds those of the anchor and of slices."""
         values: dict[SSAValue, Value] = dict(known)
         for argument in self.leaves:
             values[argument] = leaf(argument)
@@ -50,28 +54,40 @@ class Pointwise:
         return min(4, len(splats))
 
 
-def pointwise(group: FusedOp, anchor: Operation | None = None) -> Pointwise | None:
+def pointwise(
+    group: FusedOp, anchor: Operation | None = None, *, with_slices: bool = False
+) -> Pointwise | None:
     """All of the group but `anchor`, or None unless it is elementwise on one set of points.
 
     The points are those of the results: all results have one static shape, the anchor's if there
-    is one, and every value is repeated to it.
+    is one, and every value is repeated to it. Slices of block arguments may be read `with_slices`.
     """
-    ops = tuple(op for op in group.body.block.ops if op not in (anchor, group.terminator))
+    members = tuple(op for op in group.body.block.ops if op not in (anchor, group.terminator))
+    slices = tuple(op for op in members if with_slices and _is_stored_slice(op))
+    ops = tuple(op for op in members if op not in slices)
     if not all(_is_supported(op) for op in ops):
         return None
     results = tuple(group.terminator.arguments)
     shapes = {shape_of(result) for result in results}
     if anchor is not None:
         shapes.add(shape_of(anchor.results[0]))
-    if len(shapes) != 1 or any(isinstance(result, BlockArgument) for result in results):
+    if len(shapes) != 1 or any(_is_read(result) for result in results):
         return None
     shape = shapes.pop()
     used = dict.fromkeys(operand for op in ops for operand in op.operands)
     leaves = tuple(value for value in used if isinstance(value, BlockArgument))
-    stored = (*leaves, *results)
+    stored = (*leaves, *results, *(op.input for op in slices))
     if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
         return None
-    return Pointwise(ops, leaves, results, shape)
+    return Pointwise(ops, leaves, results, shape, slices)
+
+
+def _is_read(value: SSAValue) -> bool:
+    return isinstance(value, BlockArgument) or isinstance(value.owner, SliceOp)
+
+
+def _is_stored_slice(op: Operation) -> TypeGuard[SliceOp]:
+    return isinstance(op, SliceOp) and isinstance(op.input, BlockArgument)
 
 
 def _emit_of(op: ElementwiseOp) -> Emit | None:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import Float64Type, IntegerType, TensorType, f32, i32
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
+from braid.dialects.braid.movement import SliceOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 
 FAMILY = ElementwiseFamily()
@@ -142,3 +143,22 @@ def test_layouts_of_images(check, channels) -> None:
 
 def test_long_rows_are_shared_by_grid_iterations(check) -> None:
     check(FAMILY, [(3, 9001)], one_op("neg"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "step"),
+    [((2, 12, 5, 7), (0, 2, 0, 0), 1), ((1, 37, 9, 9), (0, 0, 1, 3), 1), ((1, 24, 8, 4), 0, 2)],
+)
+def test_slices_are_read_where_they_lie(check, shape, offset, step) -> None:
+    """The sum of slices and of another operand; in rows, so that innermost steps are 1."""
+    offset = offset or (0, 0, 1, 0)
+    sizes = [e - o for e, o in zip(shape, offset, strict=True)]
+    sizes[2] = -(-sizes[2] // step)
+
+    def build(x, y):
+        slices = [SliceOp.get(x, low, sizes, (1, 1, step, 1)) for low in ((0, 0, 0, 0), offset)]
+        total = elementwise("add", slices[0].output, slices[1].output)
+        last = elementwise("mul", total.output, y)
+        return [*slices, total, last], [last.output]
+
+    check(FAMILY, [shape, sizes], build)
