@@ -79,10 +79,11 @@ class GraphImporter:
         self._name_ops(proto, first, scope)
 
     def _outputs(self, node: Node) -> Sequence[SSAValue | None]:
-        importer = find_importer(node.op_type, node.opset)
+        domain = domain_of(node.proto)
+        importer = find_importer(node.op_type, self._file.opset_of(domain), domain)
         try:
             if importer is None:
-                body = function_body(node)
+                body = function_body(node, domain, self._file.opset_of(domain))
                 present = [value for value in node.inputs if value is not None]
                 results = iter(node.import_subgraph(body, present))
                 return [next(results, None) if name else None for name in node.proto.output]
@@ -148,13 +149,19 @@ class GraphImporter:
             raise self._unsupported(f"ops that are not supported: {listing}")
 
     def _is_supported(self, node: NodeProto) -> bool:
-        if node.domain not in ("", "ai.onnx"):
-            return False
-        opset = self._file.opset
-        return find_importer(node.op_type, opset) is not None or has_function_body(node, opset)
+        domain = domain_of(node)
+        opset = self._file.opset_of(domain)
+        if find_importer(node.op_type, opset, domain) is not None:
+            return True
+        return has_function_body(node.op_type, domain, opset)
 
     def _unsupported(self, message: str) -> UnsupportedError:
         return UnsupportedError(message, location=self._file.location)
+
+
+def domain_of(node: NodeProto) -> str:
+    """The node's domain; the default one has two names."""
+    return "" if node.domain == "ai.onnx" else node.domain
 
 
 def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -33,7 +33,12 @@ class ModelFile:
         self.tensors = TensorReader(directory, self.location)
         _check_is_model(proto, self.location)
         self.opset = _opset(proto, self.location)
+        self._opsets = {entry.domain: entry.version for entry in proto.opset_import}
         self.proto = _with_functions_inlined(proto, self.location)
+
+    def opset_of(self, domain: str) -> int:
+        """The version of a domain; 1 for one that the model does not say that it uses."""
+        return self._opsets.get(domain, 1) if domain else self.opset
 
 
 def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:

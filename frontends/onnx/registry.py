@@ -17,6 +17,7 @@ _GROUPS = (
     "blocks",
     "branches",
     "convolution",
+    "determinant",
     "einsum",
     "elementwise",
     "fourier",
@@ -25,7 +26,10 @@ _GROUPS = (
     "loops",
     "matmul",
     "movement",
+    "ngrams",
+    "non_max_suppression",
     "normalization",
+    "optional",
     "padding",
     "pooling",
     "quantization",
@@ -37,15 +41,15 @@ _GROUPS = (
     "shape",
 )
 
-_importers: dict[str, list[tuple[int, Importer]]] = {}
+_importers: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 
-def importer(*op_types: str, since: int = 1) -> Callable[[Importer], Importer]:
-    """Registers a function as the importer of ops of the default domain, from opset `since` on."""
+def importer(*op_types: str, since: int = 1, domain: str = "") -> Callable[[Importer], Importer]:
+    """Registers a function as the importer of ops of a domain, from its opset `since` on."""
 
     def register(function: Importer) -> Importer:
         for op_type in op_types:
-            versions = _importers.setdefault(op_type, [])
+            versions = _importers.setdefault((domain, op_type), [])
             versions.append((since, function))
             versions.sort(key=lambda version: version[0])
         return function
@@ -53,10 +57,11 @@ def importer(*op_types: str, since: int = 1) -> Callable[[Importer], Importer]:
     return register
 
 
-def find_importer(op_type: str, opset: int) -> Importer | None:
+def find_importer(op_type: str, opset: int, domain: str = "") -> Importer | None:
     """The newest importer of the op that is not newer than `opset`, None if there is none."""
     _load_groups()
-    found = [function for since, function in _importers.get(op_type, []) if since <= opset]
+    versions = _importers.get((domain, op_type), [])
+    found = [function for since, function in versions if since <= opset]
     return found[-1] if found else None
 
 

@@ -12,20 +12,21 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.node import Node
 
 
-def has_function_body(node: NodeProto, opset: int) -> bool:
+def has_function_body(op_type: str, domain: str, opset: int) -> bool:
     """Whether ONNX defines the op by other ops."""
-    if not onnx.defs.has(node.op_type, max_inclusive_version=opset):
+    if not onnx.defs.has(op_type, domain=domain, max_inclusive_version=opset):
         return False
-    schema = _schema(node.op_type, opset)
+    schema = _schema(op_type, domain, opset)
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def function_body(node: Node) -> GraphProto:
+def function_body(node: Node, domain: str, opset: int) -> GraphProto:
     """The body of the node's op as a graph of the node's present inputs.
 
+    `opset` is the version of the op's domain.
     Raises UnsupportedError where ONNX has no body for these attributes and types.
     """
-    schema = _schema(node.op_type, node.opset)
+    schema = _schema(node.op_type, domain, opset)
     if versions := schema.context_dependent_function_opset_versions:
         types = [_type_of(value).SerializeToString() for value in node.inputs]
         text = schema.get_context_dependent_function_with_opset_version(
@@ -38,12 +39,12 @@ def function_body(node: Node) -> GraphProto:
     body.ParseFromString(text)
     if not body.node:
         node.unsupported("ONNX defines no function body for these attributes and types")
-    return _graph_of(node, body)
+    return _graph_of(node, schema, body)
 
 
-def _schema(op_type: str, opset: int) -> Any:
+def _schema(op_type: str, domain: str, opset: int) -> Any:
     """The op's schema; its functions are missing from the type stubs."""
-    return onnx.defs.get_schema(op_type, max_inclusive_version=opset)
+    return onnx.defs.get_schema(op_type, max_inclusive_version=opset, domain=domain)
 
 
 def _newest(versions: Sequence[int], opset: int) -> int:
@@ -58,9 +59,9 @@ def _type_of(value: SSAValue | None) -> TypeProto:
     return helper.make_tensor_type_proto(data_type, shape_of(value))
 
 
-def _graph_of(node: Node, body: FunctionProto) -> GraphProto:
+def _graph_of(node: Node, schema: Any, body: FunctionProto) -> GraphProto:
     """The body with the node's attributes put in and left-out inputs and outputs emptied."""
-    defaults = [a.default_value for a in _schema(node.op_type, node.opset).attributes.values()]
+    defaults = [a.default_value for a in schema.attributes.values()]
     attributes = {a.name: a for a in (*defaults, *node.proto.attribute) if a.name}
     absent = {name for name, value in zip(body.input, node.inputs, strict=False) if value is None}
     absent |= set(body.input[len(node.inputs) :])
