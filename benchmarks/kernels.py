@@ -22,7 +22,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
-from braid.analysis.kernel_family import KernelFamily, KernelRequest
+from braid.analysis.kernel_family import KernelFamily, KernelRequest, LayoutChoice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.convolution import ConvOp
@@ -30,6 +30,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
@@ -37,6 +38,7 @@ from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 
 Build = Callable[..., TensorOp]
@@ -62,6 +64,17 @@ CONVOLUTIONS = (
 
 DEPTHWISE = ((32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1))
 """Channels, height and width of the input, stride: layers of MobileNetV2."""
+
+MOVEMENTS = (
+    ("reorder", (1, 3, 224, 224), "abcd", "acdb"),
+    ("reorder", (1, 64, 56, 56), "abcd", "acdb"),
+    ("reorder", (1, 64, 56, 56), "acdb", "abcd"),
+    ("reorder", (1, 64, 56, 56), "abcd", "aBcd16b"),
+    ("reorder", (1, 512, 7, 7), "acdb", "abcd"),
+    ("reorder", (1, 64, 224, 224), "abcd", "acdb"),
+    ("reorder", (1, 64, 224, 224), "acdb", "abcd"),
+)
+"""Logical shape, layouts of source and target."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +213,30 @@ def measure_rows(rounds: int) -> list[Measurement]:
     return results
 
 
+def _reorder(x: SSAValue) -> ReorderOp:
+    return ReorderOp.to(x, Layout.row_major(4))
+
+
+def measure_movement(rounds: int) -> list[Measurement]:
+    """Copies that turn the innermost dim against numpy's plain copy of as many bytes."""
+    results: list[Measurement] = []
+    for name, shape, source, target in MOVEMENTS:
+        choice = LayoutChoice((Layout.parse(source),), (Layout.parse(target),))
+        group = make_group([shape], _reorder, choice.operands, choice.results[0])
+        kernel = CallableKernel(MovementFamily().emit(KernelRequest(group, "kernel")))
+        array = np.ones(shape, np.float32)
+        x, y = (to_storage(array, Layout.parse(tag)) for tag in (source, target))
+        a, b = np.ones_like(array), np.ones_like(array)
+        contenders: dict[str, Run] = {
+            "braid": kernel.bound(x, y),
+            "copy": lambda a=a, b=b: np.copyto(b, a),
+        }
+        label = f"{name} {'x'.join(map(str, shape))}"
+        seconds = time_interleaved(contenders, rounds)
+        results.append(Measurement(label, 8.0 * array.size, "byte", seconds))
+    return results
+
+
 def peak_flops() -> float:
     """Flop/s of the machine: a GEMM whose operands stay in the cache nearest to the core."""
     m, n, k = 12, 32, 256
@@ -241,7 +278,7 @@ def main() -> None:
         sizes = (channels, channels, size, 3, stride, 1)
         results.append(measure_convolution(ConvDepthwiseFamily(), sizes, channels, rounds))
         show(results[-1], peak)
-    for result in measure_rows(rounds):
+    for result in (*measure_rows(rounds), *measure_movement(rounds)):
         results.append(result)
         show(result, peak)
     if options.json:

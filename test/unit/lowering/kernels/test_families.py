@@ -11,11 +11,13 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.emit.machine import AVX512
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 
@@ -27,6 +29,7 @@ FAMILIES = {
         ConvDepthwiseFamily(AVX512),
         PoolFamily(AVX512),
         NormalizationFamily(AVX512),
+        MovementFamily(AVX512),
         ElementwiseFamily(AVX512),
     )
 }
@@ -93,6 +96,8 @@ IMAGE = tensor(1, 8, 6, 6)
         ([IMAGE], pool(1), set()),
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 1)], {"normalization"}),
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 0)], set()),
+        ([tensor(2, 3)], lambda x: [TransposeOp.get(x, (1, 0))], {"movement"}),
+        ([tensor(2, 3, type=i1)], lambda x: [TransposeOp.get(x, (1, 0))], set()),
         ([tensor(2, 3)], lambda x: [elementwise("exp", x)], {"elementwise"}),
         ([tensor(2, 3)], lambda x: [elementwise("acosh", x)], set()),
         ([tensor(2, 3)], lambda x: [elementwise("isnan", x)], set()),

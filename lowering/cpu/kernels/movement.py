@@ -1,0 +1,151 @@
+"""Copies that permute elements: reorders between layouts, transposes, channel shuffles."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.shaping import TransposeOp
+from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
+from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.emit.table import is_number
+from braid.lowering.cpu.kernels.iteration import LoopDim
+from braid.lowering.cpu.kernels.movement_dims import Movement, movement_nest
+from braid.lowering.cpu.kernels.movement_tiles import TransposeLoops
+from braid.lowering.cpu.kernels.pointwise import Pointwise
+from braid.lowering.cpu.kernels.traffic import stored_bytes
+
+_CHUNK = 64
+"""Positions of one grid iteration along the innermost dim of the source: more were slower."""
+
+_TURNING = 1.3
+"""Slowdown of a copy that turns the innermost dim, measured in the cache."""
+
+_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+
+Loops: TypeAlias = ElementwiseLoops | TransposeLoops
+
+
+@dataclass(frozen=True)
+class MovementFamily:
+    """A chain of `braid.reorder`, `braid.transpose` and `braid.reshape` alone in its group.
+
+    Layouts: a reorder's as typed; others row-major or channels last on either side, where whole
+    blocks allow it.
+    """
+
+    unit: VectorUnit = field(default_factory=host_vector_unit)
+    name: str = "movement"
+
+    def accepts(self, group: FusedOp) -> bool:
+        """One operand, one result, ops that only move elements of a type that vectors hold."""
+        return bool(self.layouts(group))
+
+    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+        """All pairs of layouts of operand and result."""
+        movement = _match(group)
+        if movement is None:
+            return ()
+        return [choice for choice in _candidates(group) if _nest(group, movement, choice)]
+
+    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+        """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
+        for unroll in (2, 1, 4):
+            yield {"unroll": unroll}
+
+    def default_schedule(self, group: FusedOp) -> Schedule:
+        """Two vectors."""
+        return {"unroll": 2}
+
+    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """Memory traffic, more where the innermost dim is turned."""
+        movement = _match(group)
+        nest = None if movement is None else _nest(group, movement, choice)
+        assert nest is not None
+        factor = 1.0 if nest[-1].strides == (1, 1) else _TURNING
+        return factor * stored_bytes(group, choice) / self.unit.memory_bytes
+
+    def emit(self, request: KernelRequest) -> Kernel:
+        """The outer dims, and pieces of the innermost one, in the grid."""
+        group = request.group
+        movement = _match(group)
+        assert movement is not None
+        choice = LayoutChoice(
+            tuple(layout_of(value.type) for value in group.inputs),
+            tuple(layout_of(value.type) for value in group.outputs),
+        )
+        nest = _nest(group, movement, choice)
+        assert nest is not None, "the family was asked for layouts it did not offer"
+        unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
+        loops = self._loops(group, nest, unroll)
+        return grid_kernel(request, self.unit, math.prod(loops.grid_extents), loops.iteration)
+
+    def _loops(self, group: FusedOp, nest: Sequence[LoopDim], unroll: int) -> Loops:
+        lanes = self.unit.lanes
+        if nest[-1].strides == (1, 1):
+            argument = group.body.block.args[0]
+            copied = Pointwise((), (argument,), (argument,), shape_of(argument))
+            return ElementwiseLoops(copied, tuple(nest), (), lanes, unroll)
+        lines = next(dim for dim in nest if dim.strides[0] == 1)
+        outer = tuple(dim for dim in nest[:-1] if dim is not lines)
+        return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))
+
+
+def _match(group: FusedOp) -> Movement | None:
+    """What the ops of the group do to the index, if they are one chain from operand to result."""
+    if len(group.inputs) != 1 or len(group.outputs) != 1:
+        return None
+    value = group.body.block.args[0]
+    shape = shape_of(value)
+    if not is_number(element_type_of(value)) or min(shape, default=0) < 1:
+        return None
+    movement: Movement | None = Movement.of(shape)
+    for op in group.body.block.ops:
+        if op is group.terminator:
+            break
+        if not isinstance(op, ReorderOp | TransposeOp | ReshapeOp) or op.input is not value:
+            return None
+        movement = _moved(movement, op)
+        if movement is None:
+            return None
+        value = op.output
+    is_chain = group.terminator.arguments[0] is value and not isinstance(value, BlockArgument)
+    return movement if is_chain else None
+
+
+def _moved(movement: Movement, op: Operation) -> Movement | None:
+    if isinstance(op, TransposeOp):
+        return movement.transposed(op.permutation.get_values())
+    if isinstance(op, ReshapeOp):
+        return movement.reshaped(shape_of(op.output))
+    return movement
+
+
+def _candidates(group: FusedOp) -> list[LayoutChoice]:
+    """A reorder's layouts are its meaning; what else moves elements may meet its neighbours'."""
+    if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
+        source, target = layout_of(group.inputs[0].type), layout_of(group.outputs[0].type)
+        return [LayoutChoice((source,), (target,))]
+    sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])
+    return [LayoutChoice((source,), (target,)) for source in sources for target in targets]
+
+
+def _layouts(value: SSAValue) -> list[Layout]:
+    rank = len(shape_of(value))
+    tags = [_CHANNELS_LAST[rank]] if rank in _CHANNELS_LAST else []
+    return [Layout.row_major(rank), *map(Layout.parse, tags)]
+
+
+def _nest(group: FusedOp, movement: Movement, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
+    shape = shape_of(group.inputs[0])
+    return movement_nest(movement, shape, choice.operands[0], choice.results[0])
