@@ -26,6 +26,10 @@ Schedule = Mapping[str, int]
 """Tile sizes and unroll factors by name; what the names mean is the family's affair."""
 
 
+InPlace = tuple[int, int]
+"""Numbers of an operand and of a result that may be one buffer."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One kernel in upstream dialects, ready for code generation.
@@ -35,12 +39,17 @@ class Kernel:
     `memref<{scratch_bytes}xi8>` if `scratch_bytes` is not 0, and two `index` arguments
     `begin, end`: the call computes iterations [begin, end) of the `grid` independent iterations
     of the kernel. A kernel with scratch has a grid of 1.
+
+    `in_place` lists which result may be written into the buffer of which operand: every element
+    of the operand is read, for the last time, before the element of the result in its place is
+    written, whatever the grid's iterations run on. Those arguments are not `noalias`.
     """
 
     symbol: str
     module: ModuleOp
     grid: int = 1
     scratch_bytes: int = 0
+    in_place: tuple[InPlace, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.kernel_family import Kernel
 from braid.dialects.braid.dtypes import bytes_of
 from braid.errors import UnsupportedError
-from braid.lowering.cpu.destination_passing import NOALIAS
+from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
+from braid.lowering.cpu.in_place_nests import in_place_arguments
 from braid.lowering.cpu.parallel_loops import parallelize
 
 _ALIGNMENT = 64
 
 
-def finish_buffers(symbol: str, module: ModuleOp) -> Kernel:
-    """The kernel made of a bufferized module.
+def finish_buffers(symbol: str, module: ModuleOp, operands: int) -> Kernel:
+    """The kernel made of a bufferized module, whose first `operands` arguments are only read.
 
     A kernel that only computes its one result is split into independent iterations. Otherwise
     its buffers become views of one scratch argument.
@@ -39,11 +40,14 @@ def finish_buffers(symbol: str, module: ModuleOp) -> Kernel:
     function = next(op for op in module.ops if isinstance(op, FuncOp))
     for op in [op for op in function.walk() if isinstance(op, memref.CopyOp)]:
         _copy_by_loops(op)
+    in_place = in_place_arguments(function, operands)
+    results = len(function.body.block.args) - 2 - operands
+    function.arg_attrs = argument_attributes(operands, results, in_place)
     grid = parallelize(function)
     if grid is not None:
-        return Kernel(symbol, module, grid)
+        return Kernel(symbol, module, grid, in_place=in_place)
     scratch_bytes = _move_to_scratch(function)
-    return Kernel(symbol, module, 1, scratch_bytes)
+    return Kernel(symbol, module, 1, scratch_bytes, in_place)
 
 
 def _copy_by_loops(op: memref.CopyOp) -> None:

@@ -8,8 +8,6 @@ from typing import cast
 from xdsl.builder import Builder
 from xdsl.dialects import bufferization, func
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
     IndexType,
     MemRefType,
     TensorType,
@@ -23,8 +21,7 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.base import AnyTensor
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.scalar_casts import convert
-
-NOALIAS = DictionaryAttr({"llvm.noalias": UnitAttr()})
+from braid.lowering.cpu.argument_attributes import argument_attributes
 
 
 def buffer_type(tensor_type: Attribute) -> MemRefType[Attribute]:
@@ -57,12 +54,11 @@ def to_destination_passing(function: func.FuncOp) -> func.FuncOp:
             _write(builder, result, buffer)
         op.drop_all_references()
     block.add_op(func.ReturnOp())
-    noalias = [NOALIAS] * (len(types) - 2) + [DictionaryAttr({})] * 2
     return func.FuncOp(
         function.sym_name.data,
         (types, []),
         Region(block),
-        arg_attrs=ArrayAttr(noalias),
+        arg_attrs=argument_attributes(len(inputs), len(outputs)),
     )
 
 

@@ -38,7 +38,7 @@ def emit_fallback(request: KernelRequest) -> Kernel:
         text = generic_form(module_text(kernel), FALLBACK_PASSES)
     except BraidError as error:
         raise BraidError(f"kernel '{request.symbol}': {error.message}") from error
-    return finish_buffers(request.symbol, parse_upstream(text))
+    return finish_buffers(request.symbol, parse_upstream(text), len(request.group.inputs))
 
 
 def _function(group: FusedOp, symbol: str) -> FuncOp:

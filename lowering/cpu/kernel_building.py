@@ -16,7 +16,7 @@ from xdsl.dialects import func
 
 import braid.dialects
 import braid.lowering
-from braid.analysis.kernel_family import KernelFamily, KernelRequest, Schedule
+from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 from braid.lowering.cpu.compiler import compile_anonymous
 from braid.lowering.cpu.fallback import emit_fallback
 from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
@@ -28,11 +28,12 @@ from braid.passes.kernels.outline_kernels import kernel_key
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """An object that defines `symbol`; grid and scratch are those of `Kernel`."""
+    """An object that defines `symbol`; grid, scratch and `in_place` are those of `Kernel`."""
 
     symbol: str
     grid: int
     scratch_bytes: int
+    in_place: tuple[InPlace, ...]
     object_code: bytes
 
 
@@ -86,7 +87,8 @@ def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
         return None
     symbol = order.request.symbol
     grid, scratch = int(fields["grid"]), int(fields["scratch_bytes"])
-    return BuiltKernel(symbol, grid, scratch, with_symbol(object_code, symbol))
+    in_place = tuple((int(operand), int(result)) for operand, result in fields["in_place"])
+    return BuiltKernel(symbol, grid, scratch, in_place, with_symbol(object_code, symbol))
 
 
 def _build(
@@ -101,10 +103,16 @@ def _build(
     compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
     built: list[BuiltKernel] = []
     for order, kernel, (key, object_code) in zip(orders, kernels, compiled, strict=True):
-        record = {"grid": kernel.grid, "scratch_bytes": kernel.scratch_bytes, "object": key}
-        cache.put(order.key, json.dumps(record).encode())
+        facts = {
+            "grid": kernel.grid,
+            "scratch_bytes": kernel.scratch_bytes,
+            "in_place": kernel.in_place,
+        }
+        cache.put(order.key, json.dumps({**facts, "object": key}).encode())
         named = with_symbol(object_code, kernel.symbol)
-        built.append(BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, named))
+        built.append(
+            BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, kernel.in_place, named)
+        )
     return built
 
 

@@ -22,6 +22,7 @@ from braid.lowering.cpu.program.emit import GRID, emit_program
 from braid.lowering.cpu.selection import emit_kernel, group_of
 from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
 from braid.passes.manager import run_pipeline
+from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
 from braid.passes.memory.plan_memory import (
     ALIGNMENT,
     ARENA_BYTES,
@@ -116,10 +117,11 @@ def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Ker
 
 
 def annotate_kernels(module: ModuleOp, kernels: Sequence[BuiltKernel | Kernel]) -> None:
-    """Writes grid and scratch of the kernels on their functions."""
+    """Writes grid, scratch and aliasing of the kernels on their functions."""
     for function, kernel in zip(kernel_functions(module), kernels, strict=True):
         function.attributes[GRID] = IntegerAttr(kernel.grid, i64)
         function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes, i64)
+        function.attributes[IN_PLACE] = in_place_attribute(kernel.in_place)
 
 
 def describe(

@@ -20,6 +20,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.errors import UnsupportedError
+from braid.passes.memory.in_place import in_place_pairs
 
 AnyTensor = TensorType[Attribute]
 
@@ -102,9 +103,36 @@ class StorageAssignment:
                 case _ if is_view(op):
                     self._bind(op.results[0], self.of[op.operands[0]])
                     self._extend(op.operands[0], op.results[0])
+                case func.CallOp():
+                    self._visit_call(op)
                 case _:
                     for result in _tensors(op.results):
                         self._new(result, op)
+
+    def _visit_call(self, call: func.CallOp) -> None:
+        """Results take the memory of operands that the kernel reads for the last time."""
+        taken: set[Storage] = set()
+        pairs = in_place_pairs(call)
+        for number, result in enumerate(call.results):
+            operands = (call.operands[o] for o, r in pairs if r == number)
+            dying = (self.of[o] for o in operands if self._may_overwrite(call, o, result))
+            storage = next((s for s in dying if s not in taken), None)
+            if storage is None:
+                self._new(result, call)
+            else:
+                taken.add(storage)
+                self._bind(result, storage)
+
+    def _may_overwrite(self, call: func.CallOp, operand: SSAValue, result: SSAValue) -> bool:
+        """Whether `call` is the last to read the storage of `operand`, and reads it once.
+
+        What a branch hands on is rather written where it is wanted, and so is what a loop carries.
+        """
+        storage = self.of[operand]
+        dies = storage.place is None and storage.upper == self.numbering.span(call).start
+        once = sum(self.of.get(value) is storage for value in call.operands) == 1
+        fits = storage.size == tensor_bytes(result.type, call)
+        return dies and once and fits and not _is_handed_on(result)
 
     def _extend(self, source: SSAValue, view: SSAValue) -> None:
         """A view that leaves through a terminator is read where the terminator stands."""
@@ -173,10 +201,24 @@ class StorageAssignment:
         terminator = block.last_op
         assert terminator is not None
         for value, argument in zip(terminator.operands, arguments, strict=True):
-            if isinstance(argument.type, TensorType) and isinstance(value, OpResult):
-                storage = self.of[argument]
-                if self._last_read(storage, block) < self.numbering.span(value.op).start:
-                    self._share(value, storage, block)
+            if not isinstance(argument.type, TensorType) or not isinstance(value, OpResult):
+                continue
+            if self._reads_before(self.of[argument], value, block):
+                self._share(value, self.of[argument], block)
+
+    def _reads_before(self, storage: Storage, value: OpResult, block: Block) -> bool:
+        """Whether the loop reads `storage` no more when it is written for `value`.
+
+        The last read may be that of the kernel that makes `value`, if it may do so in place.
+        """
+        last = self._last_read(storage, block)
+        first_write = self.of[value].lower
+        op = value.op
+        makes_first = first_write == self.numbering.span(op).start
+        if last != first_write or not makes_first or not isinstance(op, func.CallOp):
+            return last < first_write
+        read = [i for i, operand in enumerate(op.operands) if self.of.get(operand) is storage]
+        return len(read) == 1 and (read[0], value.index) in in_place_pairs(op)
 
     def _last_read(self, storage: Storage, block: Block) -> int:
         """The last number inside the loop of `block` at which `storage` is read."""
@@ -220,6 +262,11 @@ def _stands_in(op: Operation, block: Block) -> bool:
         return False
     parent = op.parent_op()
     return op.parent is block or (isinstance(parent, scf.IfOp) and _stands_in(parent, block))
+
+
+def _is_handed_on(value: SSAValue) -> bool:
+    """Whether a terminator of nested control flow gives `value` to the op around it."""
+    return any(isinstance(use.operation, scf.YieldOp | scf.ConditionOp) for use in value.uses)
 
 
 def _tensors(values: Sequence[SSAValue]) -> list[SSAValue]:

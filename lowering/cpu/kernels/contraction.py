@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from braid.analysis.kernel_family import InPlace
+from braid.lowering.cpu.kernels.aliasing import in_place_leaves
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.epilogue import Epilogue, TileStore
@@ -36,6 +38,19 @@ class Contraction:
     anchor: SSAValue
     points: Pointwise
     leaf_column_strides: tuple[int, ...]
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands of the epilogue that a result may overwrite: not A or B."""
+        dims = (*self.outer, self.row)
+
+        def along(tensor: int) -> tuple[int, ...]:
+            return tuple(dim.strides[tensor] for dim in dims)
+
+        leaves = [(*along(2 + i), column) for i, column in enumerate(self.leaf_column_strides)]
+        results = [(*along(-1), 1)] * len(self.points.results)
+        product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
+        return in_place_leaves(self.points, leaves, results, product)
 
     @property
     def rows(self) -> int:

@@ -97,7 +97,8 @@ class ConvDepthwiseFamily:
             combine=_multiply_add,
         )
         kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
-        return grid_kernel(request, self.unit, grid_size(kernel), kernel.iteration)
+        grid = grid_size(kernel)
+        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> ConvMatch | None:

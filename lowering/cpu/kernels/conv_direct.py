@@ -97,7 +97,7 @@ class ConvDirectFamily:
         outside = bool(schedule["columns_outside"])
         kernel = ContractionKernel(problem, tile, self.unit.lanes, outside)
         grid = math.prod(kernel.grid_extents)
-        return grid_kernel(request, self.unit, grid, kernel.iteration)
+        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> ConvMatch | None:

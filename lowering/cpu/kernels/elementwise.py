@@ -70,7 +70,8 @@ class ElementwiseFamily:
         layouts = _typed_choice(group).operands
         starts = tuple(_start(op, layouts) for op in points.slices)
         loops = ElementwiseLoops(points, nest, starts, self.unit.lanes, unroll)
-        return grid_kernel(request, self.unit, math.prod(loops.grid_extents), loops.iteration)
+        grid = math.prod(loops.grid_extents)
+        return grid_kernel(request, self.unit, grid, loops.iteration, loops.in_place)
 
 
 def _points(group: FusedOp) -> Pointwise | None:

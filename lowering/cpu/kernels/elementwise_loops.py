@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, SSAValue
 
+from braid.analysis.kernel_family import InPlace
+from braid.lowering.cpu.kernels.aliasing import in_place_leaves
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.iteration import LoopDim
@@ -48,6 +50,14 @@ class ElementwiseLoops:
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, then chunks."""
         return (*(dim.extent for dim in self.nest[:-1]), -(-self.extent // self.chunk))
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands that a result may overwrite: those that are read where it is written."""
+        strides = [tuple(s) for s in zip(*(dim.strides for dim in self.nest), strict=True)]
+        leaves, results = len(self.points.leaves), len(self.points.results)
+        sliced = [op.input for op in self.points.slices]
+        return in_place_leaves(self.points, strides[:leaves], strides[-results:], sliced)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under a mask."""

@@ -107,7 +107,7 @@ class GemmFamily:
             problem, tile, self.unit.lanes, bool(schedule["columns_outside"])
         )
         grid = math.prod(kernel.grid_extents)
-        return grid_kernel(request, self.unit, grid, kernel.iteration)
+        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> _Match | None:

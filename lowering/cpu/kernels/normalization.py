@@ -81,7 +81,8 @@ class NormalizationFamily:
                 _softmax(e, inputs[0], buffers[-1], base, length)
 
         rows = math.prod(shape_of(op.results[0])) // length
-        return grid_kernel(request, self.unit, rows, iteration)
+        # Every element of the row is read for the last time right before it is written.
+        return grid_kernel(request, self.unit, rows, iteration, ((operands[0], 0),))
 
 
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:

@@ -88,7 +88,8 @@ class PoolFamily:
             combine=_maximum if match.op.combine == "maximum" else _add,
         )
         kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
-        return grid_kernel(request, self.unit, grid_size(kernel), kernel.iteration)
+        grid = grid_size(kernel)
+        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> _Match | None:

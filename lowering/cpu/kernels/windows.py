@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from braid.analysis.kernel_family import InPlace
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.windows import Windows
+from braid.lowering.cpu.kernels.aliasing import in_place_leaves
 from braid.lowering.cpu.kernels.conv_match import CHANNELS_LAST, leaf_layout
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
@@ -50,6 +52,19 @@ class WindowProblem:
             assert strides is not None
             result.append(strides)
         return result
+
+    @property
+    def result_strides(self) -> tuple[int, ...]:
+        """Strides of the results along n, h, w, c."""
+        batch, channels, height, width = self.points.shape
+        return row_major_strides((batch, height, width, channels))
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands of the epilogue that a result may overwrite: not the input of the windows."""
+        results = [self.result_strides] * len(self.points.results)
+        windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
+        return in_place_leaves(self.points, self.leaf_strides, results, windowed)
 
 
 @dataclass(frozen=True)
@@ -117,9 +132,7 @@ class _TileWriter:
         strides = row_major_strides((1, height, width, depth))
         base = e.add(e.dot(start, strides[:3]), self.channel)
         tile = self._accumulate(base, strides[1] * windows.dilations[0])
-        _, channels, out_height, out_width = points.shape
-        out_strides = row_major_strides((1, out_height, out_width, channels))
-        tensors = [*problem.leaf_strides, out_strides]
+        tensors = [*problem.leaf_strides, problem.result_strides]
         bases = [e.dot(self.position, tensor[:3]) for tensor in tensors]
         epilogue = Epilogue(
             problem.anchor,

@@ -90,3 +90,32 @@ func.func @swap(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<
   }
   func.return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A result takes the memory of an operand that dies, if the kernel may work in place; a loop's
+// value is then computed in its own memory, although it is read until the end.
+// CHECK-LABEL: func.func @in_place
+// CHECK-SAME:    braid.arena_bytes = 64 
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         scf.for
+// CHECK-NEXT:      func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK-NEXT:      scf.yield %{{.*}}
+func.func @in_place(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %five = arith.constant 5 : index
+  %a = func.call @k(%x, %x) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %b = func.call @k(%a, %x) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %c = func.call @k(%b, %a) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %d = func.call @k(%a, %c) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %l = scf.for %n = %zero to %five step %one iter_args(%s = %d) -> (tensor<16xf32>) {
+    %e = func.call @k(%s, %x) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+    scf.yield %e : tensor<16xf32>
+  }
+  func.return %l : tensor<16xf32>
+}
+func.func private @k(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {braid.in_place = [array<i64: 0, 0>]}

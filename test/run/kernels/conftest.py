@@ -8,7 +8,14 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.kernel_family import KernelFamily, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.kernel_family import (
+    InPlace,
+    Kernel,
+    KernelFamily,
+    KernelRequest,
+    LayoutChoice,
+    Schedule,
+)
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
@@ -78,7 +85,7 @@ class KernelCheck:
         arrays: Sequence[Array] | None = None,
         relative: float = 0.0,
     ) -> None:
-        """Runs the group in the `choices` of layouts (all by default), whole and in two parts.
+        """Runs the group in the `choices` of layouts (all by default), in two parts and in place.
 
         A shape stands for a tensor of f32. With `relative`, that is how far every element may be
         from its reference; otherwise the largest reference counts.
@@ -94,30 +101,47 @@ class KernelCheck:
             group = make_group(tensors, build, choice)
             chosen = family.default_schedule(group) if schedule is None else schedule
             assert family.seconds(group, choice) > 0
-            kernel = CallableKernel(family.emit(KernelRequest(group, "kernel", chosen)))
+            kernel = family.emit(KernelRequest(group, "kernel", chosen))
             self._compare(kernel, choice, arrays, expected, relative)
 
     def _compare(
         self,
-        kernel: CallableKernel,
+        kernel: Kernel,
         choice: LayoutChoice,
         arrays: Sequence[Array],
         expected: Sequence[Array],
         relative: float,
     ) -> None:
+        run = CallableKernel(kernel)
+        for pair in (None, *kernel.in_place):
+            outputs = self._run(run, choice, arrays, expected, pair)
+            for output, layout, reference in zip(outputs, choice.results, expected, strict=True):
+                actual = from_storage(output, layout, reference.shape)
+                largest = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
+                bound = 0.0 if relative else self.tolerance * largest
+                np.testing.assert_allclose(actual, reference, rtol=relative, atol=bound)
+
+    def _run(
+        self,
+        kernel: CallableKernel,
+        choice: LayoutChoice,
+        arrays: Sequence[Array],
+        expected: Sequence[Array],
+        pair: InPlace | None,
+    ) -> list[Array]:
+        """The results as stored; with `pair`, one of them is written over an operand."""
         stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
         outputs = [
             to_storage(np.full_like(e, 7), tag)
             for e, tag in zip(expected, choice.results, strict=True)
         ]
+        if pair is not None:
+            operand, result = pair
+            outputs[result] = stored[operand] = stored[operand].copy().view(outputs[result].dtype)
         half = kernel.grid // 2
         kernel(*stored, *outputs, begin=0, end=half)
         kernel(*stored, *outputs, begin=half)
-        for output, layout, reference in zip(outputs, choice.results, expected, strict=True):
-            actual = from_storage(output, layout, reference.shape)
-            largest = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
-            bound = 0.0 if relative else self.tolerance * largest
-            np.testing.assert_allclose(actual, reference, rtol=relative, atol=bound)
+        return outputs
 
 
 @pytest.fixture(scope="session")

@@ -4,19 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    IndexType,
-    MemRefType,
-    ModuleOp,
-    TensorType,
-    UnitAttr,
-)
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from braid.analysis.kernel_family import Kernel, KernelRequest
+from braid.analysis.kernel_family import InPlace, Kernel, KernelRequest
 from braid.dialects.braid.attributes import layout_of
+from braid.lowering.cpu.argument_attributes import argument_attributes
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -32,7 +25,13 @@ def stored_type(tensor: Attribute) -> MemRefType[Any]:
     return MemRefType(type.element_type, shape)
 
 
-def grid_kernel(request: KernelRequest, unit: VectorUnit, grid: int, body: Body) -> Kernel:
+def grid_kernel(
+    request: KernelRequest,
+    unit: VectorUnit,
+    grid: int,
+    body: Body,
+    in_place: tuple[InPlace, ...] = (),
+) -> Kernel:
     """A kernel that runs `body` for each of its iterations [begin, end)."""
     group = request.group
     values: list[SSAValue] = [*group.inputs, *group.outputs]
@@ -43,12 +42,10 @@ def grid_kernel(request: KernelRequest, unit: VectorUnit, grid: int, body: Body)
     begin, end = entry.args[-2:]
     emitter.loop(begin, end, 1, lambda index: body(emitter, buffers, index))
     emitter.effect(func.ReturnOp())
-    noalias = DictionaryAttr({"llvm.noalias": UnitAttr()})
-    attributes = [noalias] * len(memrefs) + [DictionaryAttr({})] * 2
     function = func.FuncOp(
         request.symbol,
         ([argument.type for argument in entry.args], []),
         Region(entry),
-        arg_attrs=ArrayAttr(attributes),
+        arg_attrs=argument_attributes(len(group.inputs), len(group.outputs), in_place),
     )
-    return Kernel(request.symbol, ModuleOp([function]), grid)
+    return Kernel(request.symbol, ModuleOp([function]), grid, in_place=in_place)

@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from braid.dialects.braid.buffer import BufferAttr
 from braid.frontends.mlir import parse_mlir
+from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
 from braid.passes.memory.plan_memory import (
     BUFFERS,
     STAGING,
@@ -45,6 +46,8 @@ class Generator:
         main = func.FuncOp("main", ([TENSOR] * 2, [TENSOR] * len(picked)), Region(block))
         kernel = func.FuncOp.external("k", [TENSOR] * 2, [TENSOR])
         kernel.sym_visibility = StringAttr("private")
+        pairs = self._draw(st.sampled_from([[], [(0, 0)], [(1, 0), (0, 0)]]))
+        kernel.attributes[IN_PLACE] = in_place_attribute(pairs)
         return ModuleOp([main, kernel])
 
     def _pick(self, values: Sequence[SSAValue]) -> SSAValue:
