@@ -11,7 +11,9 @@ from braid import __version__
 from braid.errors import BraidError
 from braid.tools.commands.bench import bench
 from braid.tools.commands.compile import compile_model
+from braid.tools.commands.explain import explain
 from braid.tools.commands.import_model import import_model
+from braid.tools.commands.inspect import inspect
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.verify import verify
@@ -26,6 +28,8 @@ app = typer.Typer(
 )
 app.command("import")(import_model)
 app.command("compile")(compile_model)
+app.command("explain")(explain)
+app.command("inspect")(inspect)
 app.command("run")(run)
 app.command("bench")(bench)
 app.command("simulate")(simulate)

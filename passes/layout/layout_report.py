@@ -1,0 +1,102 @@
+"""Why layouts were chosen: for every op its choices, and what each would have cost in all."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.execution_counts import ExecutionCounts
+from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.layout_costs import LayoutCosts
+from braid.dialects.braid.layout import Layout
+from braid.passes.layout.flow import collect_flow
+from braid.passes.layout.problem import LayoutProblemBuilder
+from braid.solvers.strategy import solve
+from braid.solvers.strategy.marginals import min_marginals
+
+
+@dataclass(frozen=True)
+class ChoiceReport:
+    """One way to run an op: its cost per run, and the least cost of everything if it is taken.
+
+    The unit is that of the costs; infinity where nothing fits with the choice.
+    """
+
+    layouts: LayoutChoice
+    cost: float
+    total: float
+
+
+@dataclass(frozen=True)
+class OpReport:
+    """All choices of `op`, and which was taken; `is_exact` as `Marginals.reoptimized`."""
+
+    op: Operation
+    executions: float
+    choices: tuple[ChoiceReport, ...]
+    chosen: int
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class ReorderReport:
+    """A reorder and its cost per run."""
+
+    value: SSAValue
+    source: Layout
+    target: Layout
+    executions: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class LayoutReport:
+    """The optimum of a function."""
+
+    cost: float
+    lower_bound: float
+    ops: tuple[OpReport, ...]
+    reorders: tuple[ReorderReport, ...]
+
+
+def layout_report(
+    function: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, time_limit: float = 10.0
+) -> LayoutReport:
+    """What `select-layouts` decides for `function`, with what it decided against.
+
+    Raises `InfeasibleAssignment` and `TimeoutError` as `solve`.
+    """
+    problem = LayoutProblemBuilder(collect_flow(function, costs), costs, counts).build()
+    solution = solve(problem.problem, time_limit=time_limit)
+    open_nodes = [
+        number
+        for number, chooser in enumerate(problem.choosers)
+        if chooser.slot is None and chooser.choices is not None
+    ]
+    marginals = min_marginals(
+        problem.problem, solution.assignment, open_nodes, time_limit=time_limit
+    )
+    ops: list[OpReport] = []
+    for number, marginal in zip(open_nodes, marginals, strict=True):
+        chooser = problem.choosers[number]
+        rows = zip(chooser.choices or (), chooser.costs, marginal.costs, strict=True)
+        ops.append(
+            OpReport(
+                chooser.owner,
+                counts.of_block(chooser.block),
+                tuple(ChoiceReport(*row) for row in rows),
+                solution.assignment[number],
+                marginal.reoptimized,
+            )
+        )
+    reorders = tuple(
+        ReorderReport(
+            reorder.value,
+            reorder.source,
+            reorder.target,
+            counts.of_block(reorder.block),
+            costs.reorder(reorder.value.type, reorder.source, reorder.target),
+        )
+        for reorder in problem.reorders(solution.assignment)
+    )
+    return LayoutReport(solution.cost, solution.lower_bound, tuple(ops), reorders)

@@ -1,0 +1,1 @@
+"""One page for every decision: views as data, and the page that draws them."""

@@ -1,0 +1,76 @@
+"""Walks a model through the default pipeline and keeps what explains its decisions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.execution_counts import ExecutionCounts
+from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.remarks import Remark, collect_remarks
+from braid.compiler import graph_passes
+from braid.passes.layout.layout_report import layout_report
+from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.manager import run_pipeline
+from braid.passes.profile.annotate_profile import AnnotateProfilePass
+from braid.targets.target import load_target
+from braid.tools.explain.graph_view import function_graph, plain_node
+from braid.tools.explain.layout_view import LayoutExplanation
+from braid.tools.explain.views import GraphView
+
+RESOURCE = "seconds"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What was seen on the way: the graph as it was read, its layouts, and all remarks."""
+
+    graph: GraphView
+    layouts: LayoutExplanation
+    layout_view: GraphView
+    remarks: list[Remark]
+
+
+def walk_through(
+    context: Context, module: ModuleOp, *, target: str = "host", profile: Path | None = None
+) -> Walk:
+    """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
+
+    Raises:
+        BraidError: a pass finds fault with the module, or the profile cannot be read.
+
+    """
+    passes: Sequence[ModulePass] = graph_passes(target)
+    if profile is not None:
+        passes = (AnnotateProfilePass(str(profile)), *passes)
+    decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
+    graph = _graph(module)
+    with collect_remarks() as remarks:
+        run_pipeline(context, module, passes[:decides], verify=False)
+        counts = ExecutionCounts.of(module)
+        layouts = _layouts(module, target, counts)
+        # The pass that applies the decision stands right behind it.
+        run_pipeline(context, module, passes[decides : decides + 2], verify=False)
+        layout_view = layouts.view(_main(module), counts)
+        run_pipeline(context, module, passes[decides + 2 :], verify=False)
+    return Walk(graph, layouts, layout_view, remarks)
+
+
+def _graph(module: ModuleOp) -> GraphView:
+    graph = function_graph(_main(module), plain_node)
+    summary = f"The model as it was read: {len(graph.nodes)} inputs, ops and outputs."
+    return GraphView("Graph", summary, graph)
+
+
+def _layouts(module: ModuleOp, target: str, counts: ExecutionCounts) -> LayoutExplanation:
+    costs = LayoutCosts(module, load_target(target).backends[0], RESOURCE)
+    report = layout_report(_main(module), costs, counts)
+    return LayoutExplanation(report, RESOURCE)
+
+
+def _main(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
