@@ -1,29 +1,39 @@
-"""Reading `.mlir` text: xDSL's parser, with the source location of every op kept."""
+"""xDSL's parser, with the source location of every op kept, and fast on large files."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.ir import AttributeInvT, Operation, Region, SSAValue
+from xdsl.ir import (
+    Attribute,
+    AttributeInvT,
+    Block,
+    Operation,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from braid.dialects.float_literals import BitPatternParser
-from braid.errors import BraidError, Note, SourceLocation
+from braid.errors import Note, SourceLocation
 from braid.frontends.collector import collector_paused
+from braid.frontends.mlir.dictionaries import DictionaryReader
+from braid.frontends.mlir.files import MLIRSyntaxError
+from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
+from braid.frontends.mlir.scopes import ScopedValues
 
-_BYTECODE_MAGIC = b"ML\xefR"
+_BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
+_TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
 ExternalResources = dict[str, dict[str, str | bool]]
-
-
-class MLIRSyntaxError(BraidError):
-    """The text is not MLIR, or uses an op, attribute or type that no loaded dialect has."""
 
 
 @dataclass(frozen=True)
@@ -34,31 +44,6 @@ class ParsedFile:
     external_resources: ExternalResources
 
 
-def read_mlir_text(path: Path) -> str:
-    """The text of the MLIR file at `path`. Raises `BraidError` where it cannot be read."""
-    try:
-        return decode_mlir(path.read_bytes(), str(path))
-    except OSError as error:
-        raise BraidError(f"cannot read '{path}': {error.strerror}") from error
-
-
-def decode_mlir(data: bytes, file: str) -> str:
-    """`data` as MLIR text. Raises `MLIRSyntaxError` for bytecode and what is not UTF-8."""
-    location = SourceLocation(file)
-    if data.startswith(_BYTECODE_MAGIC):
-        raise MLIRSyntaxError(
-            "expected MLIR text, but this is MLIR bytecode",
-            location=location,
-            hint="convert it with 'mlir-opt FILE -o FILE.mlir'",
-        )
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise MLIRSyntaxError(
-            f"expected MLIR text, but byte {error.start} is not UTF-8", location=location
-        ) from error
-
-
 def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) -> ParsedFile:
     """Parse `text`, giving every op without a `loc(…)` its place in `file`.
 
@@ -67,7 +52,7 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
     """
     with collector_paused():
         try:
-            parser = _LocatingParser(context, text, file, line_offset)
+            parser = LocatingParser(context, text, file, line_offset)
             return ParsedFile(parser.parse_module(), parser.external_resources)
         except ParseError as error:
             raise _syntax_error(error, line_offset) from error
@@ -87,37 +72,12 @@ def _location(span: Span[str] | Span[bytes], line_offset: int) -> SourceLocation
     return SourceLocation(location.file, location.line + line_offset, location.col)
 
 
-class _ScopedValues(dict[str, tuple[SSAValue, ...]]):
-    """The values by name that are visible; those of a region are taken out when it ends.
-
-    xDSL copies the whole table at the beginning of every region, which makes parsing quadratic.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._defined: list[str] = []
-
-    def __setitem__(self, name: str, values: tuple[SSAValue, ...]) -> None:
-        self._defined.append(name)
-        super().__setitem__(name, values)
-
-    def copy(self) -> Self:
-        return self
-
-    def enter(self) -> int:
-        return len(self._defined)
-
-    def leave(self, mark: int) -> None:
-        while len(self._defined) > mark:
-            del self[self._defined.pop()]
-
-
-class _LocatingParser(BitPatternParser):
+class LocatingParser(BitPatternParser):
     """xDSL's parser, which keeps locations, collects external resources and never crashes."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
         super().__init__(context, text, file)
-        self._scopes = _ScopedValues()
+        self._scopes = ScopedValues()
         self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}
         self._file = StringAttr(file)
@@ -125,8 +85,12 @@ class _LocatingParser(BitPatternParser):
         self._line_starts = _line_starts(text)
         self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
+        self._types: dict[str, TypeAttribute] = {}
+        self._dictionaries = DictionaryReader(text, self._attribute_from)
+        self._repeated = RepeatedOps(text, self._dictionaries)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """The module; whatever goes wrong is a `ParseError`."""
         try:
             module = super().parse_module(allow_implicit_module)
         except ParseError:
@@ -154,6 +118,7 @@ class _LocatingParser(BitPatternParser):
                 self.raise_error(f"use of value '%{name}', which is not defined", span)
 
     def parse_operation(self) -> Operation:
+        """An op, located at its name unless it says where it is."""
         self._positions.append(0)
         op = super().parse_operation()
         position = self._positions.pop()
@@ -161,9 +126,92 @@ class _LocatingParser(BitPatternParser):
             op.location = self._attribute_at(position)
         return op
 
+    def _parse_block_body(self, block: Block) -> None:
+        while True:
+            line, following = self._read_repeated_ops(block)
+            op = self.parse_optional_operation()
+            if op is None:
+                return
+            block.add_op(op)
+            if line is not None and self.pos == following:
+                location = self._attribute_at(line.name_start)
+                self._repeated.keep(line, op, self._values_of(line), location)
+
+    def _read_repeated_ops(self, block: Block) -> tuple[Line | None, int]:
+        """Read ops for as long as they are known; the line of the next one and where it ends."""
+        text, position = self.lexer.input.content, self.pos
+        stack = self._parser_state.dialect_stack
+        line, following = None, position
+        while (end := text.find("\n", position)) >= 0:
+            line, following = None, _skip_blanks(text, end)
+            if self._repeated.is_end_of_op(following):
+                line = self._repeated.line_at(position, end, stack)
+            if line is None or not self._append_repeated_op(block, line):
+                break
+            position = following
+        self._resume_from(position)
+        return line, following
+
+    def _append_repeated_op(self, block: Block, line: Line) -> bool:
+        for name, _ in line.results:
+            if name in self.ssa_values or name in self.forward_ssa_references:
+                return False
+        location = self._attribute_at(line.name_start)
+        op = self._repeated.instantiate(line, self._values_of(line), location)
+        if op is None:
+            return False
+        block.add_op(op)
+        first = 0
+        for name, size in line.results:
+            values = tuple(op.results[first : first + size])
+            self.ssa_values[name] = values
+            if SSAValue.is_valid_name(name):
+                for value in values:
+                    value.name_hint = name
+            first += size
+        return True
+
+    def _values_of(self, line: Line) -> list[SSAValue | None]:
+        found: list[SSAValue | None] = []
+        for operand in line.operands:
+            name, _, index = operand[1:].partition("#")
+            values = self.ssa_values.get(name, ())
+            position = int(index or 0)
+            found.append(values[position] if position < len(values) else None)
+        return found
+
+    def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
+        """A dictionary, read quickly where it is well formed."""
+        start = self.pos
+        if self._current_token.kind is MLIRTokenKind.L_BRACE:
+            if (read := self._dictionaries.read(start)) is not None:
+                self._resume_from(read[1])
+                return read[0]
+            self._resume_from(start)
+        return super().parse_optional_dictionary_attr_dict()
+
+    def _attribute_from(self, position: int) -> tuple[Attribute, int]:
+        self._resume_from(position)
+        return self.parse_attribute(), self.pos
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        """Tensor types are parsed once for each way in which they are written."""
+        start = self.pos
+        match = _TENSOR_TYPE.match(self.lexer.input.content, start)
+        if match is None:
+            return super().parse_optional_type()
+        if (known := self._types.get(match[0])) is not None:
+            self._resume_from(match.end())
+            return known
+        parsed = super().parse_optional_type()
+        if parsed is not None and self.pos == _skip_blanks(match.string, match.end()):
+            self._types[match[0]] = parsed
+        return parsed
+
     def parse_optional_region(
         self, arguments: Iterable[Parser.Argument] | None = None
     ) -> Region | None:
+        """A region, whose values are forgotten at its end."""
         mark = self._scopes.enter()
         region = super().parse_optional_region(arguments)
         self._scopes.leave(mark)
@@ -185,6 +233,7 @@ class _LocatingParser(BitPatternParser):
     def resolve_operand(
         self, operand: UnresolvedOperand, type: AttributeInvT
     ) -> SSAValue[AttributeInvT]:
+        """The value, with the place of its first use kept for diagnostics."""
         name = operand.operand_name
         if name not in self.ssa_values and name not in self._first_uses:
             self._first_uses[name] = operand.span
@@ -209,6 +258,13 @@ class _LocatingParser(BitPatternParser):
 
         self.parse_punctuation(":")
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
+
+
+def _skip_blanks(text: str, position: int) -> int:
+    """The position of the first token at or behind `position`."""
+    match = _BLANKS.match(text, position)
+    assert match is not None, "the pattern matches nothing too"
+    return match.end()
 
 
 def _line_starts(text: str) -> list[int]:

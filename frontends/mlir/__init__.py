@@ -1,0 +1,13 @@
+"""Reading `.mlir` text into xDSL, with the source location of every op kept."""
+
+from braid.frontends.mlir.files import MLIRSyntaxError, decode_mlir, read_mlir_text
+from braid.frontends.mlir.parser import ExternalResources, ParsedFile, parse_mlir
+
+__all__ = [
+    "ExternalResources",
+    "MLIRSyntaxError",
+    "ParsedFile",
+    "decode_mlir",
+    "parse_mlir",
+    "read_mlir_text",
+]
