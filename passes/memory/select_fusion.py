@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.movement import SliceOp
 from braid.passes.memory.compute_ops import (
     blocks_outside_groups,
     is_compute,
@@ -70,6 +71,8 @@ def _joins(
     """Whether `op`, whose users are all in `group`, may and should join it."""
     if not all(rules.allow(op, consumer) for consumer in consumers):
         return False
+    if isinstance(op, SliceOp) and group.anchor is not None:
+        return False  # What follows a product reads whole tensors.
     # A smaller tensor that is repeated inside would be computed once for every repetition.
     return shape_of(op.results[0]) == shape_of(group.root.results[0])
 
