@@ -21,6 +21,8 @@ DEFAULT = (
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
     "apply-fusion",
+    # Reshapes are row-major; a shuffle of channels between two of them need not be.
+    "fuse-shuffles",
     "select-layouts",
     "apply-layouts",
     # Again: the weights' new layouts are made at compile time.

@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
+    "fuse-shuffles": "braid.passes.memory.fuse_shuffles:FuseShufflesPass",
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),

@@ -15,7 +15,6 @@ from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.emit.machine import AVX2, AVX512
 from braid.lowering.cpu.kernels.movement import MovementFamily
-
 from test.run.kernels.conftest import make_group, random_array
 
 FAMILY = MovementFamily()
