@@ -14,6 +14,7 @@ from braid.tools.commands.compile import compile_model
 from braid.tools.commands.explain import explain
 from braid.tools.commands.import_model import import_model
 from braid.tools.commands.inspect import inspect
+from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.verify import verify
@@ -30,6 +31,7 @@ app.command("import")(import_model)
 app.command("compile")(compile_model)
 app.command("explain")(explain)
 app.command("inspect")(inspect)
+app.command("reduce")(reduce)
 app.command("run")(run)
 app.command("bench")(bench)
 app.command("simulate")(simulate)

@@ -1,0 +1,51 @@
+"""`braid reduce`: the smallest model on which a command still fails."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from braid.tools.commands.options import SourceArgument
+
+
+def reduce(
+    model: SourceArgument,
+    command: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="What fails: a command line in which {} is the model; by default it comes last.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The file to write; by default MODEL.reduced.SUFFIX."),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="What the output must contain to be the same failure."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds for one run of the command.")] = 120.0,
+) -> None:
+    """Shrink a model to the ops that make a command fail.
+
+    A smaller model counts if the command ends with the same status as on the whole one and, with
+    --match, prints what matches. Ops are left out one by one and in groups: what they computed
+    becomes inputs. Branches and loops are replaced by what is in them.
+    """
+    from rich.console import Console
+
+    from braid.runtime.atomic_file import atomic_file
+    from braid.tools.reduction.command import Command, symptom_of
+    from braid.tools.reduction.reduce import reduce_model
+
+    failing = Command(command, timeout)
+    symptom = symptom_of(failing, model, match)
+    with Console(stderr=True).status(f"reducing {model.name}") as status:
+        reduction = reduce_model(
+            model, failing, symptom, lambda runs: status.update(f"{model.name}: run {runs}")
+        )
+    output = output or model.with_suffix(f".reduced{model.suffix}")
+    with atomic_file(output) as file:
+        file.write(reduction.content)
+    print(f"{output}: {reduction.after} of {reduction.before} ops, {reduction.runs} runs")

@@ -1,0 +1,1 @@
+"""Shrinking a model on which a command fails, op by op."""

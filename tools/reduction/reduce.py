@@ -1,0 +1,129 @@
+"""From a model file on which a command fails to the smallest one on which it fails alike."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from braid.errors import BraidError
+from braid.frontends.parameters import PARAMETERS_ATTRIBUTE
+from braid.sources import read_source
+from braid.tools.commands.printing import module_text
+from braid.tools.reduction import module_subset, onnx_subset
+from braid.tools.reduction.command import Command, Symptom
+from braid.tools.reduction.minimize import minimize
+from braid.universe import make_context
+
+
+@dataclass
+class Reduction:
+    """The smallest file so far, and how many ops there were and are."""
+
+    before: int
+    after: int = 0
+    runs: int = 0
+    content: bytes = b""
+
+
+@dataclass
+class _Oracle:
+    """Writes candidates to a file and runs the command on it."""
+
+    command: Command
+    symptom: Symptom
+    file: Path
+    progress: Callable[[int], None]
+    runs: int = 0
+    seen: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
+
+    def fails(self, content: bytes) -> bool:
+        if content not in self.seen:
+            self.runs += 1
+            self.progress(self.runs)
+            self.file.write_bytes(content)
+            self.seen[content] = self.symptom.shows_in(self.command.run(self.file))
+        return self.seen[content]
+
+
+def reduce_model(
+    path: Path, command: Command, symptom: Symptom, progress: Callable[[int], None]
+) -> Reduction:
+    """Shrink the model at `path`, an `.onnx` or `.mlir` file, as long as `symptom` shows.
+
+    `progress` is told the number of runs of the command.
+
+    Raises:
+        BraidError: the model cannot be read, or does not show the symptom once it is rewritten.
+
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / f"candidate{path.suffix}"
+        oracle = _Oracle(command, symptom, file, progress)
+        if path.suffix == ".onnx":
+            reduction = _reduce_onnx(path, oracle)
+        else:
+            reduction = _reduce_module(path, oracle)
+        reduction.runs = oracle.runs
+        return reduction
+
+
+def _reduce_onnx(path: Path, oracle: _Oracle) -> Reduction:
+    try:
+        whole = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  PathLike is unbound
+        model = onnx_subset.with_types(whole)
+    except Exception as error:
+        raise BraidError(f"cannot read '{path}': {error}") from error
+    nodes = list(range(len(model.graph.node)))
+
+    def content(kept: list[int]) -> bytes:
+        return onnx_subset.subset(model, kept).SerializeToString()
+
+    _check(oracle.fails(content(nodes)), path)
+    kept = minimize(nodes, lambda subset: oracle.fails(content(subset)))
+    return Reduction(len(nodes), len(kept), content=content(kept))
+
+
+def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
+    context = make_context()
+    module = read_source(context, path).module
+    name = module.attributes.get(PARAMETERS_ATTRIBUTE)
+    if isinstance(name, StringAttr):  # the candidates stand in another directory
+        weights = (path.parent / name.data).resolve()
+        module.attributes[PARAMETERS_ATTRIBUTE] = StringAttr(str(weights))
+    before = len(module_subset.removable(module))
+    _check(oracle.fails(_content(context, module)), path)
+    smaller: ModuleOp | None = module
+    while smaller is not None:
+        module = _fewer_ops(context, smaller, oracle)
+        candidates = module_subset.unwrapped(module)
+        smaller = next((c for c in candidates if oracle.fails(_content(context, c))), None)
+    after = len(module_subset.removable(module))
+    return Reduction(before, after, content=_content(context, module))
+
+
+def _fewer_ops(context: Context, module: ModuleOp, oracle: _Oracle) -> ModuleOp:
+    def candidate(kept: list[int]) -> ModuleOp:
+        return module_subset.subset(module, kept)
+
+    kept = minimize(
+        module_subset.removable(module),
+        lambda subset: oracle.fails(_content(context, candidate(subset))),
+    )
+    smaller = candidate(kept)
+    return smaller if oracle.fails(_content(context, smaller)) else module
+
+
+def _content(context: Context, module: ModuleOp) -> bytes:
+    return module_text(context, module).encode()
+
+
+def _check(fails: bool, path: Path) -> None:
+    if not fails:
+        raise BraidError(
+            f"'{path}' fails as it is written, but not once it is read and written again",
+            hint="the failure depends on how the file is written, not on its ops",
+        )
