@@ -18,7 +18,7 @@ from braid.analysis.flexible_layouts import flexible_choices
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice
 from braid.analysis.locations import source_location
 from braid.analysis.roofline import Roofline
-from braid.analysis.tensor_storage import logical_bytes
+from braid.analysis.tensor_storage import logical_bytes, stored_alike
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
@@ -67,6 +67,8 @@ class LayoutCosts:
         if source.is_abstract or target.is_abstract:
             return self._declared_reorders.get((source.tag, target.tag), math.inf)
         tensor_type = cast(AnyTensor, tensor)
+        if stored_alike(tensor_type.get_shape(), source, target):
+            return 0.0
         return self._roofline.amount(self._resource, 2 * logical_bytes(tensor_type), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:

@@ -1,6 +1,7 @@
 """What a tensor takes in memory, and which ops only give memory another shape."""
 
 import math
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.ir import Attribute, Operation
@@ -10,10 +11,35 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.placement import ReorderOp
+
+
+def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
+    """Whether a tensor of `shape` lies in memory in the same way in both layouts.
+
+    So it does where they differ in the place of dims of extent 1 alone.
+    """
+    if first == second:
+        return True
+    if first.is_abstract or second.is_abstract or first.is_buffer != second.is_buffer:
+        return False
+    return _large_dims(shape, first) == _large_dims(shape, second)
+
+
+def _large_dims(shape: Sequence[int], layout: Layout) -> list[tuple[int, int, int]]:
+    stored = zip(layout.dims, layout.storage_shape(shape), strict=True)
+    return [(dim.dim, dim.step, extent) for dim, extent in stored if extent != 1]
 
 
 def is_view(op: Operation) -> bool:
-    """Whether the result of `op` is its operand's memory: a reshape between row-major tensors."""
+    """Whether the result of `op` is its operand's memory.
+
+    So it is for reshapes between row-major tensors, and reorders that move nothing.
+    """
+    if isinstance(op, ReorderOp):
+        source, target = op.input.type, op.output.type
+        shape = cast(AnyTensor, source).get_shape()
+        return stored_alike(shape, layout_of(source), layout_of(target))
     return isinstance(op, ReshapeOp) and all(
         layout_of(value.type).is_row_major for value in (op.input, op.output)
     )

@@ -7,7 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -15,7 +15,9 @@ from braid.analysis.locations import source_location
 from braid.analysis.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.errors import BraidError
 from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
@@ -89,12 +91,32 @@ def _retype_group(group: GroupOp) -> None:
             retyped.add(Rewriter.replace_value_with_new_type(value, result.type))
 
 
-def _reorder_group(value: SSAValue, layout: Layout) -> FusedOp:
-    """A group of its own that reorders `value`."""
+def _reorder(value: SSAValue, reorder: Reorder) -> Operation:
+    """`value`, the form that is there, in the layout of `reorder`: a view or a group."""
+    inner = ReorderOp.to(value, reorder.target)
+    set_names(inner, [f"{name}/to-{reorder.target}" for name in _names_of(reorder.value)[:1]])
+    return inner if reorder.is_view else _group_of(inner)
+
+
+def _names_of(value: SSAValue) -> tuple[str, ...]:
+    """The stable names of what makes `value`."""
+    owner = value.owner
+    if isinstance(owner, GroupOp) and isinstance(value, OpResult):
+        return _names_of(owner.terminator.operands[value.index])
+    if isinstance(owner, Operation):
+        return names_of(owner)
+    function = owner.parent_op()
+    assert isinstance(value, BlockArgument)
+    return (input_names(function)[value.index],) if isinstance(function, FuncOp) else ()
+
+
+def _group_of(reorder: ReorderOp) -> FusedOp:
+    """A group of its own for `reorder`."""
+    value = reorder.input
     body = Block(arg_types=[value.type])
-    inner = ReorderOp.to(body.args[0], layout)
-    body.add_ops([inner, YieldOp(inner.output)])
-    group = FusedOp([value], [inner.output.type], body)
+    reorder.operands[0] = body.args[0]
+    body.add_ops([reorder, YieldOp(reorder.output)])
+    group = FusedOp([value], [reorder.output.type], body)
     if isinstance(value.owner, Operation):
         group.location = value.owner.location
     return group
@@ -113,9 +135,9 @@ def _make(reorders: Sequence[Reorder], stored: _Stored) -> None:
     for reorder in reorders:
         source = stored.find(reorder.value, reorder.source, reorder.block)
         assert source is not None
-        group = _reorder_group(source, reorder.target)
-        Rewriter.insert_op(group, _first_point(source, reorder.block))
-        stored.forms[reorder.value, reorder.block, reorder.target] = group.outputs[0]
+        op = _reorder(source, reorder)
+        Rewriter.insert_op(op, _first_point(source, reorder.block))
+        stored.forms[reorder.value, reorder.block, reorder.target] = op.results[0]
 
 
 class _Applier:

@@ -8,12 +8,15 @@ third layout makes it cheaper.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from xdsl.ir import Block, SSAValue
 
 from braid.analysis.execution_counts import ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.tensor_storage import stored_alike
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import LayoutSets, Matrix, block_tree
 from braid.passes.layout.flow import Chooser, Flow, Port
@@ -28,6 +31,12 @@ class Reorder:
     source: Layout
     target: Layout
     block: Block
+
+    @property
+    def is_view(self) -> bool:
+        """Whether nothing moves: the layouts differ in dims of extent 1 alone."""
+        shape = cast(AnyTensor, self.value.type).get_shape()
+        return stored_alike(shape, self.source, self.target)
 
 
 @dataclass(frozen=True)

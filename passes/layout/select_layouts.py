@@ -53,7 +53,7 @@ def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
 
 
 def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> int:
-    """Writes the decisions and returns how many reorders there are."""
+    """Writes the decisions and returns how many reorders move data."""
 
     def owner_of(pair: tuple[Chooser, int]) -> int:
         return id(pair[0].owner)
@@ -70,7 +70,7 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
             write_layouts(chooser.owner, operands=layouts.operands, results=layouts.results)
     reorders = problem.reorders(assignment)
     write_reorders(func, reorders)
-    return len(reorders)
+    return sum(not reorder.is_view for reorder in reorders)
 
 
 @dataclass(frozen=True)

@@ -56,3 +56,16 @@ func.func @loop(%x: tensor<1x8x4x4xf32>, %n: index) -> tensor<1x8x4x4xf32> {
   } {braid.trip_count = 5.0 : f64}
   func.return %0 : tensor<1x8x4x4xf32>
 }
+
+// Where all but one dim have extent 1, the layouts differ in name only: a view, not a kernel.
+// CHECK-LABEL: func.func @vector
+// CHECK:         %[[V:.*]] = braid.reorder %x {braid.name = "input0/to-acdb"} : (tensor<1x8x1x4xf32, #braid.layout<"adcb">>) -> tensor<1x8x1x4xf32, #braid.layout<"acdb">>
+// CHECK-NEXT:    braid.fused(%[[V]])
+func.func @vector(%x: tensor<1x8x1x4xf32, #braid.layout<"adcb">>) {
+  %0 = braid.fused(%x) : (tensor<1x8x1x4xf32, #braid.layout<"adcb">>) -> tensor<1x8x1x4xf32> {
+  ^bb0(%a: tensor<1x8x1x4xf32, #braid.layout<"adcb">>):
+    %1 = braid.exp %a : (tensor<1x8x1x4xf32, #braid.layout<"adcb">>) -> tensor<1x8x1x4xf32>
+    braid.yield %1 : tensor<1x8x1x4xf32>
+  }
+  func.return
+}
