@@ -1,5 +1,7 @@
 """The buffer of a tensor, decided by `plan-memory`."""
 
+import re
+
 from xdsl.dialects.builtin import IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
@@ -7,14 +9,18 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-SPACES = ("arena", "weights", "input", "output")
-"""What a buffer's offset counts from. `input` and `output` count whole tensors, not bytes."""
+SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N")
+"""What a buffer's offset counts from."""
+
+_SPACE = re.compile(r"arena(:[\w.-]+)?|weights|(input|output):\d+", re.ASCII)
 
 
 @irdl_attr_definition
 class BufferAttr(ParametrizedAttribute):
-    """Where a tensor lives at run time: bytes from the start of the arena or of the weights, or
-    the number of a model input or output.
+    """Where a tensor lives at run time: bytes from the start of a memory space.
+
+    A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
+    weights, or the memory of an input or output of the model, by its number (`output:0`).
 
     ```mlir
     #braid.buffer<"arena", 4096>
@@ -27,9 +33,23 @@ class BufferAttr(ParametrizedAttribute):
     offset: IntAttr = param_def()
 
     @staticmethod
-    def of(space: str, offset: int) -> "BufferAttr":
+    def of(space: str, offset: int = 0) -> "BufferAttr":
         """The buffer at `offset` of `space`."""
         return BufferAttr(StringAttr(space), IntAttr(offset))
+
+    @staticmethod
+    def input(number: int) -> "BufferAttr":
+        """The memory of a model's input."""
+        return BufferAttr.of(f"input:{number}")
+
+    @staticmethod
+    def output(number: int) -> "BufferAttr":
+        """The memory of a model's output."""
+        return BufferAttr.of(f"output:{number}")
+
+    def after(self, offset: int) -> "BufferAttr":
+        """The buffer that begins `offset` bytes into this one."""
+        return BufferAttr.of(self.space.data, self.offset.data + offset)
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -46,7 +66,7 @@ class BufferAttr(ParametrizedAttribute):
 
     def verify(self) -> None:
         """The space must be known."""
-        if self.space.data not in SPACES:
+        if _SPACE.fullmatch(self.space.data) is None:
             raise VerifyException(
                 f"the memory space is '{self.space.data}', expected one of {list(SPACES)}"
             )

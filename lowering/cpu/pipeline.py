@@ -23,8 +23,8 @@ from braid.lowering.cpu.selection import emit_kernel, group_of
 from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
+from braid.passes.memory.placement import ALIGNMENT
 from braid.passes.memory.plan_memory import (
-    ALIGNMENT,
     ARENA_BYTES,
     SCRATCH_BYTES,
     WEIGHTS_BYTES,

@@ -1,23 +1,36 @@
 """`plan-memory`: an offset in one arena for every tensor of a program."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
+from braid.analysis.locations import source_location
 from braid.analysis.remarks import emit_remark
-from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.errors import InfeasibleError
+from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
+from braid.passes.memory.placement import (
+    ALIGNMENT,
+    Arena,
+    place_in_arenas,
+    place_in_outputs,
+    place_weights,
+)
 from braid.passes.memory.storage import Storage, StorageAssignment
-from braid.solvers.packing import Buffer, pack
-
-ALIGNMENT = 64
-"""Bytes; a cache line, and the widest vector."""
+from braid.targets.target import load_target
 
 BUFFERS = "braid.buffers"
 CARRIED = "braid.carried_buffers"
@@ -25,15 +38,16 @@ STAGING = "braid.staging_buffers"
 SCRATCH = "braid.scratch_buffer"
 SCRATCH_BYTES = "braid.scratch_bytes"
 ARENA_BYTES = "braid.arena_bytes"
+ARENAS = "braid.arenas"
 WEIGHTS_BYTES = "braid.weights_bytes"
 
 
 class Plan:
     """Storages of one function, and after `place` their buffers."""
 
-    def __init__(self, function: func.FuncOp) -> None:
+    def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
         self.function = function
-        self.values = StorageAssignment(function)
+        self.values = StorageAssignment(function, memories)
         self.scratch: dict[Operation, Storage] = {}
         self.staging: dict[Operation, dict[int, Storage]] = {}
         for op in function.walk():
@@ -52,15 +66,18 @@ class Plan:
         size = callee.attributes.get(SCRATCH_BYTES) if callee is not None else None
         if isinstance(size, IntegerAttr) and size.value.data > 0:
             number = self.values.numbering.span(call).start
-            self.scratch[call] = Storage(size.value.data, number, number)
+            memory = self.values.memory_of(call)
+            scratch = Storage(size.value.data, number, number, ALIGNMENT, memory)
+            self.scratch[call] = scratch
 
     def _plan_staging(self, terminator: Operation) -> None:
         number = self.values.numbering.span(terminator).start
         for index, staged in self.values.copies(terminator, targets_of(terminator)):
             if staged:
-                size = self.values.of[forwarded(terminator)[index]].size
+                source = self.values.of[forwarded(terminator)[index]]
                 entry = self.staging.setdefault(terminator, {})
-                entry[index] = Storage(size, number, number)
+                staging = replace(source, lower=number, upper=number, place=None)
+                entry[index] = staging
 
 
 def forwarded(terminator: Operation) -> Sequence[SSAValue]:
@@ -76,33 +93,6 @@ def targets_of(terminator: Operation) -> Sequence[SSAValue]:
     if isinstance(parent, scf.WhileOp) and isinstance(terminator, scf.YieldOp):
         return parent.before_region.block.args
     return parent.results if parent is not None else ()
-
-
-def place_weights(storages: Sequence[tuple[SSAValue, Storage]]) -> int:
-    """Gives parameters and constants offsets, each key once; returns the bytes of all."""
-    offsets: dict[Attribute, BufferAttr] = {}
-    end = 0
-    for value, storage in storages:
-        owner = value.owner
-        key = owner.key if isinstance(owner, ParameterOp) else None
-        key = owner.value if isinstance(owner, ConstantOp) else key
-        if key is None:
-            continue
-        if key not in offsets:
-            offsets[key] = BufferAttr.of("weights", end)
-            end += -(-storage.size // ALIGNMENT) * ALIGNMENT
-        storage.place = offsets[key]
-    return end
-
-
-def place_in_arena(storages: Sequence[Storage], time_limit: float) -> tuple[int, int]:
-    """Packs the storages without a place; returns the arena's bytes and their lower bound."""
-    movable = [storage for storage in storages if storage.place is None]
-    buffers = [Buffer(s.lower, s.upper + 1, s.size, ALIGNMENT) for s in movable]
-    packing = pack(buffers, time_limit=time_limit)
-    for storage, offset in zip(movable, packing.offsets, strict=True):
-        storage.place = BufferAttr.of("arena", offset)
-    return packing.arena_size, packing.lower_bound
 
 
 def record(plan: Plan) -> None:
@@ -133,8 +123,10 @@ class PlanMemoryPass(ModulePass):
     Out: `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
     `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
     `braid.staging_buffers` on terminators whose copies would overwrite each other, and
-    `braid.arena_bytes` and `braid.weights_bytes` on the function.
-    Raises UnsupportedError for open dims.
+    `braid.arena_bytes` and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of
+    the target's other memories. A tensor may live in the memory of an output until that is
+    written. Raises UnsupportedError for open dims, InfeasibleError where the tensors in another
+    memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -144,6 +136,7 @@ class PlanMemoryPass(ModulePass):
 
     name = "plan-memory"
 
+    target: str = "host"
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -153,16 +146,39 @@ class PlanMemoryPass(ModulePass):
                 self._plan(function)
 
     def _plan(self, function: func.FuncOp) -> None:
-        plan = Plan(function)
+        memories = MemorySpaces(load_target(self.target))
+        plan = Plan(function, memories)
         weights = place_weights(list(plan.values.of.items()))
-        arena, bound = place_in_arena(plan.storages(), self.time_limit)
+        storages = plan.storages()
+        place_in_outputs(storages)
+        arenas = place_in_arenas(storages, self.time_limit)
         record(plan)
-        function.attributes[ARENA_BYTES] = IntegerAttr(arena, i64)
+        sizes = {arena.memory: IntegerAttr(arena.size, i64) for arena in arenas}
+        function.attributes[ARENA_BYTES] = sizes.pop(MAIN)
+        if sizes:
+            function.attributes[ARENAS] = DictionaryAttr(sizes)
         function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights, i64)
+        for arena in arenas:
+            self._report(function, arena, memories)
+
+    def _report(self, function: func.FuncOp, arena: Arena, memories: MemorySpaces) -> None:
+        of_memory = f" in {arena.memory}" if arena.memory else ""
         emit_remark(
             function,
             self.name,
-            f"arena of {arena} bytes, lower bound {bound}",
-            arena_bytes=arena,
-            lower_bound=bound,
+            f"arena of {arena.size} bytes{of_memory}, lower bound {arena.lower_bound}, "
+            f"gap {arena.gap:.3%}",
+            memory=arena.memory,
+            arena_bytes=arena.size,
+            cost=arena.size,
+            lower_bound=arena.lower_bound,
+            gap=arena.gap,
         )
+        room = memories.bytes.get(arena.memory, arena.size)
+        if arena.size > room:
+            raise InfeasibleError(
+                f"the tensors in memory '{arena.memory}' take {arena.size} bytes at once, it has "
+                f"{room}",
+                location=source_location(function),
+                hint="split the ops that need them, or keep fewer of them there",
+            )

@@ -18,9 +18,11 @@ from braid.analysis.locations import source_location
 from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.errors import UnsupportedError
 from braid.passes.memory.in_place import in_place_pairs
+from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 
 AnyTensor = TensorType[Attribute]
 
@@ -29,12 +31,15 @@ AnyTensor = TensorType[Attribute]
 class Storage:
     """One buffer: live from `lower` to `upper` (numbers of ops, both included).
 
-    `place` is set where it is not in the arena.
+    It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it
+    is in; `place` is set where it is not in the arena of that.
     """
 
     size: int
     lower: int
     upper: int
+    element_bytes: int
+    memory: str = MAIN
     place: BufferAttr | None = None
 
 
@@ -52,16 +57,26 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
     return storage_bytes(tensor)
 
 
+def element_bytes(tensor: Attribute) -> int:
+    """Bytes of one element of a tensor type."""
+    return bytes_of(cast(AnyTensor, tensor).element_type)
+
+
 class StorageAssignment:
     """The storage of every tensor value of a function."""
 
-    def __init__(self, function: func.FuncOp) -> None:
+    def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
+        self._memories = memories
         self.numbering = Numbering(function.body)
         self.of: dict[SSAValue, Storage] = {}
         for index, argument in enumerate(_tensors(function.body.block.args)):
-            self._new(argument, function, BufferAttr.of("input", index))
+            self._new(argument, function, BufferAttr.input(index))
         self._visit(function.body.block)
         self._share_results(function)
+
+    def memory_of(self, op: Operation) -> str:
+        """The memory in which the results of `op` are."""
+        return self._memories.of(op)
 
     def copies(self, terminator: Operation, targets: Sequence[SSAValue]) -> list[tuple[int, bool]]:
         """Operands that `terminator` must copy to `targets`: (operand, needs a staging buffer).
@@ -80,7 +95,8 @@ class StorageAssignment:
 
     def _new(self, value: SSAValue, op: Operation, place: BufferAttr | None = None) -> Storage:
         number = self.numbering.definition(value)
-        storage = Storage(tensor_bytes(value.type, op), number, number, place)
+        size, memory = tensor_bytes(value.type, op), self._memories.of(op)
+        storage = Storage(size, number, number, element_bytes(value.type), memory, place)
         self._bind(value, storage)
         return storage
 
@@ -131,7 +147,8 @@ class StorageAssignment:
         storage = self.of[operand]
         dies = storage.place is None and storage.upper == self.numbering.span(call).start
         once = sum(self.of.get(value) is storage for value in call.operands) == 1
-        fits = storage.size == tensor_bytes(result.type, call)
+        same_memory = storage.memory == self._memories.of(call)
+        fits = same_memory and storage.size == tensor_bytes(result.type, call)
         return dies and once and fits and not _is_handed_on(result)
 
     def _extend(self, source: SSAValue, view: SSAValue) -> None:
@@ -239,8 +256,8 @@ class StorageAssignment:
         assert terminator is not None
         for index, value in enumerate(terminator.operands):
             storage = self.of[value]
-            if storage.place is None:
-                storage.place = BufferAttr.of("output", index)
+            if storage.place is None and storage.memory == MAIN:
+                storage.place = BufferAttr.output(index)
 
     def _share(self, value: SSAValue, storage: Storage, block: Block) -> None:
         """Makes `value` live in `storage` if it is computed in `block` and nowhere else bound."""
@@ -249,6 +266,7 @@ class StorageAssignment:
         movable = (
             source.place is None
             and source is not storage
+            and source.memory == storage.memory
             and all(isinstance(v, OpResult) and _stands_in(v.op, block) for v in written)
         )
         if movable:

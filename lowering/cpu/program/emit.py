@@ -42,9 +42,9 @@ class ProgramEmitter:
         self._kernels = KernelCalls(self.module, environment, at_entry)
         self.counters = ProfileCounters(environment, enabled=profile)
         results = len(function.function_type.outputs)
-        self._outputs = [BufferAttr.of("output", index) for index in range(results)]
+        self._outputs = [BufferAttr.output(index) for index in range(results)]
         for index, argument in enumerate(function.body.block.args):
-            self._tensors[argument] = self._buffers.address(BufferAttr.of("input", index))
+            self._tensors[argument] = self._buffers.address(BufferAttr.input(index))
         self._block(function.body.block, PointerBuilder(InsertPoint.at_end(body)))
         _move_ops(prologue, entry)
         _move_ops(body, entry)

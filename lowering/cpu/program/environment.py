@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.buffer import BufferAttr
+from braid.errors import UnsupportedError
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder
 
 PARALLEL_FOR_OFFSET = 8
@@ -44,14 +45,24 @@ class Buffers:
         return self._known[buffer]
 
     def _compute(self, buffer: BufferAttr) -> SSAValue:
-        environment, offset = self._environment, buffer.offset.data
-        match buffer.space.data:
-            case "arena":
-                return self._entry.address(environment.arena, offset)
-            case "weights":
-                return self._entry.address(environment.weights, offset)
-            case "input":
-                slot = self._entry.address(environment.inputs, offset * POINTER_BYTES)
+        space, _, number = buffer.space.data.partition(":")
+        base = self._base(space, number)
+        return self._entry.address(base, buffer.offset.data)
+
+    def _base(self, space: str, number: str) -> SSAValue:
+        """The address of the first byte of a memory space."""
+        environment = self._environment
+        match space, number:
+            case "arena", "":
+                return environment.arena
+            case "arena", memory:
+                raise UnsupportedError(f"a program on the CPU has no access to memory '{memory}'")
+            case "weights", _:
+                return environment.weights
             case _:
-                slot = self._entry.address(environment.outputs, offset * POINTER_BYTES)
-        return self._entry.load(slot, POINTER)
+                slots = environment.inputs if space == "input" else environment.outputs
+                key = BufferAttr.of(f"{space}:{number}")
+                if key not in self._known:
+                    slot = self._entry.address(slots, int(number) * POINTER_BYTES)
+                    self._known[key] = self._entry.load(slot, POINTER)
+                return self._known[key]

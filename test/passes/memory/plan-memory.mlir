@@ -1,14 +1,15 @@
 // RUN: %braid-opt %s -p plan-memory --split-input-file --remarks 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
-// Lifetimes that do not meet share memory; the result is computed in the caller's buffer.
-// REMARK: [plan-memory] arena of 128 bytes, lower bound 128
+// Lifetimes that do not meet share memory; the result is computed in the caller's buffer, which
+// holds another tensor before.
+// REMARK: [plan-memory] arena of 64 bytes, lower bound 64, gap 0.000%
 // CHECK-LABEL: func.func @chain
-// CHECK-SAME:    braid.arena_bytes = 128
-// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", [[A:[0-9]+]]>]}
-// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", {{[0-9]+}}>]}
-// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", [[A]]>]}
-// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK-SAME:    braid.arena_bytes = 64 
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
 func.func @chain(%x: tensor<16xf32>) -> tensor<16xf32> {
   %a = func.call @k(%x) : (tensor<16xf32>) -> tensor<16xf32>
   %b = func.call @k(%a) : (tensor<16xf32>) -> tensor<16xf32>
@@ -43,16 +44,16 @@ func.func private @k(tensor<1xf32>, tensor<1x17xf32, #braid.layout<"aB16b">>, te
 // value in place once the old one is not read any more.
 // CHECK-LABEL: func.func @control_flow
 // CHECK-SAME:    braid.arena_bytes = 16 
-// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
 // CHECK:         scf.for
-// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
-// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
-// CHECK:         } {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:1", 0>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
+// CHECK:         } {braid.buffers = [#braid.buffer<"output:0", 0>]}
 // CHECK:         scf.if
-// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 1>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:1", 0>]}
 // CHECK:         } else {
 // CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
-// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output", 1>]}
+// CHECK:           func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"output:1", 0>]}
 func.func @control_flow(%x: tensor<4xf32>, %c: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -97,12 +98,12 @@ func.func @swap(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<
 // value is then computed in its own memory, although it is read until the end.
 // CHECK-LABEL: func.func @in_place
 // CHECK-SAME:    braid.arena_bytes = 64 
-// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
 // CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
 // CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
-// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK:         func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
 // CHECK:         scf.for
-// CHECK-NEXT:      func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output", 0>]}
+// CHECK-NEXT:      func.call @k(%{{.*}}, %{{.*}}) {braid.buffers = [#braid.buffer<"output:0", 0>]}
 // CHECK-NEXT:      scf.yield %{{.*}}
 func.func @in_place(%x: tensor<16xf32>) -> tensor<16xf32> {
   %zero = arith.constant 0 : index
@@ -119,3 +120,28 @@ func.func @in_place(%x: tensor<16xf32>) -> tensor<16xf32> {
   func.return %l : tensor<16xf32>
 }
 func.func private @k(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {braid.in_place = [array<i64: 0, 0>]}
+
+// -----
+
+// The results of copies are in other memories, which have arenas of their own; so is what runs on
+// another backend.
+// REMARK: [plan-memory] arena of 8 bytes in npu.L0C, lower bound 8, gap 0.000%
+// CHECK-LABEL: func.func @memories
+// CHECK-SAME:    braid.arena_bytes = 16 
+// CHECK-SAME:    braid.arenas = {npu.UB = 80 : i64, npu.L0C = 8 : i64}
+// CHECK:         func.call @k(%{{.*}}) {braid.buffers = [#braid.buffer<"arena", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.memory = "npu.UB", braid.buffers = [#braid.buffer<"arena:npu.UB", 0>]}
+// CHECK:         func.call @k(%{{.*}}) {braid.memory = "npu.UB", braid.buffers = [#braid.buffer<"arena:npu.UB", 64>]}
+// CHECK:         braid.copy %{{.*}} {memory = "npu.L0C", braid.buffers = [#braid.buffer<"arena:npu.L0C", 0>]}
+func.func @memories(%x: tensor<4xf32>) -> tensor<2xf32> {
+  %a = func.call @k(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = func.call @k(%a) {braid.memory = "npu.UB"} : (tensor<4xf32>) -> tensor<4xf32>
+  %c = func.call @k(%b) {braid.memory = "npu.UB"} : (tensor<4xf32>) -> tensor<4xf32>
+  %d = func.call @small(%c) : (tensor<4xf32>) -> tensor<2xf32>
+  %e = braid.copy %d {memory = "npu.L0C"} : (tensor<2xf32>) -> tensor<2xf32>
+  %f = func.call @same(%e) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %f : tensor<2xf32>
+}
+func.func private @k(tensor<4xf32>) -> tensor<4xf32>
+func.func private @small(tensor<4xf32>) -> tensor<2xf32>
+func.func private @same(tensor<2xf32>) -> tensor<2xf32>

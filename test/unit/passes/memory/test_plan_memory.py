@@ -109,8 +109,6 @@ class Memory:
 
 def _addresses(buffer: BufferAttr) -> list[tuple[str, int]]:
     space, offset = buffer.space.data, buffer.offset.data
-    if space in ("input", "output"):
-        return [(f"{space}{offset}", i) for i in range(BYTES)]
     return [(space, offset + i) for i in range(BYTES)]
 
 
@@ -122,7 +120,7 @@ class Execution:
         self.expected: dict[SSAValue, Value] = {}
         self.buffers: dict[SSAValue, BufferAttr] = {}
         for index, argument in enumerate(main.body.block.args):
-            self.buffers[argument] = BufferAttr.of("input", index)
+            self.buffers[argument] = BufferAttr.input(index)
             self.expected[argument] = f"x{index}"
             self.memory.write(self.buffers[argument], f"x{index}")
         self.run(main.body.block)
@@ -147,11 +145,11 @@ class Execution:
                     for index, value in enumerate(op.operands):
                         held = self.memory.read(self.buffers[value])
                         assert held == self.expected[value]
-                        target = BufferAttr.of("output", index)
+                        target = BufferAttr.output(index)
                         if target != self.buffers[value]:
                             self.memory.write(target, held)
                     for index, value in enumerate(op.operands):
-                        output = self.memory.read(BufferAttr.of("output", index))
+                        output = self.memory.read(BufferAttr.output(index))
                         assert output == self.expected[value]
                 case _:
                     pass

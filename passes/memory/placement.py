@@ -1,0 +1,130 @@
+"""Where storages go: weights one after the other, the rest into outputs and arenas."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.passes.memory.memory_spaces import MAIN
+from braid.passes.memory.storage import Storage
+from braid.solvers.packing import Buffer, Packing, pack
+
+ALIGNMENT = 64
+"""Bytes; a cache line, and the widest vector."""
+
+_QUICK = 0.05
+"""Seconds to find out whether some tensors fit into an output."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """How large the arena of a memory is, and how small it could be at best, in bytes."""
+
+    memory: str
+    size: int
+    lower_bound: int
+
+    @property
+    def gap(self) -> float:
+        """How far above the bound the arena is, as a fraction of the arena."""
+        return 1 - self.lower_bound / self.size if self.size else 0.0
+
+
+def place_weights(values: Sequence[tuple[SSAValue, Storage]]) -> int:
+    """Gives parameters and constants offsets, each key once; returns the bytes of all."""
+    offsets: dict[Attribute, BufferAttr] = {}
+    end = 0
+    for value, storage in values:
+        key = _weight(value)
+        if key is None:
+            continue
+        if key not in offsets:
+            offsets[key] = BufferAttr.of("weights", end)
+            end += -(-storage.size // ALIGNMENT) * ALIGNMENT
+        storage.place = offsets[key]
+    return end
+
+
+def _weight(value: SSAValue) -> Attribute | None:
+    owner = value.owner
+    if isinstance(owner, ParameterOp):
+        return owner.key
+    return owner.value if isinstance(owner, ConstantOp) else None
+
+
+def place_in_outputs(storages: Sequence[Storage]) -> None:
+    """Puts what is dead when an output is first written into the memory of that output.
+
+    Only what is live at the peak of the rest is moved, the largest first: nothing else would make
+    the arena smaller. A caller's output is aligned to its elements, so only tensors of elements
+    that are no wider go there.
+    """
+    outputs = [s for s in storages if s.place is not None and s.place.space.data[:7] == "output:"]
+    for output in sorted(outputs, key=lambda storage: -storage.size):
+        chosen: list[Storage] = []
+        rejected: set[Storage] = set()
+        while candidate := _at_peak(storages, chosen, rejected, output):
+            if _fits([*chosen, candidate], output.size):
+                chosen.append(candidate)
+            else:
+                rejected.add(candidate)
+        packing = _pack(chosen, output.size, _QUICK)
+        assert output.place is not None
+        for storage, offset in zip(chosen, packing.offsets, strict=True):
+            storage.place = output.place.after(offset)
+
+
+def _at_peak(
+    storages: Sequence[Storage],
+    chosen: Sequence[Storage],
+    rejected: set[Storage],
+    output: Storage,
+) -> Storage | None:
+    """The largest storage at the peak of the arena that could live in `output` instead."""
+    rest = [s for s in storages if s.place is None and s.memory == MAIN and s not in chosen]
+    profile = np.zeros(max((s.upper for s in rest), default=0) + 2, np.int64)
+    for storage in rest:
+        profile[storage.lower] += storage.size
+        profile[storage.upper + 1] -= storage.size
+    live = np.cumsum(profile)
+    at_peak = live == live.max()
+
+    def peaks(storage: Storage) -> int:
+        return int(np.count_nonzero(at_peak[storage.lower : storage.upper + 1]))
+
+    movable = (
+        s
+        for s in rest
+        if s.upper < output.lower
+        and s.size <= output.size
+        and s.element_bytes <= output.element_bytes
+        and s not in rejected
+        and peaks(s)
+    )
+    return max(movable, key=lambda storage: (storage.size, peaks(storage)), default=None)
+
+
+def _fits(storages: Sequence[Storage], capacity: int) -> bool:
+    return _pack(storages, capacity, _QUICK).arena_size <= capacity
+
+
+def _pack(storages: Sequence[Storage], capacity: int | None, time_limit: float) -> Packing:
+    buffers = [Buffer(s.lower, s.upper + 1, s.size, ALIGNMENT) for s in storages]
+    return pack(buffers, capacity=capacity, time_limit=time_limit)
+
+
+def place_in_arenas(storages: Sequence[Storage], time_limit: float) -> list[Arena]:
+    """Packs the storages without a place, each memory for itself; the main memory comes first."""
+    movable = [storage for storage in storages if storage.place is None]
+    arenas: list[Arena] = []
+    for memory in dict.fromkeys((MAIN, *(storage.memory for storage in movable))):
+        members = [storage for storage in movable if storage.memory == memory]
+        packing = _pack(members, None, time_limit)
+        space = f"arena:{memory}" if memory else "arena"
+        for storage, offset in zip(members, packing.offsets, strict=True):
+            storage.place = BufferAttr.of(space, offset)
+        arenas.append(Arena(memory, packing.arena_size, packing.lower_bound))
+    return arenas
