@@ -2,16 +2,15 @@
 
 import gc
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 
 from braid.analysis.diagnostics import Diagnostic
 from braid.analysis.verification import InvalidIRError, verify_module
+from braid.dialects.printing import CachingPrinter
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.passes.instrumentation import Instrumentation, Timing
@@ -71,15 +70,10 @@ class ChunkProcessor:
         return parsed.module, parse_pipeline(stored_pipeline(parsed, self.file))
 
     def _print(self, module: ModuleOp, print_format: PrintFormat) -> str:
-        stream = StringIO()
-        printer = Printer(
-            stream,
-            print_generic_format=print_format.generic,
-            print_debuginfo=print_format.debuginfo,
-        )
+        printer = CachingPrinter(generic=print_format.generic, debuginfo=print_format.debuginfo)
         printer.print_op(module)
         printer.print_metadata(self.context.loaded_dialects)
-        return stream.getvalue() + "\n"
+        return printer.text + "\n"
 
     def report_crash(self, chunk: Chunk, crash: PassCrashError) -> Diagnostic:
         """The diagnostic for `crash`, after its reproducer was written.

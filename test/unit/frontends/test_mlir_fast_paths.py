@@ -1,4 +1,4 @@
-"""What the fast paths read is what xDSL's parser reads."""
+"""What the fast paths read and print is what xDSL's parser and printer read and print."""
 
 from io import StringIO
 from pathlib import Path
@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from braid.dialects.printing import module_text
 from braid.frontends.mlir import MLIRSyntaxError, ParsedFile, parse_mlir
 from braid.frontends.mlir import parser as parsing
 from braid.frontends.mlir.repeated_ops import Line
@@ -58,6 +59,7 @@ def assert_reads_alike(text: str, monkeypatch: pytest.MonkeyPatch) -> ModuleOp |
         return None
     actual = parse_mlir(context, text, "m.mlir", line_offset=3).module
     assert printed(actual) == printed(expected)
+    assert module_text(actual, generic=True, debuginfo=True) == printed(expected)
     for read, reference in zip(actual.walk(), expected.walk(), strict=True):
         assert type(read) is type(reference) or isinstance(read, UnregisteredOp)
         assert list(read.attributes.items()) == list(reference.attributes.items())

@@ -1,0 +1,99 @@
+"""How long `braid-opt -p canonicalize,cse` takes for graphs of very many ops, and its memory.
+
+``python -m benchmarks.big_graphs --sizes 10000 100000 --json o.json`` measures the whole process:
+start, reading, verifying, both passes with verification behind them, and writing. `flat-generic`
+and the like are the same modules in generic form. `--timing` adds the table of `braid-opt`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.generators.big_modules import FAMILIES
+
+_COLUMNS = "{:<18} {:>8} {:>9} {:>9} {:>8} {:>8}"
+_BRAID_OPT = [sys.executable, "-m", "braid.tools.braid_opt"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One run of `braid-opt`; `ops` counts those with results."""
+
+    family: str
+    ops: int
+    seconds: float
+    ops_per_second: float
+    peak_mib: float
+    input_mib: float
+
+
+def measure(family: str, size: int, directory: Path, timing: bool) -> Measurement:
+    """Write the module, run `braid-opt` on it, and check that nothing got lost."""
+    name, _, form = family.partition("-")
+    source = directory / "source.mlir"
+    source.write_text(FAMILIES[name](size), encoding="utf-8")
+    if form:
+        generic = directory / "generic.mlir"
+        _run([*_BRAID_OPT, "--print-op-generic", str(source), "-o", str(generic)])
+        source = generic
+    output = directory / "output.mlir"
+    extra = ["--timing"] if timing else []
+    began = time.perf_counter()
+    peak = _run([*_BRAID_OPT, str(source), "-p", "canonicalize,cse", "-o", str(output), *extra])
+    seconds = time.perf_counter() - began
+    ops, left = _count_ops(source), _count_ops(output)
+    if ops != left:
+        raise RuntimeError(f"{family}: {ops} ops went in, {left} came out")
+    return Measurement(family, ops, seconds, ops / seconds, peak, source.stat().st_size / 2**20)
+
+
+def _count_ops(file: Path) -> int:
+    """Ops with results: every one but terminators and functions."""
+    with file.open(encoding="utf-8") as lines:
+        return sum(line.lstrip().startswith("%") for line in lines)
+
+
+def _run(command: list[str]) -> float:
+    """Run to the end; the peak of the resident memory in MiB."""
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return usage.ru_maxrss / 1024
+
+
+def main() -> None:
+    """Parse the arguments, measure, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    choices = [*FAMILIES, *(f"{name}-generic" for name in FAMILIES)]
+    parser.add_argument("--families", nargs="+", choices=choices, default=[*FAMILIES])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000])
+    parser.add_argument("--timing", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    print(_COLUMNS.format("family", "ops", "seconds", "ops/s", "peak MiB", "file MiB"))
+    measured: list[Measurement] = []
+    for size in options.sizes:
+        for family in options.families:
+            with tempfile.TemporaryDirectory() as directory:
+                m = measure(family, size, Path(directory), options.timing)
+            measured.append(m)
+            print(_COLUMNS.format(
+                m.family, m.ops, f"{m.seconds:.2f}", f"{m.ops_per_second:.0f}",
+                f"{m.peak_mib:.0f}", f"{m.input_mib:.1f}",
+            ), flush=True)  # fmt: skip
+    if options.json:
+        options.json.write_text(json.dumps([asdict(m) for m in measured], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
