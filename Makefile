@@ -10,13 +10,18 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard runtime/native/*/*.[ch] runtime/native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
-.PHONY: demo test lint format build wheel clean
+.PHONY: demo test fuzz lint format build wheel clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
 	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest && exit $$lit
+
+# Random models and damaged files, for MINUTES; `make test` does the same for seconds.
+MINUTES ?= 20
+fuzz: build
+	$(BIN)/python test/fuzz/run.py --minutes $(MINUTES)
 
 lint: build
 	$(BIN)/ruff check .

@@ -1,0 +1,67 @@
+"""Random models: what is compiled, interpreted and run by ONNX Runtime is the same."""
+
+import os
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from hypothesis import HealthCheck, event, given, note, settings
+from numpy.typing import NDArray
+from onnx import ModelProto, printer
+
+import braid
+from benchmarks.generators.random_models import Draft, drafts
+from braid.interpreted import interpret
+
+EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+
+Arrays = list[NDArray[Any]]
+
+
+def run_onnxruntime(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Arrays | None:
+    """The outputs, None where ONNX Runtime has not all ops for these types."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        return session.run(None, inputs)
+    except Exception as error:
+        event(f"ONNX Runtime: {type(error).__name__}")
+        return None
+
+
+def assert_close(actual: Arrays, expected: Arrays, who: str) -> None:
+    for index, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        assert a.dtype == e.dtype and a.shape == e.shape, f"{who}: output {index}"
+        if not np.issubdtype(e.dtype, np.floating):
+            np.testing.assert_array_equal(a, e, err_msg=f"{who}: output {index}")
+            continue
+        a, e = a.astype(np.float64), e.astype(np.float64)
+        scale = np.abs(e[np.isfinite(e)]).max(initial=1e-2)
+        np.testing.assert_allclose(
+            a, e, rtol=1e-4, atol=1e-4 * scale, equal_nan=True, err_msg=f"{who}: output {index}"
+        )
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(drafts())
+def test_three_ways_to_run_a_model_agree(draft: Draft) -> None:
+    if not draft.nodes:
+        return
+    model = draft.model()
+    note(printer.to_text(model))
+    inputs = {
+        value.name: draft.inputs[value.name] for value in draft.values if value.name in draft.inputs
+    }
+    compiled = list(braid.compile(model, jobs=1).run_named(inputs).values())
+    interpreted = list(interpret(model).run_named(inputs).values())
+    assert_close(compiled, interpreted, "compiled against interpreted")
+    reference = run_onnxruntime(model, inputs)
+    if reference is not None:
+        assert_close(interpreted, reference, "interpreted against ONNX Runtime")
