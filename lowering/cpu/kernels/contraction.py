@@ -23,8 +23,9 @@ class Contraction:
     `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
     order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
     column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
-    says that B has whole blocks. `leaf_column_strides` are 1 or 0. `a` and `b` are numbers of
-    the kernel's arguments.
+    says that B has whole blocks. `vector_steps` are the elements to the next vector of columns,
+    for every leaf, 0 where it is repeated, and for C. `a` and `b` are numbers of the kernel's
+    arguments.
     """
 
     outer: tuple[LoopDim, ...]
@@ -37,7 +38,7 @@ class Contraction:
     b: int
     anchor: SSAValue
     points: Pointwise
-    leaf_column_strides: tuple[int, ...]
+    vector_steps: tuple[int, ...]
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -47,8 +48,9 @@ class Contraction:
         def along(tensor: int) -> tuple[int, ...]:
             return tuple(dim.strides[tensor] for dim in dims)
 
-        leaves = [(*along(2 + i), column) for i, column in enumerate(self.leaf_column_strides)]
-        results = [(*along(-1), 1)] * len(self.points.results)
+        *steps, step = self.vector_steps
+        leaves = [(*along(2 + number), leaf) for number, leaf in enumerate(steps)]
+        results = [(*along(-1), step)] * len(self.points.results)
         product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
         return in_place_leaves(self.points, leaves, results, product)
 
@@ -147,14 +149,14 @@ class _TileWriter:
         )
         tile = Tile(self.rows, kernel.tile.vectors, kernel.tile.unroll)
         sums = accumulate(e, operands, problem.reduction, tile)
-        column = e.mul(self.column_block, kernel.block)
+        first_vector = e.mul(self.column_block, kernel.tile.vectors)
         epilogue = Epilogue(
             problem.anchor,
             problem.points,
             problem.row.strides[2:],
-            problem.leaf_column_strides,
+            problem.vector_steps,
         )
-        TileStore(epilogue, e, self.buffers, self.bases[2:], column, masks).store(sums)
+        TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks).store(sums)
 
     def _masks(self) -> list[Value | None]:
         """Per vector, the columns of C that exist; None where all blocks are whole."""

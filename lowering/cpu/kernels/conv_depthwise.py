@@ -1,23 +1,28 @@
-"""Depthwise convolution in NHWC with an elementwise epilogue: vectors run over the channels."""
+"""Depthwise convolution with an elementwise epilogue: vectors run over the channels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.conv_match import (
+from braid.lowering.cpu.kernels.choices import (
     CHANNELS_LAST,
-    ConvMatch,
-    match_convolution,
-    operand_layouts,
+    channel_blocks,
+    feature_choice,
+    typed_choice,
 )
+from braid.lowering.cpu.kernels.conv_match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.traffic import stored_bytes
-from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem, grid_size
+from braid.lowering.cpu.kernels.windows import (
+    WindowKernel,
+    WindowProblem,
+    grid_size,
+    stored_tensors,
+)
 
 _WEIGHT = Layout.parse("bcda")
 """Channels innermost."""
@@ -30,7 +35,7 @@ _EFFICIENCY = 0.35
 class ConvDepthwiseFamily:
     """`braid.conv` of f32 with as many groups as input and output channels, without padding.
 
-    Layouts: NHWC (`acdb`), the weight with its channels innermost (`bcda`).
+    Layouts: channels last, or in blocks of a vector; the weight's channels innermost (`bcda`).
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -41,12 +46,18 @@ class ConvDepthwiseFamily:
         return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Channels last, then in blocks."""
         match = _match(group)
         if match is None:
             return ()
-        operands = operand_layouts(group, match.input, match.weight, _WEIGHT)
-        return [LayoutChoice(operands, (CHANNELS_LAST,) * len(group.outputs))]
+        channels = match.points.shape[1]
+        blocked = channels % self.unit.lanes == 0
+        layouts = (CHANNELS_LAST, *([channel_blocks(self.unit.lanes)] if blocked else []))
+        choices = [
+            feature_choice(group, {match.input.index: layout, match.weight.index: _WEIGHT}, layout)
+            for layout in layouts
+        ]
+        return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Neighbouring outputs and channel vectors of a tile."""
@@ -86,28 +97,27 @@ class ConvDepthwiseFamily:
         match = _match(request.group)
         assert match is not None
         schedule = {**self.default_schedule(request.group), **request.schedule}
+        stored = stored_tensors(match.input, match.points, typed_choice(request.group))
+        assert stored is not None, "the family was asked for layouts it did not offer"
         problem = WindowProblem(
             anchor=match.op.output,
             points=match.points,
             windows=match.op.windows,
-            input_shape=shape_of(match.input),
+            stored=stored,
+            lanes=self.unit.lanes,
             x=match.input.index,
             weight=match.weight.index,
             neutral=0.0,
             combine=_multiply_add,
         )
-        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
+        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"])
         grid = grid_size(kernel)
         return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> ConvMatch | None:
     match = match_convolution(group)
-    if match is None:
-        return None
-    groups = match.op.groups.value.data
-    channels = (shape_of(match.input)[1], shape_of(match.weight)[0])
-    return match if channels == (groups, groups) and groups > 1 else None
+    return match if match is not None and match.is_depthwise else None
 
 
 def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:

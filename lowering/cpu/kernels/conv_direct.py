@@ -1,8 +1,8 @@
-"""Direct convolution in NHWC with an elementwise epilogue, by the register tiles of GEMM.
+"""Direct convolution with an elementwise epilogue, by the register tiles of GEMM.
 
 A row of the contraction is an output position; the reduction runs over the window and the input
 channels. Dims that are contiguous in memory are merged, so that a 1 × 1 convolution of stride 1
-is one matrix product over all positions.
+is one matrix product over all positions. See `conv_contraction` for what layouts change.
 """
 
 import math
@@ -11,39 +11,39 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.analysis.tensor_storage import storage_bytes
-from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels import tiling
-from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
-from braid.lowering.cpu.kernels.conv_match import (
+from braid.lowering.cpu.kernels.choices import (
+    CHANNELS_FIRST,
     CHANNELS_LAST,
-    ConvMatch,
-    leaf_layout,
-    match_convolution,
-    operand_layouts,
+    channel_blocks,
+    feature_choice,
+    typed_choice,
 )
+from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
+from braid.lowering.cpu.kernels.conv_contraction import POSITIONS_WEIGHT, ConvContraction
+from braid.lowering.cpu.kernels.conv_match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.iteration import (
-    LoopDim,
-    merged,
-    row_major_strides,
-    strides_along,
-)
 from braid.lowering.cpu.kernels.traffic import stored_bytes
 
 _SCHEDULES = 64
 """Length of the schedule space: beyond it the model sees no chance."""
 
+_FAR_CHANNELS_FACTOR = 1.15
+"""Slowdown where the input's channels are a whole image apart."""
+
 
 @dataclass(frozen=True)
 class ConvDirectFamily:
-    """`braid.conv` of f32 in two dims, without padding and groups, with an epilogue.
+    """`braid.conv` of f32 in two dims, without padding, not depthwise, with an epilogue.
 
-    Layouts: NHWC (`acdb`), the weight in blocks of output channels (`Acdb32a`).
+    Layouts: row-major, channels last or in blocks of a vector (`aBcd16b`), the input and the
+    result each in one of them, but a row-major result wants a row-major input. The weight is
+    stored in blocks of output channels (`Acdb32a`; those of a group where there are several), or
+    with output channels innermost (`bcda`) for a row-major result.
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -54,26 +54,29 @@ class ConvDirectFamily:
         return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """Blocks of output channels from best to worst."""
+        """Channels last first, with blocks of output channels from best to worst."""
         match = _match(group)
         if match is None:
             return ()
-        ranked = tiling.ranked_vectors(_size(match), self.unit)
-        weights = [Layout.parse(f"Acdb{count * self.unit.lanes}a") for count in ranked]
-        results = (CHANNELS_LAST,) * len(group.outputs)
+        choices = [
+            feature_choice(group, {match.input.index: source, match.weight.index: weight}, target)
+            for source, target, weight in self._candidates(group, match)
+        ]
+        # An input that the epilogue reads too may not suit both ends.
         return [
-            LayoutChoice(operand_layouts(group, match.input, match.weight, w), results)
-            for w in weights
+            choice
+            for choice in choices
+            if ConvContraction(match, choice, self.unit.lanes).contraction(1) is not None
         ]
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Tiles that fit the block of output channels, by predicted time."""
         match = _match(group)
         assert match is not None
-        weight = layout_of(group.inputs[match.weight.index].type)
-        vectors = [weight.block(0) // self.unit.lanes]
-        b_bytes = storage_bytes(match.weight.type, weight)
-        return islice(tiling.schedules(_size(match), vectors, self.unit, b_bytes), _SCHEDULES)
+        problem = ConvContraction(match, typed_choice(group), self.unit.lanes)
+        b_bytes = 4 * math.prod(shape_of(group.body.block.args[_contraction(problem, 1).b]))
+        vectors = _vectors(problem)
+        return islice(tiling.schedules(_size(problem), vectors, self.unit, b_bytes), _SCHEDULES)
 
     def default_schedule(self, group: FusedOp) -> Schedule:
         """The first of the schedules."""
@@ -83,85 +86,86 @@ class ConvDirectFamily:
         """Time of the best tile, or of memory where that is slower."""
         match = _match(group)
         assert match is not None
-        vectors = choice.operands[match.weight.index].block(0) // self.unit.lanes
-        return tiling.seconds(_size(match), vectors, self.unit, stored_bytes(group, choice))
+        problem = ConvContraction(match, choice, self.unit.lanes)
+        size, moved = _size(problem), stored_bytes(group, choice)
+        best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
+        far = choice.operands[match.input.index].is_row_major and match.depth > self.unit.lanes
+        return best * _FAR_CHANNELS_FACTOR if far else best
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One tile per grid iteration."""
-        group = request.group
+        group, lanes = request.group, self.unit.lanes
         match = _match(group)
         assert match is not None
         schedule = {**self.default_schedule(group), **request.schedule}
         tile = tiling.tile_of(schedule)
-        problem = _contraction(match, tile.vectors * self.unit.lanes)
-        outside = bool(schedule["columns_outside"])
-        kernel = ContractionKernel(problem, tile, self.unit.lanes, outside)
+        problem = _contraction(
+            ConvContraction(match, typed_choice(group), lanes), tile.vectors * lanes
+        )
+        kernel = ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
         grid = math.prod(kernel.grid_extents)
         return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
+
+    def _candidates(
+        self, group: FusedOp, match: ConvMatch
+    ) -> Iterator[tuple[Layout, Layout, Layout]]:
+        """Layouts of input, result and weight."""
+        lanes = self.unit.lanes
+        blocks = [match.columns]
+        if match.groups == 1:
+            fixed = {match.input.index: CHANNELS_LAST, match.weight.index: _packed(lanes)}
+            choice = feature_choice(group, fixed, CHANNELS_LAST)
+            size = _size(ConvContraction(match, choice, lanes))
+            blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
+        weights = [_packed(block) for block in blocks]
+        for weight in weights:
+            yield CHANNELS_LAST, CHANNELS_LAST, weight
+        sources, targets = [CHANNELS_FIRST, CHANNELS_LAST], [CHANNELS_LAST]
+        if match.depth % lanes == 0:
+            sources.append(channel_blocks(lanes))
+        if match.columns % lanes == 0:
+            targets.append(channel_blocks(lanes))
+        for source in sources:
+            for target in targets:
+                if (source, target) != (CHANNELS_LAST, CHANNELS_LAST):
+                    yield source, target, weights[0]
+        yield CHANNELS_FIRST, CHANNELS_FIRST, POSITIONS_WEIGHT
 
 
 def _match(group: FusedOp) -> ConvMatch | None:
     match = match_convolution(group)
-    return match if match is not None and match.op.groups.value.data == 1 else None
+    return match if match is not None and not match.is_depthwise else None
 
 
-def _size(match: ConvMatch) -> tiling.ContractionSize:
-    """Rows are the positions that one row dim holds after merging."""
-    problem = _contraction(match, 1)
-    rows = problem.row.extent
-    row_bytes = 4 * problem.row.strides[0]
+def _packed(block: int) -> Layout:
+    """The weight in blocks of output channels."""
+    return Layout.parse(f"Acdb{block}a" if block > 1 else "acdb")
+
+
+def _contraction(problem: ConvContraction, block: int) -> Contraction:
+    result = problem.contraction(block)
+    assert result is not None, "the family was asked for layouts it did not offer"
+    return result
+
+
+def _vectors(problem: ConvContraction) -> list[int]:
+    """Vectors per tile that the weight's layout allows."""
+    if problem.over_positions or problem.match.groups > 1:
+        return [1, 2, 3, 4]
+    block = problem.choice.operands[problem.match.weight.index].block(0)
+    return [block // problem.lanes]
+
+
+def _size(problem: ConvContraction) -> tiling.ContractionSize:
+    """Rows are those that one row dim holds after merging."""
+    contraction = _contraction(problem, 1)
+    rows = contraction.row.extent
     return tiling.ContractionSize(
-        batches=problem.rows // rows,
+        batches=contraction.rows // rows,
         rows=rows,
-        columns=problem.columns,
-        depth=problem.depth,
-        row_bytes=row_bytes,
-        constants=match.points.constants,
+        columns=contraction.columns,
+        depth=contraction.depth,
+        row_bytes=4 * contraction.row.strides[0],
+        packed=not problem.over_positions,
+        constants=problem.match.points.constants,
     )
-
-
-def _contraction(match: ConvMatch, block: int) -> Contraction:
-    """The loop dims and strides of the group, for blocks of `block` output channels."""
-    points, windows = match.points, match.op.windows
-    batch, channels, height, width = points.shape
-    _, depth, in_height, in_width = shape_of(match.input)
-    kh, kw = windows.size
-    x_image, x_line, x_pixel, _ = row_major_strides((batch, in_height, in_width, depth))
-    y_strides = row_major_strides((batch, height, width, channels))
-    a_strides = (x_image, x_line * windows.strides[0], x_pixel * windows.strides[1])
-    leaves = [_leaf_strides(match, number) for number in range(len(points.leaves))]
-    columns = (a_strides, (0, 0, 0), *leaves, y_strides)
-    dims = [
-        LoopDim(extent, tuple(strides[dim] for strides in columns))
-        for dim, extent in enumerate((batch, height, width))
-    ]
-    outer = merged(dims) or (LoopDim(1, (0,) * len(columns)),)
-    line, pixel, _ = row_major_strides((kh, kw, depth * block))
-    reduction = (
-        LoopDim(kh, (x_line * windows.dilations[0], line)),
-        LoopDim(kw, (x_pixel * windows.dilations[1], pixel)),
-        LoopDim(depth, (1, block)),
-    )
-    return Contraction(
-        outer=outer[:-1],
-        row=outer[-1],
-        reduction=merged(reduction) or (LoopDim(1, (1, block)),),
-        columns=channels,
-        columns_padded=True,
-        block_stride=kh * kw * depth * block,
-        a=match.input.index,
-        b=match.weight.index,
-        anchor=match.op.output,
-        points=points,
-        leaf_column_strides=tuple(strides[-1] for strides in leaves),
-    )
-
-
-def _leaf_strides(match: ConvMatch, number: int) -> tuple[int, ...]:
-    """Strides of an operand of the epilogue along the stored dims of the result."""
-    leaf = match.points.leaves[number]
-    shape = shape_of(leaf)
-    layout = CHANNELS_LAST if leaf is match.input else leaf_layout(shape, layout_of(leaf.type))
-    strides = strides_along(shape, layout, CHANNELS_LAST)
-    assert strides is not None
-    return strides

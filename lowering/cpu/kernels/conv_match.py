@@ -1,6 +1,5 @@
 """Groups of one unpadded 2-d convolution with an elementwise epilogue."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float32Type
@@ -8,11 +7,8 @@ from xdsl.ir import BlockArgument
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-
-CHANNELS_LAST = Layout.parse("acdb")
 
 
 @dataclass(frozen=True)
@@ -23,6 +19,26 @@ class ConvMatch:
     input: BlockArgument
     weight: BlockArgument
     points: Pointwise
+
+    @property
+    def groups(self) -> int:
+        """Parts that the channels are divided into."""
+        return self.op.groups.value.data
+
+    @property
+    def depth(self) -> int:
+        """Input channels of one group."""
+        return shape_of(self.weight)[1]
+
+    @property
+    def columns(self) -> int:
+        """Output channels of one group."""
+        return shape_of(self.weight)[0] // self.groups
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether every channel is convolved alone, into one."""
+        return self.groups > 1 and self.depth == self.columns == 1
 
 
 def match_convolution(group: FusedOp) -> ConvMatch | None:
@@ -40,30 +56,3 @@ def match_convolution(group: FusedOp) -> ConvMatch | None:
     if points is None or w in points.leaves:
         return None
     return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None
-
-
-def leaf_layout(shape: Sequence[int], typed: Layout) -> Layout:
-    """Layout in which an operand of an epilogue on NHWC results is taken.
-
-    Operands that extend along one dim at most stay as they are typed: row-major.
-    """
-    return typed if is_vector(shape) and typed.is_row_major else CHANNELS_LAST
-
-
-def is_vector(shape: Sequence[int]) -> bool:
-    """Whether a shape extends along one dim at most."""
-    return sum(extent != 1 for extent in shape) <= 1
-
-
-def operand_layouts(
-    group: FusedOp, input: BlockArgument, weight: BlockArgument | None, packed: Layout
-) -> tuple[Layout, ...]:
-    """Channels last but for the weight, and row-major for the epilogue's vectors."""
-
-    def layout(index: int) -> Layout:
-        if weight is not None and index == weight.index:
-            return packed
-        vector = is_vector(shape_of(group.inputs[index])) and index != input.index
-        return Layout.row_major(4) if vector else CHANNELS_LAST
-
-    return tuple(layout(index) for index in range(len(group.inputs)))

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from xdsl.ir import BlockArgument
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.choices import typed_choice
 from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
@@ -64,10 +64,10 @@ class ElementwiseFamily:
         group = request.group
         points = _points(group)
         assert points is not None
-        nest = _nest(group, points, _typed_choice(group))
+        nest = _nest(group, points, typed_choice(group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
-        layouts = _typed_choice(group).operands
+        layouts = typed_choice(group).operands
         starts = tuple(_start(op, layouts) for op in points.slices)
         loops = ElementwiseLoops(points, nest, starts, self.unit.lanes, unroll)
         grid = math.prod(loops.grid_extents)
@@ -101,14 +101,6 @@ def _choice(group: FusedOp, layout: Layout) -> LayoutChoice:
         for operand in group.inputs
     )
     return LayoutChoice(operands, (layout,) * len(group.outputs))
-
-
-def _typed_choice(group: FusedOp) -> LayoutChoice:
-    """The layouts in the types of the group."""
-    return LayoutChoice(
-        tuple(layout_of(value.type) for value in group.inputs),
-        tuple(layout_of(value.type) for value in group.outputs),
-    )
 
 
 def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:

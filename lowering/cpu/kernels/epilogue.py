@@ -17,14 +17,14 @@ Accumulators = list[list[Value]]
 class Epilogue:
     """What happens to the values of `anchor` before they are stored.
 
-    `row_strides` has one entry per leaf of `points` and one for the results; `column_strides`
-    has one per leaf, 1 or 0.
+    `row_strides` and `vector_steps` have one entry per leaf of `points` and one for the results:
+    the elements to the next row, and to the next vector of columns; 0 for what is repeated.
     """
 
     anchor: SSAValue
     points: Pointwise
     row_strides: tuple[int, ...]
-    column_strides: tuple[int, ...]
+    vector_steps: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TileStore:
     e: Emitter
     buffers: Sequence[Buffer]
     bases: Sequence[Index]
-    first_column: Index
+    first_vector: Index
     masks: Sequence[Value | None]
     _loaded: dict[tuple[int, int, int], Value] = field(
         default_factory=dict[tuple[int, int, int], Value]
@@ -52,7 +52,7 @@ class TileStore:
             for vector, accumulator in enumerate(vectors):
                 known = {self.epilogue.anchor: accumulator}
                 values = points.evaluate(self.e, self._leaf_at(row, vector), known)
-                offset = self._offset(-1, row, self._column(vector))
+                offset = self._offset(-1, row, vector)
                 for buffer, value in zip(outputs, values, strict=True):
                     buffer.store(self.e, value, offset, self.masks[vector])
 
@@ -63,11 +63,11 @@ class TileStore:
         """The operand at a row and a vector of columns, loaded once where it is repeated."""
         number = self.epilogue.points.leaves.index(argument)
         row_stride = self.epilogue.row_strides[number]
-        stride = self.epilogue.column_strides[number]
+        stride = self.epilogue.vector_steps[number]
         key = (number, row if row_stride else 0, vector if stride else 0)
         if key not in self._loaded:
             buffer = self.buffers[argument.index]
-            offset = self._offset(number, row, self.e.mul(self._column(vector), stride))
+            offset = self._offset(number, row, vector)
             self._loaded[key] = (
                 buffer.load(self.e, offset, self.masks[vector])
                 if stride
@@ -75,9 +75,8 @@ class TileStore:
             )
         return self._loaded[key]
 
-    def _column(self, vector: int) -> Index:
-        return self.e.add(self.first_column, vector * self.e.lanes)
-
-    def _offset(self, tensor: int, row: int, column: Index) -> Index:
-        base = self.e.add(self.bases[tensor], column)
+    def _offset(self, tensor: int, row: int, vector: int) -> Index:
+        step = self.epilogue.vector_steps[tensor]
+        base = self.e.add(self.bases[tensor], self.e.mul(self.first_vector, step))
+        base = self.e.add(base, vector * step)
         return self.e.add(base, row * self.epilogue.row_strides[tensor])

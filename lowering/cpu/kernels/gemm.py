@@ -102,7 +102,8 @@ class GemmFamily:
         assert match is not None
         schedule = {**self.default_schedule(group), **request.schedule}
         tile = tiling.tile_of(schedule)
-        problem = _contraction(group, match, tile.vectors * self.unit.lanes)
+        lanes = self.unit.lanes
+        problem = _contraction(group, match, tile.vectors * lanes, lanes)
         kernel = ContractionKernel(
             problem, tile, self.unit.lanes, bool(schedule["columns_outside"])
         )
@@ -153,7 +154,7 @@ def _size(match: _Match, packed: bool) -> tiling.ContractionSize:
     return tiling.ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
 
 
-def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
+def _contraction(group: FusedOp, match: _Match, block: int, lanes: int) -> Contraction:
     """The loop dims and strides of the group, for column blocks of `block`."""
     points = match.points
     shape = points.shape
@@ -189,7 +190,7 @@ def _contraction(group: FusedOp, match: _Match, block: int) -> Contraction:
         b=match.rhs.index,
         anchor=match.op.output,
         points=points,
-        leaf_column_strides=tuple(leaf[-1] for leaf in leaves),
+        vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
     )
 
 

@@ -32,6 +32,29 @@ def _continues(outer: LoopDim, inner: LoopDim) -> bool:
     return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A tensor of logical `shape` in `layout`."""
+
+    shape: tuple[int, ...]
+    layout: Layout
+
+    def stride(self, dim: int, step: int = 1) -> int:
+        """Elements that `step` along a logical dim advance by; 0 for a dim that is repeated.
+
+        Exact as long as the walk does not leave the block that holds its first element.
+        """
+        if self.shape[dim] == 1:
+            return 0
+        strides = self.layout.storage_strides(self.shape)
+        unit, stride = max(
+            (stored.step, stride)
+            for stored, stride in zip(self.layout.dims, strides, strict=True)
+            if stored.dim == dim and stored.step <= step
+        )
+        return stride * (step // unit)
+
+
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Elements between neighbours along each dim of a contiguous array."""
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
@@ -40,10 +63,10 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[int, ...] | None:
     """Elements that a step along each storage dim of `order` advances a stored tensor by.
 
-    The tensor has logical `shape` and is stored in `layout`; dims of extent 1 are repeated, so
-    their strides are 0. None where a step along a dim has no single stride.
+    The tensor has logical `shape` and is stored in `layout`, perhaps with strides of its own; dims
+    of extent 1 are repeated, so their strides are 0. None where a step along a dim has no single stride.
     """
-    stored = row_major_strides(layout.storage_shape(shape))
+    stored = layout.storage_strides(shape)
     stride_of = dict(zip(layout.dims, stored, strict=True))
     strides: list[int] = []
     for target in order.dims:

@@ -8,13 +8,13 @@ from typing import TypeAlias
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.shaping import TransposeOp
+from braid.lowering.cpu.kernels.choices import typed_choice
 from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
@@ -80,11 +80,7 @@ class MovementFamily:
         group = request.group
         movement = _match(group)
         assert movement is not None
-        choice = LayoutChoice(
-            tuple(layout_of(value.type) for value in group.inputs),
-            tuple(layout_of(value.type) for value in group.outputs),
-        )
-        nest = _nest(group, movement, choice)
+        nest = _nest(group, movement, typed_choice(group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
         loops = self._loops(group, nest, unroll)
@@ -134,8 +130,7 @@ def _moved(movement: Movement, op: Operation) -> Movement | None:
 def _candidates(group: FusedOp) -> list[LayoutChoice]:
     """A reorder's layouts are its meaning; what else moves elements may meet its neighbours'."""
     if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
-        source, target = layout_of(group.inputs[0].type), layout_of(group.outputs[0].type)
-        return [LayoutChoice((source,), (target,))]
+        return [typed_choice(group)]
     sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])
     return [LayoutChoice((source,), (target,)) for source in sources for target in targets]
 

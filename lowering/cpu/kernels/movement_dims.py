@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.kernels.iteration import LoopDim, merged, row_major_strides
+from braid.lowering.cpu.kernels.iteration import LoopDim, Stored, merged
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def movement_nest(
     for shape, layout in ((source_shape, source), (movement.shape, target)):
         if any(extent % layout.block(dim) for dim, extent in enumerate(shape)):
             return None
+    before, after = Stored(tuple(source_shape), source), Stored(movement.shape, target)
     dims: list[LoopDim] = []
     for dim, group in enumerate(groups):
         step = 1
@@ -89,8 +90,8 @@ def movement_nest(
                 return None
             for from_digit, to_digit in pieces:
                 strides = (
-                    _stride(from_digit, source_shape, source),
-                    _stride(to_digit, movement.shape, target),
+                    before.stride(from_digit.dim, from_digit.step),
+                    after.stride(to_digit.dim, to_digit.step),
                 )
                 dims.append(LoopDim(from_digit.extent, strides))
             step *= digit.extent
@@ -124,14 +125,3 @@ def _steps_within(digit: Digit, layout: Layout) -> Iterator[int]:
     for stored in layout.dims:
         if stored.dim == digit.dim and digit.step < stored.step < digit.step * digit.extent:
             yield stored.step
-
-
-def _stride(digit: Digit, shape: Sequence[int], layout: Layout) -> int:
-    """Elements of storage that a step of the digit advances by."""
-    strides = row_major_strides(layout.storage_shape(shape))
-    step, stride = max(
-        (stored.step, stride)
-        for stored, stride in zip(layout.dims, strides, strict=True)
-        if stored.dim == digit.dim and stored.step <= digit.step
-    )
-    return stride * (digit.step // step)

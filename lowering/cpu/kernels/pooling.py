@@ -1,4 +1,4 @@
-"""Pooling in NHWC: vectors run over the channels."""
+"""Pooling: vectors run over the channels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +11,23 @@ from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Sc
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.conv_match import CHANNELS_LAST, operand_layouts
+from braid.lowering.cpu.kernels.choices import (
+    CHANNELS_LAST,
+    channel_blocks,
+    feature_choice,
+    typed_choice,
+)
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
 from braid.lowering.cpu.kernels.traffic import stored_bytes
-from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem, grid_size
+from braid.lowering.cpu.kernels.windows import (
+    WindowKernel,
+    WindowProblem,
+    grid_size,
+    stored_tensors,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,7 @@ class _Match:
 class PoolFamily:
     """`braid.pool` of f32 in two dims without padding, with an elementwise epilogue.
 
-    Layout: NHWC (`acdb`).
+    Layouts: channels last, or in blocks of a vector.
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -42,12 +52,15 @@ class PoolFamily:
         return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Channels last, then in blocks."""
         match = _match(group)
         if match is None:
             return ()
-        operands = operand_layouts(group, match.input, None, CHANNELS_LAST)
-        return [LayoutChoice(operands, (CHANNELS_LAST,) * len(group.outputs))]
+        channels = match.points.shape[1]
+        blocked = channels % self.unit.lanes == 0
+        layouts = (CHANNELS_LAST, *([channel_blocks(self.unit.lanes)] if blocked else []))
+        choices = [feature_choice(group, {match.input.index: layout}, layout) for layout in layouts]
+        return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Neighbouring outputs and channel vectors of a tile."""
@@ -77,17 +90,20 @@ class PoolFamily:
         match = _match(request.group)
         assert match is not None
         schedule = {**self.default_schedule(request.group), **request.schedule}
+        stored = stored_tensors(match.input, match.points, typed_choice(request.group))
+        assert stored is not None, "the family was asked for layouts it did not offer"
         problem = WindowProblem(
             anchor=match.op.output,
             points=match.points,
             windows=match.op.windows,
-            input_shape=shape_of(match.input),
+            stored=stored,
+            lanes=self.unit.lanes,
             x=match.input.index,
             weight=None,
             neutral=float(match.op.padding_value),
             combine=_maximum if match.op.combine == "maximum" else _add,
         )
-        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"], self.unit.lanes)
+        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"])
         grid = grid_size(kernel)
         return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
 

@@ -1,21 +1,19 @@
-"""Kernels over windows of NHWC images, channel by channel: depthwise convolution and pooling."""
+"""Kernels over windows of images, channel by channel: depthwise convolution and pooling."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
-from braid.analysis.kernel_family import InPlace
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.kernel_family import InPlace, LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.aliasing import in_place_leaves
-from braid.lowering.cpu.kernels.conv_match import CHANNELS_LAST, leaf_layout
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.epilogue import Accumulators, Epilogue, TileStore
-from braid.lowering.cpu.kernels.iteration import row_major_strides, strides_along
+from braid.lowering.cpu.kernels.iteration import Stored
 from braid.lowering.cpu.kernels.pointwise import Pointwise
 
 MAX_UNROLLED_WINDOW = 16
@@ -30,41 +28,41 @@ class WindowProblem:
     """Every output is the `combine` of the inputs in its window, from `neutral` on.
 
     `x` and `weight` are numbers of kernel arguments; the weight is stored
-    `[window…, channels]`. `input_shape` is the logical one, N, C, H, W.
+    `[window…, channels]`. `stored` holds the input, the leaves of the epilogue, and the result:
+    vectors of `lanes` channels are contiguous in all of them, or repeated.
     """
 
     anchor: SSAValue
     points: Pointwise
     windows: Windows
-    input_shape: tuple[int, ...]
+    stored: tuple[Stored, ...]
+    lanes: int
     x: int
     weight: int | None
     neutral: float
     combine: Combine
 
     @property
-    def leaf_strides(self) -> list[tuple[int, ...]]:
-        """Strides of the epilogue's operands along n, h, w, c."""
-        result: list[tuple[int, ...]] = []
-        for leaf in self.points.leaves:
-            shape = shape_of(leaf)
-            strides = strides_along(shape, leaf_layout(shape, layout_of(leaf.type)), CHANNELS_LAST)
-            assert strides is not None
-            result.append(strides)
-        return result
+    def input_strides(self) -> tuple[int, int, int, int]:
+        """Elements to the next image, line, pixel and vector of channels of the input."""
+        return self._strides(self.stored[0])
 
     @property
-    def result_strides(self) -> tuple[int, ...]:
-        """Strides of the results along n, h, w, c."""
-        batch, channels, height, width = self.points.shape
-        return row_major_strides((batch, height, width, channels))
+    def output_strides(self) -> list[tuple[int, int, int, int]]:
+        """The same of the leaves of the epilogue, then of the result."""
+        return [self._strides(tensor) for tensor in self.stored[1:]]
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
         """Operands of the epilogue that a result may overwrite: not the input of the windows."""
-        results = [self.result_strides] * len(self.points.results)
+        *leaves, result = self.output_strides
+        results = [result] * len(self.points.results)
         windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
-        return in_place_leaves(self.points, self.leaf_strides, results, windowed)
+        return in_place_leaves(self.points, leaves, results, windowed)
+
+    def _strides(self, tensor: Stored) -> tuple[int, int, int, int]:
+        vector = tensor.stride(1, self.lanes) if tensor.stride(1) else 0
+        return tensor.stride(0), tensor.stride(2), tensor.stride(3), vector
 
 
 @dataclass(frozen=True)
@@ -77,24 +75,26 @@ class WindowKernel:
     problem: WindowProblem
     columns: int
     vectors: int
-    lanes: int
+
+    @property
+    def block(self) -> int:
+        """Channels of a tile."""
+        return self.vectors * self.problem.lanes
 
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Images, lines, blocks of channels."""
         batch, channels, height, _ = self.problem.points.shape
-        return batch, height, -(-channels // (self.vectors * self.lanes))
+        return batch, height, -(-channels // self.block)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """The tiles of a line, and a narrower one for the outputs that are left."""
         image, line, block = e.coordinates(index, self.grid_extents)
         width = self.problem.points.shape[3]
-        channel = e.mul(block, self.vectors * self.lanes)
-        masks = self._masks(e, channel)
+        masks = self._masks(e, block)
 
         def tile(column: Index, count: int) -> None:
-            writer = _TileWriter(self, e, buffers, (image, line, column), channel, masks, count)
-            writer.write()
+            _TileWriter(self, e, buffers, (image, line, column), block, masks, count).write()
 
         whole = width - width % self.columns
         if whole:
@@ -102,50 +102,53 @@ class WindowKernel:
         if whole < width:
             tile(whole, width - whole)
 
-    def _masks(self, e: Emitter, channel: Index) -> list[Value | None]:
+    def _masks(self, e: Emitter, block: Index) -> list[Value | None]:
         channels = self.problem.points.shape[1]
-        if channels % (self.vectors * self.lanes) == 0:
+        if channels % self.block == 0:
             return [None] * self.vectors
-        left = e.sub(channels, channel)
-        return [e.mask(e.sub(left, vector * self.lanes)) for vector in range(self.vectors)]
+        left = e.sub(channels, e.mul(block, self.block))
+        return [e.mask(e.sub(left, vector * e.lanes)) for vector in range(self.vectors)]
 
 
 @dataclass(frozen=True)
 class _TileWriter:
-    """`count` outputs from `position` (image, line, column) on."""
+    """`count` outputs from `position` (image, line, column) on, in a block of channels."""
 
     kernel: WindowKernel
     e: Emitter
     buffers: Sequence[Buffer]
     position: tuple[Index, Index, Index]
-    channel: Index
+    block: Index
     masks: Sequence[Value | None]
     count: int
+
+    @property
+    def first_vector(self) -> Index:
+        """Number of the block's first vector of channels."""
+        return self.e.mul(self.block, self.kernel.vectors)
 
     def write(self) -> None:
         """Runs over the window, applies the epilogue and stores."""
         e, problem = self.e, self.kernel.problem
-        points, windows = problem.points, problem.windows
         image, line, column = self.position
-        _, depth, height, width = problem.input_shape
-        start = (image, e.mul(line, windows.strides[0]), e.mul(column, windows.strides[1]))
-        strides = row_major_strides((1, height, width, depth))
-        base = e.add(e.dot(start, strides[:3]), self.channel)
-        tile = self._accumulate(base, strides[1] * windows.dilations[0])
-        tensors = [*problem.leaf_strides, problem.result_strides]
-        bases = [e.dot(self.position, tensor[:3]) for tensor in tensors]
+        down, right = problem.windows.strides
+        start = (image, e.mul(line, down), e.mul(column, right), self.first_vector)
+        tile = self._accumulate(e.dot(start, problem.input_strides))
+        tensors = problem.output_strides
         epilogue = Epilogue(
             problem.anchor,
-            points,
+            problem.points,
             tuple(tensor[2] for tensor in tensors),
-            tuple(tensor[3] for tensor in tensors[:-1]),
+            tuple(tensor[3] for tensor in tensors),
         )
-        TileStore(epilogue, e, self.buffers, bases, self.channel, self.masks).store(tile)
+        bases = [e.dot(self.position, tensor[:3]) for tensor in tensors]
+        TileStore(epilogue, e, self.buffers, bases, self.first_vector, self.masks).store(tile)
 
-    def _accumulate(self, base: Index, line_stride: int) -> Accumulators:
+    def _accumulate(self, base: Index) -> Accumulators:
         """A loop over the window's lines, and over its columns where they are many."""
         e, problem, vectors = self.e, self.kernel.problem, self.kernel.vectors
         height, width = problem.windows.size
+        line_stride = problem.input_strides[1] * problem.windows.dilations[0]
         type = e.vector_type(self.buffers[problem.x].element_type)
         values: Sequence[Value] = [e.constant(problem.neutral, type)] * (self.count * vectors)
 
@@ -164,28 +167,40 @@ class _TileWriter:
     ) -> Sequence[Value]:
         """Combines the inputs under some columns of a window's line, each loaded once."""
         e, problem, vectors = self.e, self.kernel.problem, self.kernel.vectors
-        depth, channels = problem.input_shape[1], problem.points.shape[1]
+        _, _, pixel_stride, vector_step = problem.input_strides
         stride, dilation = problem.windows.strides[1], problem.windows.dilations[1]
         result = list(values)
         loaded: dict[tuple[Index, int], Value] = {}
         for x in columns:
-            weights = [self._weight(e.add(tap, x), channels, v) for v in range(vectors)]
+            weights = [self._weight(e.add(tap, x), v) for v in range(vectors)]
             for output in range(self.count):
                 pixel = e.add(e.mul(x, dilation), output * stride)
                 for v in range(vectors):
                     if (pixel, v) not in loaded:
-                        offset = e.add(e.add(start, e.mul(pixel, depth)), v * e.lanes)
+                        offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), v * vector_step)
                         loaded[pixel, v] = self.buffers[problem.x].load(e, offset, self.masks[v])
                     place = output * vectors + v
                     result[place] = problem.combine(e, result[place], loaded[pixel, v], weights[v])
         return result
 
-    def _weight(self, tap: Index, channels: int, vector: int) -> Value | None:
+    def _weight(self, tap: Index, vector: int) -> Value | None:
         e, weight = self.e, self.kernel.problem.weight
         if weight is None:
             return None
-        offset = e.add(e.add(e.mul(tap, channels), self.channel), vector * e.lanes)
+        channel = e.mul(self.block, self.kernel.block)
+        line = e.mul(tap, self.kernel.problem.points.shape[1])
+        offset = e.add(e.add(line, channel), vector * e.lanes)
         return self.buffers[weight].load(e, offset, self.masks[vector])
+
+
+def stored_tensors(
+    input: BlockArgument, points: Pointwise, choice: LayoutChoice
+) -> tuple[Stored, ...] | None:
+    """What `WindowProblem.stored` wants; None where vectors of channels are not contiguous."""
+    arguments = (input, *points.leaves)
+    operands = [Stored(shape_of(a), choice.operands[a.index]) for a in arguments]
+    tensors = (*operands, Stored(points.shape, choice.results[0]))
+    return tensors if all(tensor.stride(1) <= 1 for tensor in tensors) else None
 
 
 def grid_size(kernel: WindowKernel) -> int:

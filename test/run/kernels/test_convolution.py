@@ -53,11 +53,30 @@ steps = st.tuples(st.integers(1, 2), st.integers(1, 2))
     window=windows,
     strides=steps,
     dilations=steps,
-    choice=st.integers(0, 3),
+    choice=st.integers(0, 4),
 )
 def test_direct(check, batch, channels, outputs, size, window, strides, dilations, choice) -> None:
     shapes = shapes_of(batch, channels, outputs, size, window, strides, dilations, channels)
     check(DIRECT, shapes, convolution(strides, dilations), choices=[choice])
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1)])
+@pytest.mark.parametrize("window", [(1, 1), (2, 3)])
+@pytest.mark.parametrize(("channels", "outputs"), [(32, 32), (16, 7), (3, 48)])
+def test_direct_in_all_layouts(check, channels, outputs, window, strides) -> None:
+    shapes = shapes_of(2, channels, outputs, (6, 21), window, strides, (1, 1), channels)
+    check(DIRECT, shapes, convolution(strides))
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize(("depth", "outputs"), [(16, 32), (5, 3), (1, 2), (4, 1), (3, 70)])
+def test_grouped_in_all_layouts(check, groups, depth, outputs) -> None:
+    shapes = shapes_of(1, groups * depth, groups * outputs, (4, 9), (2, 2), (1, 1), (1, 1), depth)
+    check(DIRECT, shapes, convolution(groups=groups))
+
+
+def test_grouped_pointwise_of_one_pixel(check) -> None:
+    check(DIRECT, shapes_of(1, 8, 20, (1, 1), (1, 1), (1, 1), (1, 1), 4), convolution(groups=2))
 
 
 @settings(max_examples=15, deadline=None)
@@ -77,6 +96,11 @@ def test_depthwise(check, batch, channels, size, window, strides, dilations) -> 
 def test_pointwise_convolution_is_one_product(check) -> None:
     shapes = shapes_of(2, 8, 24, (5, 7), (1, 1), (1, 1), (1, 1), 8)
     check(DIRECT, shapes, convolution())
+
+
+def test_depthwise_in_blocks(check) -> None:
+    shapes = shapes_of(2, 48, 48, (6, 9), (3, 3), (1, 1), (1, 1), 1)
+    check(DEPTHWISE, shapes, convolution(groups=48))
 
 
 @pytest.mark.parametrize("width", [3, 20])

@@ -91,7 +91,7 @@ IMAGE = tensor(1, 8, 6, 6)
         ([IMAGE, tensor(4, 8, 3, 3)], conv(), {"conv-direct"}),
         ([IMAGE, tensor(4, 8, 3, 3)], conv(pad=1), set()),
         ([IMAGE, tensor(8, 1, 3, 3)], conv(groups=8), {"conv-depthwise"}),
-        ([IMAGE, tensor(8, 4, 3, 3)], conv(groups=2), set()),
+        ([IMAGE, tensor(8, 4, 3, 3)], conv(groups=2), {"conv-direct"}),
         ([IMAGE], pool(0), {"pool"}),
         ([IMAGE], pool(1), set()),
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 1)], {"normalization"}),
@@ -129,6 +129,28 @@ def test_weights_are_packed_and_vectors_stay_row_major() -> None:
     choice = FAMILIES["conv-direct"].layouts(fused)[0]
     assert [layout.tag for layout in choice.operands] == ["acdb", "Acdb32a", "abcd"]
     assert [layout.tag for layout in choice.results] == ["acdb"]
+
+
+def test_convolutions_offer_three_layouts_on_either_side() -> None:
+    types = [tensor(1, 16, 6, 6), tensor(32, 16, 3, 3)]
+    pairs = {
+        (choice.operands[0].tag, choice.results[0].tag)
+        for choice in FAMILIES["conv-direct"].layouts(group(types, conv()))
+    }
+    layouts = {"abcd", "acdb", "aBcd16b"}
+    assert pairs == {(x, y) for x in layouts for y in layouts - {"abcd"}} | {("abcd", "abcd")}
+
+
+def test_strided_convolutions_do_not_write_lines_of_pixels() -> None:
+    def strided(x, w):
+        return [
+            ConvOp.get(
+                x, w, strides=(2, 2), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0), groups=1
+            )
+        ]
+
+    choices = FAMILIES["conv-direct"].layouts(group([IMAGE, tensor(4, 8, 3, 3)], strided))
+    assert {choice.results[0].tag for choice in choices} == {"acdb"}
 
 
 def test_batched_products_pack_the_columns() -> None:

@@ -1,0 +1,133 @@
+"""A convolution as a contraction, with vectors over output channels or over output positions.
+
+Only addressing differs between layouts: elements of A are broadcast, wherever they lie, and
+vectors of B and C are contiguous. Over channels, A is the input and B the weight in blocks of
+output channels; over positions, A is the weight and B the input.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.analysis.kernel_family import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.lowering.cpu.kernels.contraction import Contraction
+from braid.lowering.cpu.kernels.conv_match import ConvMatch
+from braid.lowering.cpu.kernels.iteration import LoopDim, Stored, merged
+
+POSITIONS_WEIGHT = Layout.parse("bcda")
+"""Weight for vectors over positions: the output channels, rows of a tile, are neighbours."""
+
+
+@dataclass(frozen=True)
+class ConvContraction:
+    """A convolution in the layouts of `choice`; vectors have `lanes` elements.
+
+    Vectors run over output positions where the result is row-major.
+    """
+
+    match: ConvMatch
+    choice: LayoutChoice
+    lanes: int
+
+    @property
+    def over_positions(self) -> bool:
+        """Whether vectors run over output positions."""
+        return self.choice.results[0].is_row_major
+
+    def contraction(self, block: int) -> Contraction | None:
+        """With tiles of `block` columns; None where a vector would not be contiguous."""
+        return self._over_positions(block) if self.over_positions else self._over_channels(block)
+
+    @property
+    def _x(self) -> Stored:
+        argument = self.match.input
+        return Stored(shape_of(argument), self.choice.operands[argument.index])
+
+    @property
+    def _outputs(self) -> list[Stored]:
+        """The leaves of the epilogue, then the result."""
+        points, operands = self.match.points, self.choice.operands
+        leaves = [Stored(shape_of(leaf), operands[leaf.index]) for leaf in points.leaves]
+        return [*leaves, Stored(points.shape, self.choice.results[0])]
+
+    def _positions(self, dims: Sequence[int], x_place: int) -> list[LoopDim]:
+        """Loops over batch (0), lines (2), pixels (3); the input is tensor number `x_place`."""
+        steps = {0: 1, 2: self.match.op.windows.strides[0], 3: self.match.op.windows.strides[1]}
+        loops: list[LoopDim] = []
+        for dim in dims:
+            product = [0, 0]
+            product[x_place] = self._x.stride(dim) * steps[dim]
+            outputs = [tensor.stride(dim) for tensor in self._outputs]
+            loops.append(LoopDim(self.match.points.shape[dim], (*product, *outputs)))
+        return loops
+
+    def _channel_groups(self, a: int, b: int) -> LoopDim:
+        columns = self.match.columns
+        outputs = [tensor.stride(1, columns) for tensor in self._outputs]
+        return LoopDim(self.match.groups, (a, b, *outputs))
+
+    def _over_channels(self, block: int) -> Contraction | None:
+        match, x = self.match, self._x
+        weight = self.choice.operands[match.weight.index].block(0)
+        windows, depth = match.op.windows, match.depth
+        kh, kw = windows.size
+        if any(tensor.stride(1) > 1 for tensor in self._outputs):
+            return None
+        nothing = LoopDim(1, (0,) * (2 + len(self._outputs)))
+        *outer, row = merged(self._positions((0, 2, 3), 0)) or (nothing,)
+        group = self._channel_groups(x.stride(1, depth), kh * kw * depth * match.columns)
+        piece = x.layout.block(1) if x.layout.block(1) > 1 else depth
+        reduction = (
+            LoopDim(kh, (x.stride(2) * windows.dilations[0], kw * depth * weight)),
+            LoopDim(kw, (x.stride(3) * windows.dilations[1], depth * weight)),
+            LoopDim(depth // piece, (x.stride(1, piece), piece * weight)),
+            LoopDim(piece, (x.stride(1), weight)),
+        )
+        packed = match.groups == 1
+        return Contraction(
+            outer=(*merged([group]), *outer),
+            row=row,
+            reduction=merged(reduction) or (LoopDim(1, (1, weight)),),
+            columns=match.columns,
+            columns_padded=packed or match.columns % block == 0,
+            block_stride=kh * kw * depth * block if packed else block,
+            a=match.input.index,
+            b=match.weight.index,
+            anchor=match.op.output,
+            points=match.points,
+            vector_steps=tuple(self._step(tensor, 1) for tensor in self._outputs),
+        )
+
+    def _over_positions(self, block: int) -> Contraction | None:
+        match, x, channels = self.match, self._x, shape_of(self.match.weight)[0]
+        windows, depth = match.op.windows, match.depth
+        kh, kw = windows.size
+        nothing = LoopDim(1, (0, 1, *(0 for _ in self._outputs[:-1]), 1))
+        *lines, columns = merged(self._positions((2, 3), 1)) or (nothing,)
+        if columns.strides[-1] != 1 or any(stride > 1 for stride in columns.strides):
+            return None
+        group = self._channel_groups(match.columns, x.stride(1, depth))
+        row = LoopDim(match.columns, (1, 0, *(tensor.stride(1) for tensor in self._outputs)))
+        reduction = (
+            LoopDim(depth, (kh * kw * channels, x.stride(1))),
+            LoopDim(kh, (kw * channels, x.stride(2) * windows.dilations[0])),
+            LoopDim(kw, (channels, x.stride(3) * windows.dilations[1])),
+        )
+        return Contraction(
+            outer=(*merged([group, *self._positions((0,), 1)]), *lines),
+            row=row,
+            reduction=merged(reduction) or (LoopDim(1, (channels, 1)),),
+            columns=columns.extent,
+            columns_padded=columns.extent % block == 0,
+            block_stride=block,
+            a=match.weight.index,
+            b=match.input.index,
+            anchor=match.op.output,
+            points=match.points,
+            vector_steps=tuple(self.lanes * stride for stride in columns.strides[2:]),
+        )
+
+    def _step(self, tensor: Stored, dim: int) -> int:
+        """Elements to the next vector along `dim`, 0 where the tensor is repeated."""
+        return tensor.stride(dim, self.lanes) if tensor.stride(dim) else 0
