@@ -86,6 +86,8 @@ def _value(
             return operands[operand][at]
         case Apply(operation, arguments, type):
             values = [np.asarray(_value(a, reads, point, operands)) for a in arguments]
+            if operation == "bitcast":
+                return values[0].view(to_numpy(type))[()]
             with np.errstate(all="ignore"):
                 result = np.asarray(ELEMENTWISE[operation].ROW.function(*values))
             return result.astype(to_numpy(type))[()]

@@ -39,7 +39,7 @@ def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arr
     The cases give axes, shapes and the like as inputs. Where shapes depend on them, all inputs
     but the first are fixed at import, or all.
     """
-    names = [value.name for value in model.graph.input]
+    names = input_names(model)
     given = dict(zip(names, inputs, strict=True))
     for kept in (names, names[:1], []):
         shapes = {name: given[name].shape for name in kept}
@@ -54,6 +54,12 @@ def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arr
     raise AssertionError("the last attempt returns or raises")
 
 
+def input_names(model: ModelProto) -> list[str]:
+    """The inputs that a caller gives: old models list their weights among the inputs too."""
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    return [value.name for value in model.graph.input if value.name not in initialized]
+
+
 def by_onnx_runtime(model: ModelProto, inputs: Arrays) -> Arrays:
     from onnxruntime import InferenceSession
 
@@ -63,7 +69,7 @@ def by_onnx_runtime(model: ModelProto, inputs: Arrays) -> Arrays:
 
 
 def by_reference(model: ModelProto, inputs: Arrays) -> Arrays:
-    names = [value.name for value in model.graph.input]
+    names = input_names(model)
     return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))
 
 

@@ -24,7 +24,7 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
-from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, i1, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
@@ -36,7 +36,8 @@ class Elementwise:
     """One row of the table.
 
     `result` is `same` (the type of the last operand), `bool`, or `any` (the result type is
-    given: `cast`). `flops` is the cost of one element on a scalar unit, relative to an add.
+    given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit, relative to
+    an add.
     """
 
     name: str
@@ -96,6 +97,9 @@ TABLE = (
     Elementwise("isnan", 1, np.isnan, "whether a is NaN", "bool"),
     Elementwise("isinf", 1, np.isinf, "whether a is infinite", "bool"),
     Elementwise("cast", 1, fn.identity, "a in the element type of the result", "any"),
+    Elementwise(
+        "bitcast", 1, fn.identity, "the bits of a as the element type of the result", "any"
+    ),
 )
 
 
@@ -122,6 +126,12 @@ class ElementwiseOp(StructuredOp):
         return [TensorType(element_type, shape)]
 
     def _verify_element_types(self) -> None:
+        if self.ROW.name == "bitcast":
+            given, wanted = self.operand_type(0).element_type, self.result_type().element_type
+            require(
+                bytes_of(given) == bytes_of(wanted),
+                f"a bitcast of {given} to {wanted}, expected types of the same size",
+            )
         types = [element_type_of(value) for value in self.inputs]
         if self.ROW.name == "select":
             require(types[0] == i1, f"the condition has element type {types[0]}, expected i1")
@@ -131,9 +141,12 @@ class ElementwiseOp(StructuredOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The numpy function of the row, in the element type of the result."""
+        dtype = to_numpy(self.result_type().element_type)
+        if self.ROW.name == "bitcast":
+            return (np.ascontiguousarray(operands[0]).view(dtype).reshape(operands[0].shape),)
         with np.errstate(all="ignore"):
             value = self.ROW.function(*operands)
-        return (np.asarray(value).astype(to_numpy(self.result_type().element_type)),)
+        return (np.asarray(value).astype(dtype),)
 
     def structure(self) -> Structure:
         """One stage over the result's dims; repeated dims are read at 0."""
@@ -221,9 +234,10 @@ ELEMENTWISE: dict[str, type[ElementwiseOp]] = {row.name: _define(row) for row in
 
 
 def elementwise(name: str, *operands: Any, element_type: Attribute | None = None) -> ElementwiseOp:
-    """Builds `braid.<name>`; `element_type` is the result's, for `cast` alone."""
+    """Builds `braid.<name>`; `element_type` is the result's, for casts alone."""
     if element_type is None:
         return ELEMENTWISE[name].on(*operands)
     op = ELEMENTWISE[name].create(operands=list(operands))
     set_result_types(op, [TensorType(element_type, shape_of(operands[0]))])
+    op.infer_result_types()
     return op

@@ -65,7 +65,8 @@ def _pytorch_half_pixel(x: Floats, dim: Dim) -> Floats:
 
 
 def _align_corners(x: Floats, dim: Dim) -> Floats:
-    return x * (dim.input - 1) / max(dim.output - 1, 1)
+    """With scales that leave a rest, the output's extent is the one before it is rounded down."""
+    return x * (dim.input - 1) / (dim.scale * dim.input - 1) if dim.output > 1 else np.zeros_like(x)
 
 
 def _asymmetric(x: Floats, dim: Dim) -> Floats:

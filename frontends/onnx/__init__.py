@@ -1,4 +1,4 @@
-"""ONNX models, opset 7 and later."""
+"""ONNX models."""
 
 from braid.frontends.onnx.model import ImportedModel, import_onnx
 

@@ -24,7 +24,7 @@ def leaky_relu(b: Builder, node: Node) -> SSAValue:
     return where_negative(b, x, apply(b, "mul", x, scalar(b, node.number("alpha", 0.01), x)), x)
 
 
-@importer("PRelu")
+@importer("PRelu", since=7)
 def parametric_relu(b: Builder, node: Node) -> SSAValue:
     """LeakyRelu with a tensor of slopes."""
     x = node.input(0)
@@ -46,7 +46,7 @@ def elu(b: Builder, node: Node) -> SSAValue:
     return where_negative(b, x, scaled_exp(b, x, node.number("alpha", 1.0)), x)
 
 
-@importer("Selu")
+@importer("Selu", since=6)
 def selu(b: Builder, node: Node) -> SSAValue:
     """gamma · Elu; the defaults are those of Klambauer et al. (2017)."""
     x = node.input(0)

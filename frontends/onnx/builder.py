@@ -99,10 +99,16 @@ class Builder:
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Appends to another block for a while."""
+        """Appends to another block for a while; an exception empties the block again."""
         outer, self.block = self.block, block
+        before = len(self.new_ops)
         try:
             yield
+        except Exception:
+            del self.new_ops[before:]
+            for op in reversed(list(block.ops)):
+                block.erase_op(op, safe_erase=False)
+            raise
         finally:
             self.block = outer
 

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float
+from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, broadcast, cast, scalar
 from braid.frontends.onnx.node import Node
@@ -67,8 +68,13 @@ def _direct(name: str) -> Importer:
     return build
 
 
+_ALIGNED_FROM_THE_END = {
+    *("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor"),
+}
+"""Ops whose operands were aligned otherwise before opset 7 (see `old_opsets`)."""
+
 for _op_type, _name in _DIRECT.items():
-    importer(_op_type)(_direct(_name))
+    importer(_op_type, since=7 if _op_type in _ALIGNED_FROM_THE_END else 1)(_direct(_name))
 
 
 @importer("Sum", "Max", "Min")
@@ -87,7 +93,7 @@ def mean_of_operands(b: Builder, node: Node) -> SSAValue:
     return apply(b, "mul", total, scalar(b, 1 / len(values), total))
 
 
-@importer("Pow")
+@importer("Pow", since=7)
 def power(b: Builder, node: Node) -> SSAValue:
     """The exponent is converted to the type of the base; squares and cubes are products."""
     base, exponent = node.input(0), node.input(1)
@@ -134,7 +140,7 @@ def is_infinite(b: Builder, node: Node) -> SSAValue:
     return found
 
 
-@importer("Cast")
+@importer("Cast", since=6)
 def cast_to(b: Builder, node: Node) -> SSAValue:
     """Conversion; a number is true where it is not 0."""
     x = node.input(0)
@@ -145,6 +151,12 @@ def cast_to(b: Builder, node: Node) -> SSAValue:
 def cast_like(b: Builder, node: Node) -> SSAValue:
     """Conversion to the element type of the second input."""
     return convert(b, node.input(0), element_type_of(node.input(1)))
+
+
+@importer("BitCast")
+def bit_cast(b: Builder, node: Node) -> SSAValue:
+    """The same bits as another element type of the same size."""
+    return b.emit(elementwise("bitcast", node.input(0), element_type=from_numpy(node.dtype("to"))))
 
 
 def convert(b: Builder, x: SSAValue, element_type: object) -> SSAValue:
@@ -160,11 +172,15 @@ def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
     x = node.input(0)
     if node.op_type == "Identity":
         return [x]
+    if node.op_type == "Dropout" and node.opset < 7 and not node.integer("is_test", 0):
+        node.unsupported("is_test is 0, and the elements to drop are random")
     training = node.known(2) if node.opset >= 12 else None
     if training is not None and training.item():
-        node.unsupported("training_mode is true; braid runs models, it does not train them")
+        ratio = node.known(1)
+        if ratio is None or ratio.item() != 0:
+            node.unsupported("training_mode is true, and the elements to drop are random")
     kept = broadcast(b, b.constant(np.ones([1] * len(shape_of(x)), np.bool_)), shape_of(x))
-    return [x, kept]
+    return [x, kept if node.opset >= 10 else cast(b, kept, element_type_of(x))]
 
 
 @importer("Clip")

@@ -1,10 +1,12 @@
-"""`DFT` as products with the matrices of cosines and sines."""
+"""`DFT` and `STFT` as products with the matrices of cosines and sines."""
 
 import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,
@@ -13,6 +15,7 @@ from braid.frontends.onnx.expressions import (
     matmul,
     normalized,
     pad,
+    reshape,
     slice_dim,
     transpose,
 )
@@ -46,6 +49,59 @@ def fourier(b: Builder, node: Node) -> SSAValue:
         result = _complex(b, _fitted(b, moved, length), length, outputs, inverse)
     result = cast(b, result, element_type_of(x))
     return transpose(b, result, [int(i) for i in np.argsort(order)])
+
+
+@importer("STFT")
+def short_time_fourier(b: Builder, node: Node) -> SSAValue:
+    """Spectra of windows of a signal `[N, L, 1 or 2]`: `[N, frames, frequencies, 2]`."""
+    signal, window = node.input(0), node.optional(2)
+    steps, lengths = node.known_integers(1), node.known_integers(3)
+    if not steps:
+        node.fail("input 1 (frame_step) is missing")
+    extent = shape_of(signal)[1]
+    default = extent if window is None else shape_of(window)[0]
+    length = lengths[0] if lengths else default
+    starts = np.arange(0, extent - length + 1, steps[0])
+    frames = b.emit(GatherOp.get(signal, b.constant(starts[:, None] + np.arange(length)), 1))
+    wide = cast(b, frames, f64)
+    if window is not None:
+        wide = apply(b, "mul", wide, reshape(b, cast(b, window, f64), [1, 1, length, 1]))
+    outputs = length // 2 + 1 if node.integer("onesided", 1) else length
+    return cast(b, _complex(b, wide, length, outputs, False), element_type_of(signal))
+
+
+@importer("MelWeightMatrix")
+def mel_weight_matrix(b: Builder, node: Node) -> SSAValue:
+    """Triangular filters, evenly spaced on the mel scale, `[frequencies, bins]`.
+
+    Inputs, all known: bins, length of the transform, sample rate, least and greatest frequency.
+    """
+    bins, length, rate = (int(_required(node, i).item()) for i in range(3))
+    least, greatest = (float(_required(node, i).item()) for i in (3, 4))
+    step = (_mel(greatest) - _mel(least)) / (bins + 2)
+    mels = _mel(least) + step * np.arange(bins + 2)
+    hertz = 700 * (10 ** (mels / 2595) - 1)
+    places = np.floor((length + 1) * hertz / rate).astype(np.int64)
+    low, center, high = (places[i : i + bins] for i in range(3))
+    frequency = np.arange(length // 2 + 1)[:, None]
+    rising = (frequency - low) / np.maximum(center - low, 1)
+    falling = (high - frequency) / np.maximum(high - center, 1)
+    slopes = np.where(frequency < center, rising, falling)
+    weights = np.where((low <= frequency) & (frequency < high), slopes, 0)
+    weights = np.where(frequency == center, 1, weights)
+    dtype = node.dtype("output_datatype") if node.has("output_datatype") else np.float32
+    return b.constant(weights.astype(dtype))
+
+
+def _mel(hertz: float) -> float:
+    return 2595 * np.log10(1 + hertz / 700)
+
+
+def _required(node: Node, index: int) -> Array:
+    array = node.known(index)
+    if array is None:
+        node.fail(f"input {index} is missing")
+    return array
 
 
 def _fitted(b: Builder, x: SSAValue, length: int) -> SSAValue:

@@ -66,6 +66,21 @@ def scatter_nd(b: Builder, node: Node) -> SSAValue:
     return b.emit(ScatterNdOp.get(node.input(0), node.input(1), node.input(2), reduction))
 
 
+@importer("TensorScatter")
+def tensor_scatter(b: Builder, node: Node) -> SSAValue:
+    """A cache with the updates of each batch entry written along `axis` from its index on."""
+    cache, updates, starts = node.input(0), node.input(1), node.optional(2)
+    shape = shape_of(updates)
+    dim = normalized(node.integer("axis", -2), len(shape))
+    positions = b.emit(IotaOp.of(dim, TensorType(i64, shape)))
+    if starts is not None:
+        column = reshape(b, cast(b, starts, i64), [shape[0], *[1] * (len(shape) - 1)])
+        positions = apply(b, "add", positions, column)
+    if node.text("mode", "linear") == "circular":
+        positions = apply(b, "rem", positions, scalar(b, shape_of(cache)[dim], positions))
+    return b.emit(ScatterElementsOp.get(cache, positions, updates, dim))
+
+
 @importer("OneHot")
 def one_hot(b: Builder, node: Node) -> SSAValue:
     """The second of `values` where the new dim's index is the one given, the first elsewhere."""

@@ -8,7 +8,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import i64
+from braid.errors import UnsupportedError
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.control_flow import (
     counted_loop,
@@ -19,9 +21,12 @@ from braid.frontends.onnx.control_flow import (
     loop_keys,
     require_carried,
 )
-from braid.frontends.onnx.expressions import reshape
+from braid.frontends.onnx.expressions import concat, reshape
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
+
+UNROLLED_ITERATIONS = 64
+"""A loop of more iterations must have a body that is the same in all of them."""
 
 
 @importer("Loop")
@@ -74,7 +79,26 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         return after, collected
 
     limit = count if count is not None else _as_index(b, trip_count)
-    return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+    try:
+        return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+    except UnsupportedError:
+        if not count or count > UNROLLED_ITERATIONS:
+            raise
+        return _unrolled(b, node, count, carried)
+
+
+def _unrolled(
+    b: Builder, node: Node, count: int, carried: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    """The body `count` times in a row, where shapes depend on the iteration's number."""
+    graph, values = node.graph("body"), list(carried)
+    true, collected = b.constant(np.array(True)), list[list[SSAValue]]()
+    for number in range(count):
+        inputs = [b.constant(np.array(number, np.int64)), true, *values]
+        results = node.import_subgraph(graph, inputs)[1:]
+        values = results[: len(values)]
+        collected.append([reshape(b, v, [1, *shape_of(v)]) for v in results[len(values) :]])
+    return [*values, *(concat(b, slices, 0) for slices in zip(*collected, strict=True))]
 
 
 def _as_index(b: Builder, count: SSAValue) -> SSAValue:

@@ -46,7 +46,7 @@ def import_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     constants: Mapping[str, Array] | None = None,
 ) -> ImportedModel:
-    """Imports the model at a path or in memory, of opset 7 or later.
+    """Imports the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open. `constants` fixes the
     values of inputs, which then are none any more: those on which shapes depend, say.

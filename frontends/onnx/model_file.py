@@ -11,8 +11,6 @@ from braid.errors import BraidError, SourceLocation, UnsupportedError
 from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
 
-OLDEST_OPSET = 7
-
 
 class ModelFile:
     """A model whose large tensors are still in its file.
@@ -71,13 +69,11 @@ def _opset(proto: ModelProto, location: SourceLocation) -> int:
     versions = [o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")]
     newest = onnx.defs.onnx_opset_version()
     opset = versions[0] if versions else newest
-    if not OLDEST_OPSET <= opset <= newest:
+    if not 1 <= opset <= newest:
         raise UnsupportedError(
-            f"the model uses opset {opset}, expected {OLDEST_OPSET} to {newest}",
+            f"the model uses opset {opset}, expected 1 to {newest}",
             location=location,
-            hint="convert it with onnx.version_converter"
-            if opset < OLDEST_OPSET
-            else "install a newer onnx package",
+            hint="install a newer onnx package",
         )
     return opset
 

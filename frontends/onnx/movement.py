@@ -22,7 +22,7 @@ from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 
 
-@importer("Reshape")
+@importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
     """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
     x, wanted = node.input(0), list(node.integers_of("shape", 1) or ())
@@ -92,7 +92,7 @@ def expand(b: Builder, node: Node) -> SSAValue:
     return broadcast(b, x, np.broadcast_shapes(shape_of(x), wanted))
 
 
-@importer("Tile")
+@importer("Tile", since=6)
 def tile(b: Builder, node: Node) -> SSAValue:
     """Every dim repeated as a whole, by a broadcast of a new dim before it."""
     x, repeats = node.input(0), node.known_integers(1) or ()
@@ -108,7 +108,8 @@ def tile(b: Builder, node: Node) -> SSAValue:
 def concatenate(b: Builder, node: Node) -> SSAValue:
     """Along one dim."""
     values = [node.input(i) for i in range(len(node.inputs))]
-    return concat(b, values, normalized(node.integer("axis"), len(shape_of(values[0]))))
+    axis = node.integer("axis", 1 if node.opset < 4 else None)
+    return concat(b, values, normalized(axis, len(shape_of(values[0]))))
 
 
 @importer("Split")

@@ -31,16 +31,53 @@ from braid.frontends.onnx.registry import importer
 
 
 @importer("BatchNormalization")
-def batch_normalization(b: Builder, node: Node) -> SSAValue:
-    """x · factor + offset, both expressions of parameters as `[1, C, 1…]`."""
-    if node.integer("training_mode", 0):
-        node.unsupported("training_mode is 1; braid runs models, it does not train them")
-    x = node.input(0)
-    element_type = element_type_of(x)
+def batch_normalization(b: Builder, node: Node) -> list[SSAValue]:
+    """x · factor + offset, both expressions of parameters as `[1, C, 1…]`.
+
+    In training mode mean and variance are those of the input; the other results are the
+    running ones, moved towards them.
+    """
+    x, epsilon = node.input(0), node.number("epsilon", 1e-5)
     scale, bias, average, variance = (
-        cast(b, per_channel(b, node.input(i), x), element_type) for i in range(1, 5)
+        cast(b, per_channel(b, node.input(i), x), element_type_of(x)) for i in range(1, 5)
     )
-    shifted = apply(b, "add", variance, scalar(b, node.number("epsilon", 1e-5), variance))
+    if not node.integer("spatial", 1):
+        node.unsupported("spatial is 0: a scale for every element is not supported")
+    if node.opset < 7 and not node.integer("is_test", 0):
+        node.unsupported("is_test is 0; braid runs models of this opset, it does not train them")
+    if not node.integer("training_mode", 0):
+        return [_scaled(b, x, scale, bias, average, variance, epsilon)]
+    dims = [0, *range(2, len(shape_of(x)))]
+    present = mean(b, x, dims)
+    centered = apply(b, "sub", x, present)
+    spread = mean(b, apply(b, "mul", centered, centered), dims)
+    momentum = node.number("momentum", 0.9)
+    running = [
+        _moved(b, old, new, momentum, node.input(3 + i))
+        for i, (old, new) in enumerate(((average, present), (variance, spread)))
+    ]
+    return [_scaled(b, x, scale, bias, present, spread, epsilon), *running]
+
+
+def _moved(b: Builder, old: SSAValue, new: SSAValue, momentum: float, like: SSAValue) -> SSAValue:
+    """old · momentum + new · (1 - momentum), in the type of `like`."""
+    kept = apply(b, "mul", old, scalar(b, momentum, old))
+    added = apply(b, "mul", new, scalar(b, 1 - momentum, new))
+    total = reshape(b, apply(b, "add", kept, added), shape_of(like))
+    return cast(b, total, element_type_of(like))
+
+
+def _scaled(
+    b: Builder,
+    x: SSAValue,
+    scale: SSAValue,
+    bias: SSAValue,
+    average: SSAValue,
+    variance: SSAValue,
+    epsilon: float,
+) -> SSAValue:
+    """(x - average) / sqrt(variance + epsilon) · scale + bias, as one product and one sum."""
+    shifted = apply(b, "add", variance, scalar(b, epsilon, variance))
     factor = apply(b, "mul", scale, apply(b, "rsqrt", shifted))
     offset = apply(b, "sub", bias, apply(b, "mul", average, factor))
     return apply(b, "add", apply(b, "mul", x, factor), offset)

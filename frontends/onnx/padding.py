@@ -31,7 +31,7 @@ def pad_node(b: Builder, node: Node) -> SSAValue:
     return _padded(b, node, low, high, 0.0 if number is None else number.item())
 
 
-@importer("Pad")
+@importer("Pad", since=2)
 def pad_by_attributes(b: Builder, node: Node) -> SSAValue:
     """Widths and number are attributes, before opset 11."""
     widths, rank = node.integers("pads"), len(shape_of(node.input(0)))

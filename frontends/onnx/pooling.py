@@ -10,6 +10,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.pooling import PoolOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, mean, reduce
+from braid.frontends.onnx.max_indices import indices_of_maxima
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.reduction import p_norm, p_power, p_root
 from braid.frontends.onnx.registry import importer
@@ -17,11 +18,20 @@ from braid.frontends.onnx.windows import WindowAttributes, window_attributes
 
 
 @importer("MaxPool")
-def max_pool(b: Builder, node: Node) -> SSAValue:
-    """`braid.pool` of kind `max`."""
-    if len(node.proto.output) > 1 and node.proto.output[1]:
-        node.unsupported("the indices of the maxima are not supported")
-    return _pool(b, node, "max")[0]
+def max_pool(b: Builder, node: Node) -> list[SSAValue]:
+    """`braid.pool` of kind `max`; the indices of the maxima only where they are asked for."""
+    values, window, kernel = _pool(b, node, "max")
+    if len(node.proto.output) == 1 or not node.proto.output[1]:
+        return [values]
+    indices = indices_of_maxima(
+        b,
+        node.input(0),
+        window,
+        kernel,
+        shape_of(values)[2:],
+        column_major=bool(node.integer("storage_order", 0)),
+    )
+    return [values, indices]
 
 
 @importer("AveragePool")

@@ -42,7 +42,7 @@ class _Sequences:
     hidden: int
 
 
-@importer("RNN", "GRU", "LSTM")
+@importer("RNN", "GRU", "LSTM", since=7)
 def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
     if node.integer("input_forget", 0):

@@ -77,7 +77,7 @@ def resize_by_scales(b: Builder, node: Node) -> SSAValue:
     return _scaled(b, node, scales.tolist())
 
 
-@importer("Upsample")
+@importer("Upsample", since=7)
 def upsample(b: Builder, node: Node) -> SSAValue:
     """Scales are an attribute before opset 9, an input in it."""
     scales = node.known(1) if not node.has("scales") else np.array(node.numbers("scales"))

@@ -9,19 +9,48 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.control_flow import counted_loop, loop_keys, require_carried
-from braid.frontends.onnx.expressions import apply, normalized, transpose
+from braid.frontends.onnx.expressions import (
+    apply,
+    concat,
+    drop_dims,
+    normalized,
+    reshape,
+    slice_dim,
+    transpose,
+)
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
+
+
+@importer("Scan")
+def scan_by_batch_entry(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Opset 8: the first dim of all inputs is the batch, whose entries are scanned one by one."""
+    if node.optional(0) is not None:
+        node.unsupported("sequences of different lengths are not supported")
+    inputs = [node.input(i) for i in range(1, len(node.inputs))]
+    count = shape_of(inputs[0])[0]
+    by_entry = [
+        _scanned(b, node, [drop_dims(b, slice_dim(b, x, 0, i, 1), [0]) for x in inputs])
+        for i in range(count)
+    ]
+    return [
+        concat(b, [reshape(b, value, [1, *shape_of(value)]) for value in values], 0)
+        for values in zip(*by_entry, strict=True)
+    ]
 
 
 @importer("Scan", since=9)
 def scan(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Inputs: states, then sequences; outputs: final states, then what was collected."""
+    return _scanned(b, node, [node.input(i) for i in range(len(node.inputs))])
+
+
+def _scanned(b: Builder, node: Node, inputs: Sequence[SSAValue]) -> list[SSAValue]:
     graph, sequences = node.graph("body"), node.integer("num_scan_inputs")
-    inputs = [node.input(i) for i in range(len(node.inputs))]
     states, scanned = inputs[: len(inputs) - sequences], inputs[len(inputs) - sequences :]
     axes = node.integers("scan_input_axes", (0,) * sequences)
-    backward = node.integers("scan_input_directions", (0,) * sequences)
+    directions = "directions" if node.opset < 9 else "scan_input_directions"
+    backward = node.integers(directions, (0,) * sequences)
     dims = [normalized(a, len(shape_of(x))) for a, x in zip(axes, scanned, strict=True)]
     counts = {shape_of(x)[dim] for dim, x in zip(dims, scanned, strict=True)}
     if len(counts) != 1:

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position, Scalar
 from braid.lowering.common.element_types import compute_type
-from braid.lowering.common.scalar_casts import constant, convert, widen
+from braid.lowering.common.scalar_casts import constant, convert, reinterpret, widen
 from braid.lowering.common.scalar_ops import emit_operation
 
 
@@ -55,6 +55,8 @@ class BodyEmitter:
         last = values[-1]
         if operation == "cast":
             return convert(self.builder, *last, element_type)
+        if operation == "bitcast":
+            return reinterpret(self.builder, *last, element_type)
         return emit_operation(self.builder, operation, [v for v, _ in values], last[1])
 
     def _load(self, operand: int, indices: Sequence[Scalar]) -> SSAValue:

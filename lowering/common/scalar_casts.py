@@ -56,6 +56,21 @@ def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attrib
     return _between_integers(builder, value, source, target)
 
 
+def reinterpret(
+    builder: Builder, value: SSAValue, source: Attribute, target: Attribute
+) -> SSAValue:
+    """The bits of `value` of element type `source` as a value of `target`, as wide as it.
+
+    Both are in the types upstream computes in; a bool is a byte that is 0 or 1.
+    """
+    if i1 in (source, target):
+        return convert(builder, value, source, target)
+    stored = narrow(builder, value, source)
+    if stored.type != signless(target):
+        stored = builder.insert(arith.BitcastOp(stored, signless(target))).result
+    return widen(builder, stored)
+
+
 def _is_nonnegative(source: Attribute) -> bool:
     return is_unsigned(source) or source == i1
 

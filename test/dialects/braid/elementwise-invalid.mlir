@@ -45,3 +45,11 @@ func.func @condition(%x: tensor<2xf32>) {
   %0 = braid.select %x, %x, %x : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @sizes(%x: tensor<2xf32>) {
+  // expected-error @+1 {{a bitcast of f32 to i64, expected types of the same size}}
+  %0 = braid.bitcast %x : (tensor<2xf32>) -> tensor<2xi64>
+  func.return
+}

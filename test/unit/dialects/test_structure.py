@@ -40,7 +40,9 @@ Build = Callable[..., TensorOp]
 RNG = np.random.default_rng(7)
 
 FLOAT_ROWS = [row.name for row in TABLE if row.name not in {"and", "or", "xor", "not"}]
-FLOAT_ROWS = [name for name in FLOAT_ROWS if not name.startswith(("shift", "select", "cast"))]
+FLOAT_ROWS = [
+    name for name in FLOAT_ROWS if not name.startswith(("shift", "select", "cast", "bitcast"))
+]
 
 
 def floats(*shape: int, dtype: type = np.float32) -> Array:
@@ -117,6 +119,11 @@ STRUCTURED: list[tuple[str, Build, list[Array]]] = [
         [np.array([[True], [False]]), floats(1, 3), floats(2, 3)],
     ),
     ("cast", lambda x: elementwise("cast", x, element_type=from_numpy(np.int32)), [floats(2, 3)]),
+    (
+        "bitcast",
+        lambda x: elementwise("bitcast", x, element_type=from_numpy(np.int32)),
+        [floats(2, 3)],
+    ),
     ("transpose", lambda x: TransposeOp.get(x, [2, 0, 1]), [floats(2, 3, 4)]),
     ("broadcast", lambda x: BroadcastOp.get(x, [2, 3, 4]), [floats(2, 1, 4)]),
     ("slice", lambda x: SliceOp.get(x, [1, 4], [2, 3], [2, -2]), [floats(5, 6)]),

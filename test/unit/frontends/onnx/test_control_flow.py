@@ -117,8 +117,9 @@ def test_loop_that_never_ends(check_graph: CheckGraph) -> None:
 def test_carried_value_that_changes_its_type(check_graph: CheckGraph) -> None:
     body = loop_body(node("Identity", ["c"], ["c2"]), collects=False)
     body.node[1].CopyFrom(node("Transpose", ["s"], ["s2"]))
+    constants = CONSTANTS | {"n": np.array(100)}
     with pytest.raises(UnsupportedError, match=r"'s' changes its type from tensor<4x3xf32> to ten"):
-        check_graph([node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": X}, ["y"], CONSTANTS)
+        check_graph([node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": X}, ["y"], constants)
 
 
 def test_scan(check_graph: CheckGraph) -> None:

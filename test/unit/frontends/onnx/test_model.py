@@ -138,8 +138,10 @@ def test_bad_nodes(bad: Any, message: str) -> None:
 
 
 def test_bad_models() -> None:
-    with pytest.raises(UnsupportedError, match="the model uses opset 6, expected 7 to"):
-        import_onnx(model_of([node("Relu", ["x"], ["y"])], opset=6))
+    with pytest.raises(UnsupportedError, match="the model uses opset 999, expected 1 to"):
+        import_onnx(model_of([node("Relu", ["x"], ["y"])], opset=999))
+    with pytest.raises(UnsupportedError, match="not supported: Reshape"):
+        import_onnx(model_of([node("Reshape", ["x"], ["y"], shape=[1])], opset=4))
     text = helper.make_graph(
         [node("Identity", ["x"], ["y"])],
         "g",

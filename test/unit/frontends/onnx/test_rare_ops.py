@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 from braid.analysis.interpreter import interpret
-from braid.errors import UnsupportedError
+from braid.errors import BraidError, UnsupportedError
 from braid.frontends.onnx import import_onnx
-from test.unit.frontends.onnx.conftest import graph_of, model_of, onnx_runtime
+from test.unit.frontends.onnx.conftest import check_model, graph_of, model_of, onnx_runtime
 
 Check = Callable[..., Any]
 
@@ -77,3 +77,190 @@ def test_non_max_suppression(check: Check, center_point_box: int) -> None:
 def test_optional_values_that_are_there_or_not(check: Check) -> None:
     check("OptionalHasElement", normal(2), opset=18)
     check("OptionalGetElement", normal(2), opset=18)
+
+
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_indices_of_maxima(check_session: Check, storage_order: int) -> None:
+    check_session(
+        "MaxPool",
+        normal(2, 3, 9, 8),
+        outputs=2,
+        kernel_shape=[3, 2],
+        strides=[2, 1],
+        pads=[1, 0, 2, 1],
+        dilations=[1, 2],
+        storage_order=storage_order,
+    )
+
+
+def test_maxima_go_back_where_they_stood(check: Check) -> None:
+    indices = 16 * np.arange(6).reshape(2, 3, 1, 1) + np.array([[0, 3], [9, 14]])
+    check("MaxUnpool", normal(2, 3, 2, 2), indices, kernel_shape=[2, 2], strides=[2, 2])
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("aligned", ["half_pixel", "output_half_pixel"])
+def test_regions(check_session: Check, mode: str, aligned: str) -> None:
+    regions = np.array([[1, 1, 6, 5], [-3, 2, 4, 9], [3, 3, 3.2, 3.2]], np.float32)
+    check_session(
+        "RoiAlign",
+        normal(2, 3, 8, 7),
+        regions,
+        np.array([0, 1, 1]),
+        mode=mode,
+        coordinate_transformation_mode=aligned,
+        output_height=3,
+        output_width=2,
+        sampling_ratio=2,
+        spatial_scale=0.9,
+    )
+
+
+def test_regions_need_a_fixed_number_of_samples(check: Check) -> None:
+    with pytest.raises(UnsupportedError, match="sampling_ratio is 0"):
+        check("RoiAlign", normal(1, 1, 4, 4), normal(1, 4), np.array([0]))
+
+
+def test_deformable_convolution(check: Check) -> None:
+    check(
+        "DeformConv",
+        normal(2, 4, 6, 5),
+        normal(6, 2, 3, 2),
+        normal(2, 2 * 3 * 2 * 2, 3, 4),
+        normal(6),
+        normal(2, 2 * 3 * 2, 3, 4),
+        group=2,
+        offset_group=2,
+        strides=[2, 1],
+        pads=[1, 0, 1, 1],
+        dilations=[1, 2],
+        opset=19,
+        tolerance=1e-4,
+    )
+
+
+@pytest.mark.parametrize("onesided", [0, 1])
+def test_short_time_fourier(check: Check, onesided: int) -> None:
+    check(
+        "STFT",
+        normal(2, 50, 1),
+        [np.array(7)],
+        np.hanning(16).astype(np.float32),
+        [np.array(16)],
+        onesided=onesided,
+        tolerance=1e-4,
+    )
+
+
+def test_mel_weights(check: Check) -> None:
+    numbers = [np.array(n, np.int32) for n in (8, 64, 8192)]
+    edges = [np.array(n, np.float32) for n in (20.0, 4096.0)]
+    check("MelWeightMatrix", *([n] for n in (*numbers, *edges)))
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+def test_updates_of_a_cache(check: Check, mode: str) -> None:
+    starts = np.array([1, 3 if mode == "circular" else 2])
+    check("TensorScatter", normal(2, 3, 5, 4), normal(2, 3, 3, 4), starts, mode=mode, opset=24)
+
+
+def test_normalization_by_the_batch_itself(check: Check) -> None:
+    vectors = [abs(normal(3)) for _ in range(4)]
+    check("BatchNormalization", normal(2, 3, 4), *vectors, training_mode=1, outputs=3)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "memories", "attributes"),
+    [
+        ("Adagrad", 1, {"decay_factor": 0.1, "norm_coefficient": 0.01}),
+        ("Adam", 2, {"alpha": 0.9, "norm_coefficient_post": 0.1}),
+        (
+            "Momentum",
+            1,
+            {"alpha": 0.9, "beta": 0.5, "mode": "nesterov", "norm_coefficient": 0.1},
+        ),
+    ],
+)
+def test_steps_of_optimizers(op_type: str, memories: int, attributes: dict[str, Any]) -> None:
+    kinds = 2 + memories
+    inputs: dict[str, Any] = {"rate": np.array(0.1, np.float32), "step": np.array(3)}
+    for kind in range(kinds):
+        inputs |= {f"a{kind}": abs(normal(4)), f"b{kind}": abs(normal(2, 3))}
+    names = ["rate", "step", *(f"{tensor}{kind}" for kind in range(kinds) for tensor in "ab")]
+    outputs = [f"y{i}" for i in range(2 * (1 + memories))]
+    domain = "ai.onnx.preview.training"
+    node = helper.make_node(op_type, names, outputs, domain=domain, **attributes)
+    model = model_of(graph_of([node], inputs, outputs))
+    model.opset_import.append(helper.make_opsetid(domain, 1))
+    check_model(model, inputs)
+
+
+def test_trees_against_onnx_runtime() -> None:
+    node = helper.make_node(
+        "TreeEnsemble",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        n_targets=2,
+        aggregate_function=1,
+        tree_roots=[0, 3],
+        nodes_modes=numpy_helper.from_array(np.array([0, 3, 6, 1], np.uint8)),
+        nodes_featureids=[0, 1, 2, 1],
+        nodes_splits=numpy_helper.from_array(np.array([0.1, -0.2, 0, 0.3], np.float32)),
+        nodes_truenodeids=[1, 0, 2, 4],
+        nodes_trueleafs=[0, 1, 1, 1],
+        nodes_falsenodeids=[2, 1, 3, 5],
+        nodes_falseleafs=[0, 1, 1, 1],
+        membership_values=numpy_helper.from_array(np.array([1, 2, np.nan], np.float32)),
+        leaf_targetids=[0, 1, 0, 1, 1, 0],
+        leaf_weights=numpy_helper.from_array(np.arange(1, 7).astype(np.float32)),
+    )
+    inputs = {"x": normal(20, 3)}
+    inputs["x"][:, 2] = RANDOM.integers(0, 4, 20)
+    model = model_of(graph_of([node], inputs, ["y"]))
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
+    check_model(model, inputs)
+
+
+def test_bits_of_numbers(check: Check) -> None:
+    check("BitCast", normal(3, 2), to=TensorProto.INT32, opset=26)
+    with pytest.raises(BraidError, match="bitcast of f32 to i8"):
+        check("BitCast", normal(3), to=TensorProto.INT8, opset=26)
+
+
+def test_loops_whose_shapes_depend_on_the_iteration_are_unrolled(check_graph: Check) -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["going"], ["on"]),
+            helper.make_node("Unsqueeze", ["number", "zero"], ["from"]),
+            helper.make_node("Add", ["from", "one"], ["to"]),
+            helper.make_node("Slice", ["table", "from", "to"], ["row"]),
+            helper.make_node("Concat", ["sum", "row"], ["longer"], axis=0),
+            helper.make_node("Mul", ["row", "row"], ["square"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("number", TensorProto.INT64, []),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("sum", TensorProto.FLOAT, None),
+        ],
+        [helper.make_empty_tensor_value_info(name) for name in ("on", "longer", "square")],
+    )
+    node = helper.make_node("Loop", ["count", "true", "start"], ["all", "squares"], body=body)
+    constants = {
+        "count": np.array(3),
+        "true": np.array(True),
+        "zero": np.array([0]),
+        "one": np.array([1]),
+    }
+    inputs = {"table": normal(5), "start": normal(1)}
+    check_graph([node], inputs, ["all", "squares"], constants)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_old_opsets_repeat_operands_by_attribute(axis: int) -> None:
+    x, y = normal(2, 3, 4), normal(*(2, 3, 4)[axis : axis + 2])
+    node = helper.make_node("Sub", ["x", "y"], ["z"], broadcast=1, axis=axis)
+    imported = import_onnx(model_of(graph_of([node], {"x": x, "y": y}, ["z"]), 6))
+    (result,) = interpret(imported.module, [x, y])
+    np.testing.assert_array_equal(result, x - y.reshape(*y.shape, *[1] * (1 - axis)))
