@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from braid.compiler import compile, run_passes
+    from braid.compiler import compile
+    from braid.embedding import run_passes
     from braid.errors import BraidError
     from braid.interpreted import interpret
     from braid.model import Model, load
@@ -28,7 +29,7 @@ _HOMES = {
     "compile": "braid.compiler",
     "interpret": "braid.interpreted",
     "load": "braid.model",
-    "run_passes": "braid.compiler",
+    "run_passes": "braid.embedding",
 }
 
 

@@ -1,11 +1,9 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid import __version__
@@ -115,17 +113,6 @@ def kernel_families(target: str) -> tuple[KernelFamily, ...]:
 
     """
     return cast(tuple[KernelFamily, ...], load_target(target).backend(CPU_BACKEND).families())
-
-
-def run_passes(module: ModuleOp, pipeline: str | Sequence[ModulePass]) -> ModuleOp:
-    """Run passes on a module, in place, and return it; `pipeline` may be text (`canonicalize,cse`).
-
-    Raises:
-        BraidError: the pipeline is malformed, or a pass finds fault with the module.
-
-    """
-    run_pipeline(make_context(), module, pipeline)
-    return module
 
 
 def _manifest(name: str, native: NativeModel, code: CpuCode) -> Manifest:

@@ -1,0 +1,103 @@
+"""Modules of upstream MLIR's Python bindings as xDSL modules, and back.
+
+The package that a module comes from (`mlir`, `torch_mlir`, …) is its owner's business: only
+methods of the module itself are called.
+"""
+
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnknownLoc, UnregisteredOp
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation
+
+from braid.dialects.printing import CachingPrinter
+from braid.errors import BraidError
+from braid.frontends.mlir.parser import parse_mlir
+
+_FILE = "<module>"
+"""Where an op without a location of its own stands: in the text of the module it came from."""
+
+
+def is_upstream_module(value: object) -> bool:
+    """Whether `value` is a `Module` of some package of MLIR's Python bindings."""
+    return type(value).__name__ == "Module" and hasattr(value, "operation")
+
+
+def from_upstream(context: Context, module: Any) -> ModuleOp:
+    """The upstream `module` as one of xDSL, with its locations.
+
+    Properties that xDSL's op of the name does not have become attributes, which is how upstream
+    takes them back. Raises `MLIRSyntaxError` for what `context` does not know.
+    """
+    parsed = parse_mlir(context, _text_of(module.operation), _FILE).module
+    for op in parsed.walk():
+        _keep_unknown_properties(op)
+    return parsed
+
+
+def _text_of(op: Any) -> str:
+    """The generic form of `op` without aliases, and with the contents of its resources."""
+    form = {"print_generic_op_form": True, "assume_verified": True}
+    text = str(op.get_asm(**form, enable_debug_info=True, use_local_scope=True))
+    if "dense_resource<" not in text:
+        return text
+    # Printed in a local scope, a module comes without its resources.
+    _, metadata, resources = str(op.get_asm(**form)).rpartition("\n{-#")
+    return text + metadata + resources if metadata else text
+
+
+def _keep_unknown_properties(op: Operation) -> None:
+    if isinstance(op, UnregisteredOp) or not isinstance(op, IRDLOperation):
+        return
+    known = op.get_irdl_definition().properties
+    for name in [name for name in op.properties if name not in known]:
+        op.attributes[name] = op.properties.pop(name)
+
+
+def replace_upstream(context: Context, module: Any, replacement: ModuleOp) -> None:
+    """Give the upstream `module` the ops and attributes of `replacement`, in place.
+
+    References to the module itself stay valid, those to ops in it do not, as after any pass.
+    Raises `BraidError` where upstream rejects the result; `module` is then unchanged.
+    """
+    for op in replacement.walk():
+        location = op.location
+        if isinstance(location, FileLineColLoc) and location.filename.data == _FILE:
+            op.location = UnknownLoc()
+    printer = CachingPrinter(generic=True, debuginfo=True)
+    printer.print_op(replacement)
+    printer.print_metadata(context.loaded_dialects)
+    module_class = cast(Any, type(module))
+    try:
+        parsed = module_class.parse(printer.text, context=module.context)
+    except Exception as error:
+        # Its class is that of the caller's package.
+        raise BraidError(
+            f"upstream MLIR rejects the module after the passes: {error}", hint=_hint(module)
+        ) from error
+    _move_contents(parsed, module)
+
+
+def _hint(module: Any) -> str | None:
+    if module.context.allow_unregistered_dialects:
+        return None
+    return "set 'allow_unregistered_dialects' of the module's context, or load braid's IRDL into it"
+
+
+def _move_contents(source: Any, target: Any) -> None:
+    for op in list(target.body.operations):
+        op.operation.erase()
+    for op in list(source.body.operations):
+        op.detach_from_parent()
+        target.body.append(op)
+    old, new = target.operation.attributes, source.operation.attributes
+    for name in _names(old):
+        del old[name]
+    for name in _names(new):
+        old[name] = new[name]
+
+
+def _names(attributes: Any) -> list[str]:
+    """The names in an attribute map, whose iterator yields pairs in older bindings."""
+    return [entry if isinstance(entry, str) else entry.name for entry in attributes]
