@@ -9,20 +9,24 @@ from xdsl.passes import ModulePass
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.analysis.kernel_family import KernelFamily
+from braid.buckets import Bounds, Buckets
+from braid.dialects.braid.variants import public_functions
 from braid.executors import NativeExecutor
 from braid.lowering.cpu.link import link_shared_object
 from braid.lowering.cpu.loaded_code import load_objects
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
 from braid.lowering.cpu.program.descriptor import SYMBOL
+from braid.lowering.cpu.program.variants import model_functions
 from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.cpu.target_machine import host_machine
 from braid.model import Model, Package
 from braid.passes.manager import run_pipeline
+from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
-from braid.signature import entry_of
-from braid.sources import ModelSource, Parameters, Shapes, chain_parameters, read_source
+from braid.source_model import Parameters
+from braid.sources import ModelSource, Shapes, chain_parameters, read_source
 from braid.targets.target import load_target
 from braid.universe import make_context
 from braid.weights import fill_weights
@@ -37,6 +41,8 @@ def compile(
     target: str = "host",
     threads: int = 1,
     shapes: Shapes | None = None,
+    shape_buckets: Buckets | None = None,
+    shape_bounds: Bounds | None = None,
     parameters: Parameters | str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     profile: bool = False,
@@ -46,7 +52,9 @@ def compile(
     `source` is the path of an `.onnx` or `.mlir` file, an `onnx.ModelProto`, or a module, which
     is left as it is. `threads` is the number of threads of each run (0: all CPUs), `jobs` the
     number of processes that compile kernels (by default one a CPU). `shapes` fixes open dims of
-    an ONNX model's inputs. `parameters` gives weights by key, or a safetensors file with them.
+    an ONNX model's inputs; `shape_buckets={"batch": [1, 2, 4]}` compiles for each of these sizes
+    of the open dim, and `shape_bounds={"batch": 8}` for sizes that braid chooses, from which all
+    up to 8 are padded. `parameters` gives weights by key, or a safetensors file with them.
     With `profile`, `Model.profile` tells how often each op ran and for how long.
 
     Raises:
@@ -54,13 +62,22 @@ def compile(
 
     """
     context = make_context()
-    model = read_source(context, source, shapes=shapes, parameters=parameters)
+    model = read_source(
+        context,
+        source,
+        shapes=shapes,
+        parameters=parameters,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+    )
     families = kernel_families(target)
-    run_pipeline(context, model.module, graph_passes(target), verify=False)
+    run_pipeline(context, model.module, passes_for(model.module, target), verify=False)
     prepared = evaluate_prepare(model.module, model.parameters)
     code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
-        entry_of(model.module), code.weights_bytes, chain_parameters(prepared, model.parameters)
+        model_functions(model.module),
+        code.weights_bytes,
+        chain_parameters(prepared, model.parameters),
     )
     loaded = load_objects(code.objects)
     native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
@@ -79,6 +96,8 @@ def emit_model(
     *,
     target: str = "host",
     shapes: Shapes | None = None,
+    shape_buckets: Buckets | None = None,
+    shape_bounds: Bounds | None = None,
     jobs: int | None = None,
     profile: bool = False,
 ) -> str | bytes:
@@ -89,10 +108,18 @@ def emit_model(
 
     """
     context = make_context()
-    model = read_source(context, source, shapes=shapes)
+    model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
     families = kernel_families(target)
-    run_pipeline(context, model.module, graph_passes(target), verify=False)
+    run_pipeline(context, model.module, passes_for(model.module, target), verify=False)
     return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
+
+
+def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
+    """The default pipeline for this module: variants of a model also share what they prepare."""
+    passes = graph_passes(target)
+    if len(public_functions(module)) == 1:
+        return passes
+    return (*passes, MergePreparedParametersPass())
 
 
 def graph_passes(target: str) -> tuple[ModulePass, ...]:
@@ -124,4 +151,5 @@ def _manifest(name: str, native: NativeModel, code: CpuCode) -> Manifest:
         target=host_machine().triple,
         cpu_features=code.description.features,
         builder=f"braid {__version__}",
+        dims=native.dims,
     )

@@ -84,7 +84,7 @@ class InterpreterExecutor:
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
         """Interpret the model."""
         for spec, buffer in zip(self._outputs, outputs or (), strict=False):
-            check_output(spec, buffer)
+            check_output(spec, buffer, spec.bound)
         arrays = [check_input(s, x) for s, x in zip(self._inputs, inputs, strict=True)]
         results = list(self._evaluate(arrays))
         if outputs is None:

@@ -10,7 +10,8 @@ from braid.analysis.interpreter import interpret as interpret_function
 from braid.executors import InterpreterExecutor
 from braid.model import Model
 from braid.signature import entry_of, signature_of
-from braid.sources import ModelSource, Parameters, Shapes, read_source
+from braid.source_model import Parameters
+from braid.sources import ModelSource, Shapes, read_source
 from braid.universe import make_context
 
 Array = NDArray[Any]

@@ -11,6 +11,7 @@ from braid.binding import bind_inputs, bind_outputs
 from braid.errors import BraidError
 from braid.executors import Executor, NativeExecutor
 from braid.runtime.artifact import read_artifact, write_artifact
+from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry
 
@@ -127,6 +128,5 @@ def _signature(specs: tuple[TensorSpec, ...]) -> str:
 
 
 def describe(spec: TensorSpec) -> str:
-    """Text of a tensor's element type and shape, such as `float32[1, 3, ?]`."""
-    dims = ["?" if size < 0 else str(size) for size in spec.shape]
-    return f"{spec.dtype}[{', '.join(dims)}]"
+    """Text of a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`."""
+    return f"{spec.dtype}[{describe_shape(spec)}]"

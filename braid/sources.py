@@ -3,33 +3,24 @@
 import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import onnx
-from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.verification import verify_module
+from braid.buckets import Bounds, Buckets, read_bucketed
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir, read_mlir_text
 from braid.frontends.onnx import import_onnx
 from braid.frontends.parameters import ParameterFile, parameters_of
+from braid.source_model import Parameters, SourceModel
 
-Parameters = Mapping[str, NDArray[Any]]
 Shapes = Mapping[str, Sequence[int]]
 ModelSource = str | os.PathLike[str] | onnx.ModelProto | ModuleOp
-
-
-@dataclass(frozen=True)
-class SourceModel:
-    """A module that is the caller's own to change, and the values of its parameters by key."""
-
-    name: str
-    module: ModuleOp
-    parameters: Parameters
 
 
 def read_source(
@@ -38,17 +29,23 @@ def read_source(
     *,
     shapes: Shapes | None = None,
     parameters: Parameters | str | os.PathLike[str] | None = None,
+    buckets: Buckets | None = None,
+    bounds: Bounds | None = None,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, a `ModelProto`, or a module.
 
-    `shapes` fixes the open dims of inputs of an ONNX model. `parameters`, a mapping or the path
-    of a safetensors file, add to those of the model and win over them.
+    `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
+    for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
+    path of a safetensors file, add to those of the model and win over them.
 
     Raises:
         BraidError: the model cannot be read, or is not valid.
 
     """
-    model = _read(context, source, shapes)
+    if buckets or bounds:
+        model = _read_bucketed(source, buckets, bounds, shapes)
+    else:
+        model = _read(context, source, shapes)
     if parameters is None:
         return model
     given = parameters if isinstance(parameters, Mapping) else ParameterFile(Path(parameters))
@@ -88,6 +85,16 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
                 if suffix == ".braid"
                 else None,
             )
+
+
+def _read_bucketed(
+    source: ModelSource, buckets: Buckets | None, bounds: Bounds | None, shapes: Shapes | None
+) -> SourceModel:
+    if isinstance(source, ModuleOp) or (
+        not isinstance(source, onnx.ModelProto) and Path(source).suffix != ".onnx"
+    ):
+        raise BraidError("buckets of shapes can only be given for ONNX models")
+    return read_bucketed(source, buckets=buckets, bounds=bounds, shapes=shapes)
 
 
 def _refuse_shapes(shapes: Shapes | None) -> None:

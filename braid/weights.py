@@ -1,6 +1,6 @@
 """The weights section of a compiled model: where `plan-memory` put each value, and its bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,8 +30,10 @@ class WeightsSection:
     arrays: Mapping[str, Array]
 
 
-def fill_weights(function: FuncOp, size: int, parameters: Mapping[str, Array]) -> WeightsSection:
-    """Store the parameters and constants of a planned function in a section of `size` bytes.
+def fill_weights(
+    functions: Sequence[FuncOp], size: int, parameters: Mapping[str, Array]
+) -> WeightsSection:
+    """Store the parameters and constants of planned functions in a section of `size` bytes.
 
     Each is written to its place once, in the layout of its type, so that the weights take memory
     once.
@@ -42,7 +44,7 @@ def fill_weights(function: FuncOp, size: int, parameters: Mapping[str, Array]) -
     """
     data = _aligned(size)
     placed: dict[int, ConstantOp | ParameterOp] = {}
-    for op in function.walk():
+    for op in (op for function in functions for op in function.walk()):
         if isinstance(op, ConstantOp | ParameterOp):
             placed.setdefault(_offset(op), op)
     arrays: dict[str, Array] = {}

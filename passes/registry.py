@@ -43,6 +43,9 @@ PASSES: dict[str, str] = {
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
     "lower-to-instructions": ("braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"),
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
+    "merge-prepared-parameters": (
+        "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
+    ),
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",

@@ -30,22 +30,22 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
     )
     if not fits:
         raise BraidError(
-            f"input '{spec.name}' has shape {value.shape}, expected {_describe_shape(spec)}"
+            f"input '{spec.name}' has shape {value.shape}, expected ({describe_shape(spec)})"
         )
     return np.asarray(value, order="C")  # ascontiguousarray would give a scalar a dim
 
 
-def check_output(spec: TensorSpec, buffer: NDArray[Any]) -> None:
-    """Check a caller's buffer for an output.
+def check_output(spec: TensorSpec, buffer: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Check a caller's buffer for an output, which must have this shape.
 
     Raises:
         BraidError: its dtype or shape is not that of the spec, or it cannot be written in place.
 
     """
     _check_dtype("output", spec, buffer)
-    if buffer.shape != spec.bound:
+    if buffer.shape != shape:
         raise BraidError(
-            f"the buffer for output '{spec.name}' has shape {buffer.shape}, expected {spec.bound}"
+            f"the buffer for output '{spec.name}' has shape {buffer.shape}, expected {shape}"
         )
     if not (buffer.flags.c_contiguous and buffer.flags.writeable):
         raise BraidError(f"the buffer for output '{spec.name}' is not contiguous and writeable")
@@ -59,9 +59,11 @@ def _check_dtype(what: str, spec: TensorSpec, value: NDArray[Any]) -> None:
         )
 
 
-def _describe_shape(spec: TensorSpec) -> str:
+def describe_shape(spec: TensorSpec) -> str:
+    """Text of a shape, such as `batch<=4, 3, ?<=8`."""
+    names = spec.dims or ("",) * len(spec.shape)
     dims = (
-        str(size) if size >= 0 else f"?<={bound}"
-        for size, bound in zip(spec.shape, spec.bound, strict=True)
+        str(size) if size >= 0 else f"{name or '?'}<={bound}"
+        for size, bound, name in zip(spec.shape, spec.bound, names, strict=True)
     )
-    return f"({', '.join(dims)})"
+    return ", ".join(dims)

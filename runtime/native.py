@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from braid.runtime.artifact import numpy_dtype
 from braid.runtime.buffers import check_count, check_input, check_output
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
 
 
@@ -50,8 +50,9 @@ class NativeModel:
         self._keep_alive = keep_alive
         self._close = weakref.finalize(self, library.braid_model_close, handle)
         self._descriptor: CModel = library.braid_model_describe(handle).contents
-        self.inputs = _read_specs(self._descriptor.inputs, self._descriptor.input_count)
-        self.outputs = _read_specs(self._descriptor.outputs, self._descriptor.output_count)
+        self.dims = _read_dims(self._descriptor)
+        self.inputs = self._read_specs(self._descriptor.inputs, self._descriptor.input_count)
+        self.outputs = self._read_specs(self._descriptor.outputs, self._descriptor.output_count)
         self.arena_bytes = self._descriptor.arena_bytes
         self.counter_names = tuple(
             self._descriptor.counter_names[i].decode()
@@ -84,13 +85,21 @@ class NativeModel:
     def from_descriptor(
         cls, address: int, weights: NDArray[np.uint8] | None = None, *keep_alive: object
     ) -> "NativeModel":
-        """Wrap the `braid_model_v1` at `address` in this process, as a JIT has placed it.
+        """Wrap the `braid_model_v2` at `address` in this process, as a JIT has placed it.
 
         `keep_alive` are the objects that own the code; see `from_memory` for `weights`.
         """
         weights_address = None if weights is None else weights.ctypes.data
         handle = load_library().braid_model_from_descriptor(address, weights_address)
         return cls(handle, weights, *keep_alive)
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether there is code of its own for each size of the open dims."""
+        return self._descriptor.variant_count > 0
+
+    def _read_specs(self, tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
+        return tuple(_read_spec(tensors[i], self.dims) for i in range(count))
 
     def context(self, threads: int = 1) -> "NativeContext":
         """Create a context that runs on `threads` threads; 0 means as many as OpenMP offers."""
@@ -116,8 +125,9 @@ class NativeContext:
         """Run the model on inputs in the model's order; return its outputs.
 
         Inputs are made contiguous where they are not. `outputs`, if given, are contiguous buffers
-        of the outputs' upper-bound shapes and are what the results are written to; where an
-        output has open dims, what is returned is the part of its buffer that the run filled.
+        that the results are written to: of the outputs' shapes where these are known before the
+        run, else of their upper bounds. What is returned is the part of a buffer that the run
+        filled.
 
         Raises:
             BraidError: a wrong number of arrays, a wrong dtype or shape, or a failure in the run.
@@ -129,13 +139,15 @@ class NativeContext:
         for i, (spec, array) in enumerate(zip(model.inputs, arrays, strict=True)):
             if -1 in spec.shape:
                 self._set_input_shape(i, array.shape)
+        shapes = [self._shape_before(i) for i in range(len(model.outputs))]
         if outputs is None:
-            buffers = [np.empty(spec.bound, numpy_dtype(spec.dtype)) for spec in model.outputs]
+            dtypes = [numpy_dtype(spec.dtype) for spec in model.outputs]
+            buffers = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
         else:
             check_count("output", len(outputs), len(model.outputs))
             buffers = list(outputs)
-            for spec, buffer in zip(model.outputs, buffers, strict=True):
-                check_output(spec, buffer)
+            for spec, buffer, shape in zip(model.outputs, buffers, shapes, strict=True):
+                check_output(spec, buffer, shape)
         status: int = load_library().braid_context_run(
             self._handle, _addresses(arrays), _addresses(buffers)
         )
@@ -162,24 +174,42 @@ class NativeContext:
         if load_library().braid_context_set_input_shape(self._handle, index, sizes) != 0:
             raise last_error()
 
+    def _shape_before(self, index: int) -> tuple[int, ...]:
+        """The shape of an output's buffer before the run."""
+        bound = self.model.outputs[index].bound
+        return self._output_shape(index) if self.model.has_variants else bound
+
     def _filled(self, index: int, buffer: NDArray[Any]) -> NDArray[Any]:
-        if -1 not in self.model.outputs[index].shape:
+        if -1 not in self.model.outputs[index].shape or self.model.has_variants:
             return buffer
-        sizes = load_library().braid_context_output_shape(self._handle, index)
-        shape = tuple(int(sizes[d]) for d in range(buffer.ndim))
+        shape = self._output_shape(index)
         return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)
 
+    def _output_shape(self, index: int) -> tuple[int, ...]:
+        sizes = load_library().braid_context_output_shape(self._handle, index)
+        if not sizes:
+            raise last_error()
+        return tuple(int(sizes[d]) for d in range(len(self.model.outputs[index].shape)))
 
-def _read_specs(tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
-    return tuple(_read_spec(tensors[i]) for i in range(count))
+
+def _read_dims(descriptor: CModel) -> tuple[DimSpec, ...]:
+    variants = [descriptor.variants[i].sizes for i in range(descriptor.variant_count)]
+    dims = [descriptor.dims[i] for i in range(descriptor.dim_count)]
+    return tuple(
+        DimSpec(dim.name.decode(), tuple(sorted({sizes[i] for sizes in variants})), dim.padded_from)
+        for i, dim in enumerate(dims)
+    )
 
 
-def _read_spec(tensor: CTensor) -> TensorSpec:
+def _read_spec(tensor: CTensor, dims: Sequence[DimSpec]) -> TensorSpec:
+    numbers = tensor.dims[: tensor.rank] if tensor.dims else list[int]()
+    names = tuple("" if number < 0 else dims[number].name for number in numbers)
     return TensorSpec(
         tensor.name.decode(),
         onnx.helper.tensor_dtype_to_np_dtype(tensor.dtype).name,
         tuple(tensor.shape[: tensor.rank]),
         tuple(tensor.bound[: tensor.rank]),
+        names if any(names) else (),
     )
 
 

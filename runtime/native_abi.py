@@ -16,24 +16,45 @@ LIBRARY_NAME = "libbraid_runtime.so"
 
 
 class CTensor(ctypes.Structure):
-    """`braid_tensor_v1`."""
+    """`braid_tensor_v2`."""
 
     name: bytes
     dtype: int
     rank: int
     shape: Sequence[int]
     bound: Sequence[int]
+    dims: Sequence[int]
     _fields_ = (
         ("name", c_char_p),
         ("dtype", c_int64),
         ("rank", c_int64),
         ("shape", POINTER(c_int64)),
         ("bound", POINTER(c_int64)),
+        ("dims", POINTER(c_int64)),
+    )
+
+
+class CDim(ctypes.Structure):
+    """`braid_dim_v2`."""
+
+    name: bytes
+    padded_from: int
+    _fields_ = (("name", c_char_p), ("padded_from", c_int64))
+
+
+class CVariant(ctypes.Structure):
+    """`braid_variant_v2`."""
+
+    sizes: Sequence[int]
+    _fields_ = (
+        ("sizes", POINTER(c_int64)),
+        ("output_shapes", POINTER(POINTER(c_int64))),
+        ("run", c_void_p),
     )
 
 
 class CModel(ctypes.Structure):
-    """`braid_model_v1`."""
+    """`braid_model_v2`."""
 
     abi_version: int
     input_count: int
@@ -47,6 +68,10 @@ class CModel(ctypes.Structure):
     counter_count: int
     counter_names: Sequence[bytes]
     run: int
+    dim_count: int
+    dims: Sequence[CDim]
+    variant_count: int
+    variants: Sequence[CVariant]
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -60,6 +85,10 @@ class CModel(ctypes.Structure):
         ("counter_count", c_int64),
         ("counter_names", POINTER(c_char_p)),
         ("run", c_void_p),
+        ("dim_count", c_int64),
+        ("dims", POINTER(CDim)),
+        ("variant_count", c_int64),
+        ("variants", POINTER(CVariant)),
     )
 
 

@@ -15,14 +15,9 @@ from braid.lowering.cpu.link import link_relocatable
 from braid.lowering.cpu.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.llvm_text import translate_literals
 from braid.lowering.cpu.objects import emit_assembly, optimize
-from braid.lowering.cpu.pipeline import (
-    describe,
-    emit_kernels,
-    lower_to_cpu,
-    main_function,
-)
+from braid.lowering.cpu.pipeline import emit_kernels, lower_to_cpu
 from braid.lowering.cpu.program.descriptor import descriptor_module
-from braid.lowering.cpu.program.emit import emit_program
+from braid.lowering.cpu.program.variants import describe, emit_programs
 from braid.lowering.cpu.target_machine import host_machine
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.plan_memory import PlanMemoryPass
@@ -80,21 +75,21 @@ def _upstream_texts(
 ) -> list[str]:
     kernels = [str(emit(k, EmitStage.LINALG)) for k in emit_kernels(module, families)]
     run_pipeline(ctx, module, [PlanMemoryPass()])
-    program, _ = emit_program(module, main_function(module), profile=profile)
-    return [*kernels, f"{program}\n"]
+    programs = emit_programs(module, profile=profile)
+    return [*kernels, *(f"{program}\n" for program in programs.modules)]
 
 
 def _llvm_ir(
     ctx: Context, module: ModuleOp, families: Sequence[KernelFamily], profile: bool
 ) -> str:
-    """Kernels, program and descriptor in one LLVM module."""
+    """Kernels, programs and descriptor in one LLVM module."""
     kernels = emit_kernels(module, families)
     run_pipeline(ctx, module, [PlanMemoryPass()])
-    function = main_function(module)
-    program, counters = emit_program(module, function, profile=profile)
+    programs = emit_programs(module, profile=profile)
     texts = [to_llvm_ir(module_text(kernel.module), LLVM_PASSES) for kernel in kernels]
-    texts.append(to_llvm_ir(str(program), LLVM_PASSES))
-    whole = llvm.parse_assembly(descriptor_module(describe(function, host_machine(), counters)))
+    texts += [to_llvm_ir(str(program), LLVM_PASSES) for program in programs.modules]
+    description = describe(module, host_machine().enabled_features, programs.counters)
+    whole = llvm.parse_assembly(descriptor_module(description))
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(text)))
     return str(whole)

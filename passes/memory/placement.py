@@ -1,7 +1,7 @@
 """Where storages go: weights one after the other, the rest into outputs and arenas."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
@@ -33,19 +33,23 @@ class Arena:
         return 1 - self.lower_bound / self.size if self.size else 0.0
 
 
-def place_weights(values: Sequence[tuple[SSAValue, Storage]]) -> int:
-    """Gives parameters and constants offsets, each key once; returns the bytes of all."""
-    offsets: dict[Attribute, BufferAttr] = {}
-    end = 0
-    for value, storage in values:
-        key = _weight(value)
-        if key is None:
-            continue
-        if key not in offsets:
-            offsets[key] = BufferAttr.of("weights", end)
-            end += -(-storage.size // ALIGNMENT) * ALIGNMENT
-        storage.place = offsets[key]
-    return end
+@dataclass
+class WeightsSection:
+    """Where parameters and constants lie, each key once in all functions; `size` in bytes."""
+
+    places: dict[Attribute, BufferAttr] = field(default_factory=dict[Attribute, BufferAttr])
+    size: int = 0
+
+    def place(self, values: Sequence[tuple[SSAValue, Storage]]) -> None:
+        """Gives the storages of parameters and constants offsets."""
+        for value, storage in values:
+            key = _weight(value)
+            if key is None:
+                continue
+            if key not in self.places:
+                self.places[key] = BufferAttr.of("weights", self.size)
+                self.size += -(-storage.size // ALIGNMENT) * ALIGNMENT
+            storage.place = self.places[key]
 
 
 def _weight(value: SSAValue) -> Attribute | None:

@@ -20,14 +20,15 @@ from xdsl.traits import SymbolTable
 
 from braid.analysis.locations import source_location
 from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.variants import public_functions
 from braid.errors import InfeasibleError
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.placement import (
     ALIGNMENT,
     Arena,
+    WeightsSection,
     place_in_arenas,
     place_in_outputs,
-    place_weights,
 )
 from braid.passes.memory.storage import Storage, StorageAssignment
 from braid.targets.target import load_target
@@ -124,9 +125,9 @@ class PlanMemoryPass(ModulePass):
     `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
     `braid.staging_buffers` on terminators whose copies would overwrite each other, and
     `braid.arena_bytes` and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of
-    the target's other memories. A tensor may live in the memory of an output until that is
-    written. Raises UnsupportedError for open dims, InfeasibleError where the tensors in another
-    memory are more than it holds.
+    the target's other memories. Functions share the weights. A tensor may live in the memory of an
+    output until that is written. Raises UnsupportedError for open dims, InfeasibleError where the
+    tensors in another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -141,14 +142,17 @@ class PlanMemoryPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans each public function."""
-        for function in op.ops:
-            if isinstance(function, func.FuncOp) and function.sym_visibility is None:
-                self._plan(function)
+        weights = WeightsSection()
+        functions = public_functions(op)
+        for function in functions:
+            self._plan(function, weights)
+        for function in functions:
+            function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights.size, i64)
 
-    def _plan(self, function: func.FuncOp) -> None:
+    def _plan(self, function: func.FuncOp, weights: WeightsSection) -> None:
         memories = MemorySpaces(load_target(self.target))
         plan = Plan(function, memories)
-        weights = place_weights(list(plan.values.of.items()))
+        weights.place(list(plan.values.of.items()))
         storages = plan.storages()
         place_in_outputs(storages)
         arenas = place_in_arenas(storages, self.time_limit)
@@ -157,7 +161,6 @@ class PlanMemoryPass(ModulePass):
         function.attributes[ARENA_BYTES] = sizes.pop(MAIN)
         if sizes:
             function.attributes[ARENAS] = DictionaryAttr(sizes)
-        function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights, i64)
         for arena in arenas:
             self._report(function, arena, memories)
 

@@ -14,27 +14,51 @@ from braid.lowering.cpu.program.emit import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
 _POINTER = ir.PointerType()
-_TENSOR = ir.LiteralStructType([_POINTER, _I64, _I64, _POINTER, _POINTER])
+_TENSOR = ir.LiteralStructType([_POINTER, _I64, _I64, _POINTER, _POINTER, _POINTER])
+_DIM = ir.LiteralStructType([_POINTER, _I64])
+_VARIANT = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
+_ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of a model: `shape` has -1 for open dims, `bound` their upper bounds."""
+    """An input or output of a model: `shape` has -1 for open dims, `bound` their upper bounds.
+
+    `dims` are the numbers of the open dims among the model's, -1 elsewhere.
+    """
 
     name: str
     element_type: Attribute
     shape: tuple[int, ...]
     bound: tuple[int, ...]
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Dim:
+    """An open dim of a model; `padded_from` is 0 where nothing may be padded."""
+
+    name: str
+    padded_from: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The program `entry`, for these sizes of the open dims."""
+
+    entry: str
+    sizes: tuple[int, ...]
+    output_shapes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What the descriptor says."""
+    """What the descriptor says; a model without variants is the program `ENTRY`."""
 
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
@@ -42,6 +66,8 @@ class ModelDescription:
     arena_alignment: int
     features: tuple[str, ...]
     counters: tuple[str, ...]
+    dims: tuple[Dim, ...] = ()
+    variants: tuple[Variant, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -53,8 +79,7 @@ class _Descriptor:
     def __init__(self, description: ModelDescription) -> None:
         self.module = ir.Module()
         self._globals = 0
-        entry_type = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
-        entry = ir.Function(self.module, entry_type, ENTRY)
+        run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
         fields = [
             _I64(ABI_VERSION),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
@@ -63,7 +88,9 @@ class _Descriptor:
             _I64(description.arena_alignment),
             *self._list([self._text(name) for name in description.features], _POINTER),
             *self._list([self._text(name) for name in description.counters], _POINTER),
-            entry,
+            run,
+            *self._list([self._dim(dim) for dim in description.dims], _DIM),
+            *self._list([self._variant(variant) for variant in description.variants], _VARIANT),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)
@@ -80,8 +107,20 @@ class _Descriptor:
                 _I64(len(port.shape)),
                 self._integers(port.shape),
                 self._integers(port.bound),
+                self._integers(port.dims),
             ],
         )
+
+    def _dim(self, dim: Dim) -> Any:
+        return ir.Constant(_DIM, [self._text(dim.name), _I64(dim.padded_from)])
+
+    def _variant(self, variant: Variant) -> Any:
+        shapes = [self._integers(shape) for shape in variant.output_shapes]
+        fields = [self._integers(variant.sizes), self._list(shapes, _POINTER)[1]]
+        return ir.Constant(_VARIANT, [*fields, self._entry(variant.entry)])
+
+    def _entry(self, symbol: str) -> Any:
+        return ir.Function(self.module, _ENTRY, symbol)
 
     def _text(self, text: str) -> Any:
         data = bytearray(text.encode() + b"\0")

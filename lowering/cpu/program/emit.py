@@ -29,7 +29,9 @@ GRID = "braid.grid"
 class ProgramEmitter:
     """Emits one planned function. `tensors` are addresses, `scalars` are values."""
 
-    def __init__(self, source: ModuleOp, function: func.FuncOp, *, profile: bool) -> None:
+    def __init__(
+        self, source: ModuleOp, function: func.FuncOp, symbol: str, counters: dict[str, int] | None
+    ) -> None:
         self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
         self._grids = _grids(source)
         entry = Block(arg_types=[POINTER] * 5)
@@ -40,7 +42,8 @@ class ProgramEmitter:
         at_entry = PointerBuilder(InsertPoint.at_end(prologue))
         self._buffers = Buffers(environment, at_entry)
         self._kernels = KernelCalls(self.module, environment, at_entry)
-        self.counters = ProfileCounters(environment, enabled=profile)
+        numbers = {} if counters is None else counters
+        self._counters = ProfileCounters(environment, numbers, enabled=counters is not None)
         results = len(function.function_type.outputs)
         self._outputs = [BufferAttr.output(index) for index in range(results)]
         for index, argument in enumerate(function.body.block.args):
@@ -50,7 +53,7 @@ class ProgramEmitter:
         _move_ops(body, entry)
         signature = llvm.LLVMFunctionType([POINTER] * 5, i32)
         linkage = llvm.LinkageAttr("external")
-        self.module.body.block.add_op(llvm.FuncOp(ENTRY, signature, linkage, body=Region(entry)))
+        self.module.body.block.add_op(llvm.FuncOp(symbol, signature, linkage, body=Region(entry)))
 
     def _block(self, block: Block, builder: PointerBuilder) -> None:
         for op in block.ops:
@@ -96,7 +99,7 @@ class ProgramEmitter:
         if isinstance(scratch, BufferAttr):
             buffers.append(self._buffers.address(scratch))
         symbol = op.callee.root_reference.data
-        with self.counters.around(op, builder):
+        with self._counters.around(op, builder):
             self._kernels.call(builder, symbol, buffers, self._grids.get(symbol, 1))
 
     def _return(self, op: func.ReturnOp, builder: PointerBuilder) -> None:
@@ -107,7 +110,7 @@ class ProgramEmitter:
 
     def _if(self, op: scf.IfOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
-        self.counters.count(op, builder)
+        self._counters.count(op, builder)
         types = _scalar_types(op.results)
         taken, other = (self._region(inner, op.results) for inner in op.regions)
         emitted = scf.IfOp(self._scalars[op.cond], types, taken, other)
@@ -115,7 +118,7 @@ class ProgramEmitter:
 
     def _for(self, op: scf.ForOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
-        self.counters.count(op, builder)
+        self._counters.count(op, builder)
         initial = self._enter(op.iter_args, op.results, op.body.block.args[1:], builder)
         lower, upper, step = (self._scalars[value] for value in (op.lb, op.ub, op.step))
         body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
@@ -128,7 +131,7 @@ class ProgramEmitter:
     def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> None:
         before, after = op.before_region.block, op.after_region.block
         self._bind_results(op)
-        self.counters.count(op, builder)
+        self._counters.count(op, builder)
         for argument, buffer in zip(before.args, _buffers(op, CARRIED), strict=True):
             if buffer is not None:
                 self._tensors[argument] = self._buffers.address(buffer)
@@ -238,15 +241,19 @@ class ProgramEmitter:
 
 
 def emit_program(
-    source: ModuleOp, function: func.FuncOp, *, profile: bool = False
-) -> tuple[ModuleOp, tuple[str, ...]]:
-    """The program of a function after `plan-memory`, and the names of its profile counters.
+    source: ModuleOp,
+    function: func.FuncOp,
+    *,
+    symbol: str = ENTRY,
+    counters: dict[str, int] | None = None,
+) -> ModuleOp:
+    """The program of a function after `plan-memory`.
 
-    The module defines `braid_run(env, inputs, outputs, weights, arena) -> i32` in upstream
-    dialects and declares the kernels it calls.
+    The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
+    and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
+    op; what is missing there is added.
     """
-    emitter = ProgramEmitter(source, function, profile=profile)
-    return emitter.module, emitter.counters.names
+    return ProgramEmitter(source, function, symbol, counters).module
 
 
 def _grids(source: ModuleOp) -> dict[str, int]:

@@ -33,7 +33,7 @@ class LowerProgramPass(ModulePass):
         function = next(
             f for f in op.ops if isinstance(f, func.FuncOp) and f.sym_visibility is None
         )
-        program, _ = emit_program(op, function, profile=self.profile)
+        program = emit_program(op, function, counters={} if self.profile else None)
         block = op.body.block
         for old in list(block.ops):
             old.detach()

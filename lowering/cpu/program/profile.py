@@ -20,17 +20,15 @@ COUNTER_BYTES = 8
 
 
 class ProfileCounters:
-    """One counter per op, named by the op's stable names; emits nothing when not enabled."""
+    """One counter per op, named by the op's stable names; emits nothing when not enabled.
 
-    def __init__(self, environment: Environment, *, enabled: bool) -> None:
+    `numbers`, by name, are shared by the variants of a model, and grow.
+    """
+
+    def __init__(self, environment: Environment, numbers: dict[str, int], *, enabled: bool) -> None:
         self._environment = environment
         self._enabled = enabled
-        self._names: list[str] = []
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Counter names in the order of their numbers."""
-        return tuple(self._names)
+        self._numbers = numbers
 
     def count(self, op: Operation, builder: PointerBuilder) -> None:
         """Adds one to the op's counter, if the op has a name."""
@@ -51,8 +49,7 @@ class ProfileCounters:
         self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
 
     def _new(self, op: Operation) -> int:
-        self._names.append("+".join(names_of(op)))
-        return len(self._names) - 1
+        return self._numbers.setdefault("+".join(names_of(op)), len(self._numbers))
 
     def _now(self, builder: PointerBuilder) -> SSAValue:
         clock = self._environment.service(builder, NOW_OFFSET)

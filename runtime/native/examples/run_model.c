@@ -14,14 +14,14 @@
 
 enum { F32 = 1 };
 
-static int64_t element_count(const braid_tensor_v1 *tensor) {
+static int64_t element_count(const braid_tensor_v2 *tensor) {
   int64_t count = 1;
   for (int64_t d = 0; d < tensor->rank; ++d)
     count *= tensor->bound[d];
   return count;
 }
 
-static float *create_buffer(const braid_tensor_v1 *tensor) {
+static float *create_buffer(const braid_tensor_v2 *tensor) {
   if (tensor->dtype != F32) {
     fprintf(stderr, "run_model: '%s' is not f32\n", tensor->name);
     exit(1);
@@ -46,7 +46,7 @@ static double norm(const float *buffer, int64_t count) {
   return sqrt(sum);
 }
 
-static int run(braid_context_t *context, const braid_model_v1 *model) {
+static int run(braid_context_t *context, const braid_model_v2 *model) {
   void **inputs = calloc((size_t)model->input_count + 1, sizeof(void *));
   void **outputs = calloc((size_t)model->output_count + 1, sizeof(void *));
   for (int64_t i = 0; i < model->input_count; ++i) {

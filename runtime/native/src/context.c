@@ -16,6 +16,8 @@ struct braid_context {
   void *arena;
   int64_t **input_shapes;
   int64_t **output_shapes;
+  int64_t *sizes; /* of the model's dims */
+  braid_staging staging;
   char failure[512];
 };
 
@@ -31,7 +33,7 @@ static void record_failure(const braid_env *env, const char *message) {
 }
 
 /* One allocation: the row pointers, then the sizes they point to, preset to the upper bounds. */
-static int64_t **create_shapes(const braid_tensor_v1 *tensors, int64_t count) {
+static int64_t **create_shapes(const braid_tensor_v2 *tensors, int64_t count) {
   size_t dims = 0;
   for (int64_t i = 0; i < count; ++i)
     dims += (size_t)tensors[i].rank;
@@ -54,17 +56,18 @@ static void *allocate_aligned(size_t bytes, size_t align) {
   return memory;
 }
 
-static bool allocate_buffers(braid_context_t *context, const braid_model_v1 *descriptor) {
+static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *descriptor) {
   size_t counters = (size_t)descriptor->counter_count;
   size_t align =
       descriptor->arena_align > CACHE_LINE ? (size_t)descriptor->arena_align : CACHE_LINE;
   context->arena = allocate_aligned((size_t)descriptor->arena_bytes, align);
   context->input_shapes = create_shapes(descriptor->inputs, descriptor->input_count);
   context->output_shapes = create_shapes(descriptor->outputs, descriptor->output_count);
+  context->sizes = calloc((size_t)descriptor->dim_count + 1, sizeof(int64_t));
   context->env.counts = calloc(counters + 1, sizeof(uint64_t));
   context->env.times = calloc(counters + 1, sizeof(uint64_t));
   return context->arena != NULL && context->input_shapes != NULL &&
-         context->output_shapes != NULL && context->env.counts != NULL &&
+         context->output_shapes != NULL && context->sizes != NULL && context->env.counts != NULL &&
          context->env.times != NULL;
 }
 
@@ -96,13 +99,13 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
 }
 
 int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
-  const braid_model_v1 *descriptor = context->model->descriptor;
+  const braid_model_v2 *descriptor = context->model->descriptor;
   if (index < 0 || index >= descriptor->input_count) {
     braid_set_error("the model has %lld inputs, there is no input %lld",
                     (long long)descriptor->input_count, (long long)index);
     return 1;
   }
-  const braid_tensor_v1 *input = &descriptor->inputs[index];
+  const braid_tensor_v2 *input = &descriptor->inputs[index];
   for (int64_t d = 0; d < input->rank; ++d) {
     bool open = input->shape[d] < 0;
     if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
@@ -115,17 +118,31 @@ int braid_context_set_input_shape(braid_context_t *context, int64_t index, const
   return 0;
 }
 
-const int64_t *braid_context_output_shape(const braid_context_t *context, int64_t index) {
-  if (index < 0 || index >= context->model->descriptor->output_count)
+/* The variant for the inputs' shapes, with which the outputs' are set; NULL and the error set where
+ * there is none. */
+static const braid_variant_v2 *select_variant(braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  const braid_variant_v2 *variant =
+      braid_select_variant(descriptor, context->env.input_shapes, context->sizes);
+  for (int64_t i = 0; variant != NULL && i < descriptor->output_count; ++i)
+    braid_resize(&descriptor->outputs[i], variant->output_shapes[i], context->sizes,
+                 context->output_shapes[i]);
+  return variant;
+}
+
+const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (index < 0 || index >= descriptor->output_count) {
+    braid_set_error("the model has %lld outputs, there is no output %lld",
+                    (long long)descriptor->output_count, (long long)index);
+    return NULL;
+  }
+  if (descriptor->variant_count > 0 && select_variant(context) == NULL)
     return NULL;
   return context->output_shapes[index];
 }
 
-int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
-  const braid_model_t *model = context->model;
-  context->failure[0] = '\0';
-  int32_t status =
-      model->descriptor->run(&context->env, inputs, outputs, model->weights, context->arena);
+static int report(const braid_context_t *context, int32_t status) {
   if (status == 0)
     return 0;
   if (context->failure[0] != '\0')
@@ -133,6 +150,21 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
   else
     braid_set_error("the model failed with status %d", (int)status);
   return 1;
+}
+
+int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
+  const braid_model_t *model = context->model;
+  const braid_model_v2 *descriptor = model->descriptor;
+  context->failure[0] = '\0';
+  if (descriptor->variant_count == 0)
+    return report(context,
+                  descriptor->run(&context->env, inputs, outputs, model->weights, context->arena));
+  const braid_variant_v2 *variant = select_variant(context);
+  if (variant == NULL)
+    return 1;
+  braid_padded_run run = {descriptor, variant,        &context->env, inputs,
+                          outputs,    model->weights, context->arena};
+  return report(context, braid_run_padded(&run, &context->staging));
 }
 
 const uint64_t *braid_context_profile_counts(const braid_context_t *context) {
@@ -155,6 +187,8 @@ void braid_context_close(braid_context_t *context) {
   free(context->arena);
   free(context->input_shapes);
   free(context->output_shapes);
+  free(context->sizes);
+  free(context->staging.memory);
   free(context->env.counts);
   free(context->env.times);
   braid_model_close(context->model);

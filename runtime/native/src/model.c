@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 /* Code generators write these structs by offset. */
-_Static_assert(sizeof(braid_tensor_v1) == 40, "braid_tensor_v1");
-_Static_assert(sizeof(braid_model_v1) == 96, "braid_model_v1");
-_Static_assert(offsetof(braid_model_v1, run) == 88, "braid_model_v1.run");
+_Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
+_Static_assert(sizeof(braid_model_v2) == 128, "braid_model_v2");
+_Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
+_Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
+_Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 
-static bool check_features(const braid_model_v1 *descriptor) {
+static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
     int supported = braid_cpu_supports(feature);
@@ -25,7 +27,14 @@ static bool check_features(const braid_model_v1 *descriptor) {
   return true;
 }
 
-static bool check_descriptor(const braid_model_v1 *descriptor) {
+static bool has_small_ranks(const braid_tensor_v2 *tensors, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if (tensors[i].rank < 0 || tensors[i].rank > BRAID_MAX_RANK)
+      return false;
+  return true;
+}
+
+static bool check_descriptor(const braid_model_v2 *descriptor) {
   if (descriptor == NULL) {
     braid_set_error("the model's code does not export 'braid_model'");
     return false;
@@ -37,15 +46,17 @@ static bool check_descriptor(const braid_model_v1 *descriptor) {
     return false;
   }
   int64_t align = descriptor->arena_align;
-  if (descriptor->run == NULL || descriptor->arena_bytes < 0 || align < 0 ||
-      (align & (align - 1)) != 0) {
+  if ((descriptor->run == NULL) == (descriptor->variant_count <= 0) ||
+      descriptor->arena_bytes < 0 || align < 0 || (align & (align - 1)) != 0 ||
+      !has_small_ranks(descriptor->inputs, descriptor->input_count) ||
+      !has_small_ranks(descriptor->outputs, descriptor->output_count)) {
     braid_set_error("the model's descriptor is malformed");
     return false;
   }
   return check_features(descriptor);
 }
 
-static braid_model_t *create_model(const braid_model_v1 *descriptor, const void *weights,
+static braid_model_t *create_model(const braid_model_v2 *descriptor, const void *weights,
                                    void *library) {
   if (!check_descriptor(descriptor))
     return NULL;
@@ -61,7 +72,7 @@ static braid_model_t *create_model(const braid_model_v1 *descriptor, const void 
   return model;
 }
 
-braid_model_t *braid_model_from_descriptor(const braid_model_v1 *descriptor, const void *weights) {
+braid_model_t *braid_model_from_descriptor(const braid_model_v2 *descriptor, const void *weights) {
   return create_model(descriptor, weights, NULL);
 }
 
@@ -88,7 +99,7 @@ braid_model_t *braid_model_open(const char *path) {
   return model;
 }
 
-const braid_model_v1 *braid_model_describe(const braid_model_t *model) { return model->descriptor; }
+const braid_model_v2 *braid_model_describe(const braid_model_t *model) { return model->descriptor; }
 
 void braid_model_retain(braid_model_t *model) { atomic_fetch_add(&model->references, 1); }
 

@@ -63,9 +63,9 @@ static int32_t run(const braid_env *env, void *const *inputs, void *const *outpu
 
 static const int64_t open_shape[] = {-1, COLUMNS};
 static const int64_t bound[] = {ROWS, COLUMNS};
-static const braid_tensor_v1 inputs[] = {{"x", 1, 2, open_shape, bound}};
-static const braid_tensor_v1 outputs[] = {{"y", 1, 2, open_shape, bound}, {"total", 1, 0, 0, 0}};
+static const braid_tensor_v2 inputs[] = {{"x", 1, 2, open_shape, bound}};
+static const braid_tensor_v2 outputs[] = {{"y", 1, 2, open_shape, bound}, {"total", 1, 0, 0, 0}};
 static const char *const counters[] = {"scaled_sum"};
 
-const braid_model_v1 braid_model = {
+const braid_model_v2 braid_model = {
     ABI, 1, inputs, 2, outputs, ARENA_BYTES, 64, FEATURE_COUNT, features, 1, counters, run};

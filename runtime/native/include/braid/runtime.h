@@ -4,7 +4,7 @@
  *
  * Two interfaces live here:
  *   1. what a *program* calls to load and run a model (`braid_model_open`, …);
- *   2. what *compiled code* must export and may call (`braid_model_v1`, `braid_env`).
+ *   2. what *compiled code* must export and may call (`braid_model_v2`, `braid_env`).
  */
 #ifndef BRAID_RUNTIME_H
 #define BRAID_RUNTIME_H
@@ -40,17 +40,20 @@ enum braid_section_kind {
 
 /* ---- What compiled code exports and may call -----------------------------------------------
  *
- * A code object exports one data symbol, `const braid_model_v1 braid_model`. All fields are
+ * A code object exports one data symbol, `const braid_model_v2 braid_model`. All fields are
  * pointers or i64, so that the descriptor is a plain LLVM constant with natural layout:
  *
- *   %braid.tensor = type { ptr, i64, i64, ptr, ptr }
- *   %braid.model  = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr }
- *   @braid_model  = constant %braid.model { … }
+ *   %braid.tensor  = type { ptr, i64, i64, ptr, ptr, ptr }
+ *   %braid.dim     = type { ptr, i64 }
+ *   %braid.variant = type { ptr, ptr, ptr }
+ *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
+ *                           i64, ptr, i64, ptr }
+ *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 1
+#define BRAID_ABI_VERSION 2
 
 typedef struct braid_env braid_env;
 
@@ -77,34 +80,58 @@ struct braid_env {
   int64_t *const *output_shapes;
 };
 
-/* An input or output: row-major and dense. 40 bytes. */
-typedef struct braid_tensor_v1 {
+/* An input or output: row-major and dense. 48 bytes. */
+typedef struct braid_tensor_v2 {
   const char *name;     /* offset 0 */
   int64_t dtype;        /* offset 8: as numbered by ONNX's TensorProto.DataType (f32 = 1, …) */
   int64_t rank;         /* offset 16 */
   const int64_t *shape; /* offset 24: `rank` sizes, -1 where the dim is open */
   const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open) */
-} braid_tensor_v1;
+  const int64_t *dims;  /* offset 40: which of the model's `dims` each dim is, -1 for none; may be
+                         * NULL where the model has none */
+} braid_tensor_v2;
 
-/* A compiled model. `run` gets one pointer per input and output (aligned to their element only),
- * the WEIGHTS section, and an arena of `arena_bytes` that is aligned to `arena_align` and holds
- * arbitrary bytes; it returns 0 on success. The weights of a model opened from a file are aligned
- * to 4096 bytes. 96 bytes. */
-typedef struct braid_model_v1 {
+/* A dim that several inputs and outputs share, such as the batch. 16 bytes. */
+typedef struct braid_dim_v2 {
+  const char *name;    /* offset 0 */
+  int64_t padded_from; /* offset 8: the least size that may be padded up to that of a variant,
+                        * whose first results are then the same; 0 where none may */
+} braid_dim_v2;
+
+/* Runs code. It gets one pointer per input and output (aligned to their element only), the WEIGHTS
+ * section, and an arena of `arena_bytes` that is aligned to `arena_align` and holds arbitrary
+ * bytes; it returns 0 on success. The weights of a model opened from a file are aligned to 4096
+ * bytes. */
+typedef int32_t (*braid_run)(const braid_env *env, void *const *inputs, void *const *outputs,
+                             const void *weights, void *arena);
+
+/* Code for one size of each of the model's `dims`. 24 bytes. */
+typedef struct braid_variant_v2 {
+  const int64_t *sizes;                /* offset 0: `dim_count` sizes */
+  const int64_t *const *output_shapes; /* offset 8: `rank` sizes per output */
+  braid_run run;                       /* offset 16 */
+} braid_variant_v2;
+
+/* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 128 bytes. */
+typedef struct braid_model_v2 {
   int64_t abi_version;              /* offset 0: BRAID_ABI_VERSION */
   int64_t input_count;              /* offset 8 */
-  const braid_tensor_v1 *inputs;    /* offset 16 */
+  const braid_tensor_v2 *inputs;    /* offset 16 */
   int64_t output_count;             /* offset 24 */
-  const braid_tensor_v1 *outputs;   /* offset 32 */
+  const braid_tensor_v2 *outputs;   /* offset 32 */
   int64_t arena_bytes;              /* offset 40 */
   int64_t arena_align;              /* offset 48: a power of two; 0 means 64 */
   int64_t feature_count;            /* offset 56 */
   const char *const *features;      /* offset 64: required CPU features, LLVM's names */
   int64_t counter_count;            /* offset 72: 0 when compiled without profiling */
   const char *const *counter_names; /* offset 80 */
-  int32_t (*run)(const braid_env *env, void *const *inputs, void *const *outputs,
-                 const void *weights, void *arena); /* offset 88 */
-} braid_model_v1;
+  braid_run run;                    /* offset 88 */
+  int64_t dim_count;                /* offset 96 */
+  const braid_dim_v2 *dims;         /* offset 104 */
+  int64_t variant_count;            /* offset 112 */
+  const braid_variant_v2 *variants; /* offset 120 */
+} braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
  *
@@ -138,11 +165,11 @@ BRAID_API braid_model_t *braid_model_from_memory(const void *code, size_t size,
                                                  const void *weights);
 
 /* Wraps code that is already in this process, as after a JIT. Both must outlive the model. */
-BRAID_API braid_model_t *braid_model_from_descriptor(const braid_model_v1 *descriptor,
+BRAID_API braid_model_t *braid_model_from_descriptor(const braid_model_v2 *descriptor,
                                                      const void *weights);
 
 /* The model's description: names, shapes, arena size. Lives as long as the model. */
-BRAID_API const braid_model_v1 *braid_model_describe(const braid_model_t *model);
+BRAID_API const braid_model_v2 *braid_model_describe(const braid_model_t *model);
 
 /* Gives the model up; it goes when the last of its contexts has gone. NULL is allowed. */
 BRAID_API void braid_model_close(braid_model_t *model);
@@ -155,10 +182,13 @@ BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t th
 BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t index,
                                             const int64_t *shape);
 
-/* Sizes of output `index` after the last run (before it: upper bounds). NULL for a wrong index. */
-BRAID_API const int64_t *braid_context_output_shape(const braid_context_t *context, int64_t index);
+/* Sizes of output `index`: of a model with variants, for the shapes of the inputs that are set; of
+ * another, after the last run (before it: upper bounds). NULL for a wrong index, and where the
+ * model has no variant for these shapes. Valid until the next call of this or of run. */
+BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
-/* Runs the model. Output buffers hold the output at its upper bound. */
+/* Runs the model. Output buffers hold the output: of a model with variants, at the sizes that
+ * `braid_context_output_shape` says; of another, at its upper bound. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
 

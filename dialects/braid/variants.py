@@ -1,0 +1,70 @@
+"""One model for several shapes: a module with a public function for each.
+
+```mlir
+module attributes {braid.padded_from = {batch = 1 : i64}} {
+  func.func @main_0(%x: tensor<1x8xf32> {braid.name = "x", braid.dims = ["batch", ""]}, …) -> …
+      attributes {braid.variant = {batch = 1 : i64}} { … }
+  func.func @main_1(%x: tensor<4x8xf32> {braid.name = "x", braid.dims = ["batch", ""]}, …) -> …
+      attributes {braid.variant = {batch = 4 : i64}} { … }
+}
+```
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+
+VARIANT = "braid.variant"
+"""On a function: the sizes of the model's open dims, by name, that it is for."""
+
+DIMS = "braid.dims"
+"""On arguments and results: which of the model's open dims each dim is, "" for none."""
+
+PADDED_FROM = "braid.padded_from"
+"""On the module: by open dim, the least size of which inputs may be padded up to a variant."""
+
+
+def public_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The functions that are the model: one, or its variants."""
+    return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
+
+
+def variant_sizes(function: func.FuncOp) -> dict[str, int]:
+    """Sizes of the open dims that the function is for; empty if the model has none."""
+    return _sizes(function, VARIANT)
+
+
+def padded_from(module: ModuleOp) -> dict[str, int]:
+    """The least sizes of open dims that may be padded; dims that must not be are left out."""
+    return _sizes(module, PADDED_FROM)
+
+
+def sizes_attribute(sizes: Mapping[str, int]) -> DictionaryAttr:
+    """The form of `braid.variant` and `braid.padded_from`."""
+    return DictionaryAttr({name: IntegerAttr(size, i64) for name, size in sizes.items()})
+
+
+def dims_attribute(names: Sequence[str]) -> ArrayAttr[StringAttr]:
+    """The form of `braid.dims`."""
+    return ArrayAttr([StringAttr(name) for name in names])
+
+
+def port_dims(dictionaries: ArrayAttr[DictionaryAttr] | None, index: int) -> tuple[str, ...]:
+    """The names in `braid.dims` of argument or result `index`; empty if it has none."""
+    if dictionaries is None:
+        return ()
+    names = dictionaries.data[index].data.get(DIMS)
+    if not isinstance(names, ArrayAttr):
+        return ()
+    return tuple(name.data for name in cast(ArrayAttr[StringAttr], names))
+
+
+def _sizes(op: Operation, name: str) -> dict[str, int]:
+    attribute = op.attributes.get(name)
+    if not isinstance(attribute, DictionaryAttr):
+        return {}
+    entries = cast(Mapping[str, Attribute], attribute.data)
+    return {k: v.value.data for k, v in entries.items() if isinstance(v, IntegerAttr)}

@@ -1,0 +1,62 @@
+"""`merge-prepared-parameters`: what `@prepare` makes twice is one parameter."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.dialects.braid.constants import ParameterOp
+from braid.passes.canonicalize.cse import CSEPass
+
+
+@dataclass(frozen=True)
+class MergePreparedParametersPass(ModulePass):
+    """Gives equal results of `@prepare` one key, and makes them once.
+
+    In: a module after `hoist-parameter-expressions`, such as one with several variants of a
+    model, each of which has packed the same weights. Out: common subexpressions are merged, and
+    every parameter that is read has a value of its own.
+
+    ```mlir
+    func.func private @prepare() -> (tensor<4xf32>, tensor<4xf32>)
+        attributes {braid.keys = ["prepared/0", "prepared/1"]} {   // ["prepared/0"]
+      …
+      return %v, %v : tensor<4xf32>, tensor<4xf32>                 // return %v : tensor<4xf32>
+    ```
+    """
+
+    name = "merge-prepared-parameters"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Merges in `@prepare`, then renames the keys everywhere."""
+        CSEPass().apply(ctx, op)
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.sym_name.data == PREPARE:
+                _rename(op, _merge(function))
+
+
+def _merge(prepare: FuncOp) -> dict[str, str]:
+    """Leaves each result out that is there already; the key that stays for each key."""
+    last = prepare.body.block.last_op
+    assert isinstance(last, ReturnOp)
+    names = [key.data for key in cast(ArrayAttr[StringAttr], prepare.attributes[KEYS_ATTRIBUTE])]
+    first: dict[SSAValue, str] = {}
+    kept = {
+        name: first.setdefault(value, name)
+        for name, value in zip(names, last.arguments, strict=True)
+    }
+    last.operands = list(first)
+    prepare.function_type = type(prepare.function_type).from_lists([], [v.type for v in first])
+    prepare.attributes[KEYS_ATTRIBUTE] = ArrayAttr([StringAttr(name) for name in first.values()])
+    return kept
+
+
+def _rename(module: ModuleOp, kept: dict[str, str]) -> None:
+    for op in module.walk():
+        if isinstance(op, ParameterOp) and op.key.data in kept:
+            op.attributes["key"] = StringAttr(kept[op.key.data])

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Which code of a model runs for which shapes of its inputs. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Reads the sizes of the model's dims off the inputs, which must agree about them. */
+static bool read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
+                       int64_t *sizes) {
+  for (int64_t dim = 0; dim < model->dim_count; ++dim)
+    sizes[dim] = -1;
+  for (int64_t i = 0; i < model->input_count; ++i) {
+    const braid_tensor_v2 *input = &model->inputs[i];
+    for (int64_t d = 0; input->dims != NULL && d < input->rank; ++d) {
+      int64_t dim = input->dims[d];
+      if (dim < 0)
+        continue;
+      if (sizes[dim] >= 0 && sizes[dim] != input_shapes[i][d]) {
+        braid_set_error("dim '%s' is %lld in input '%s', and %lld in an input before it",
+                        model->dims[dim].name, (long long)input_shapes[i][d], input->name,
+                        (long long)sizes[dim]);
+        return false;
+      }
+      sizes[dim] = input_shapes[i][d];
+    }
+  }
+  return true;
+}
+
+static bool takes(const braid_model_v2 *model, const braid_variant_v2 *variant,
+                  const int64_t *sizes) {
+  for (int64_t dim = 0; dim < model->dim_count; ++dim) {
+    int64_t least = model->dims[dim].padded_from;
+    bool padded = least > 0 && sizes[dim] >= least && sizes[dim] < variant->sizes[dim];
+    if (sizes[dim] != variant->sizes[dim] && !padded)
+      return false;
+  }
+  return true;
+}
+
+static double volume(const braid_model_v2 *model, const braid_variant_v2 *variant) {
+  double product = 1.0;
+  for (int64_t dim = 0; dim < model->dim_count; ++dim)
+    product *= (double)variant->sizes[dim];
+  return product;
+}
+
+/* Appends to a text of `capacity` bytes; what does not fit is left out. */
+static void append_sizes(const braid_model_v2 *model, const int64_t *sizes, char *text,
+                         size_t capacity) {
+  for (int64_t dim = 0; dim < model->dim_count; ++dim) {
+    size_t used = strlen(text);
+    snprintf(text + used, capacity - used, "%s%s=%lld", dim ? "," : "", model->dims[dim].name,
+             (long long)sizes[dim]);
+  }
+}
+
+static void report_none(const braid_model_v2 *model, const int64_t *sizes) {
+  char asked[256] = "", known[640] = "";
+  append_sizes(model, sizes, asked, sizeof asked);
+  for (int64_t i = 0; i < model->variant_count; ++i) {
+    if (strlen(known) + sizeof asked > sizeof known) {
+      strcat(known, " …");
+      break;
+    }
+    strcat(known, i ? " " : "");
+    append_sizes(model, model->variants[i].sizes, known, sizeof known);
+  }
+  braid_set_error("the model has no variant for %s; it has %s", asked, known);
+}
+
+const braid_variant_v2 *braid_select_variant(const braid_model_v2 *model,
+                                             const int64_t *const *input_shapes, int64_t *sizes) {
+  if (!read_sizes(model, input_shapes, sizes))
+    return NULL;
+  const braid_variant_v2 *best = NULL;
+  for (int64_t i = 0; i < model->variant_count; ++i) {
+    const braid_variant_v2 *variant = &model->variants[i];
+    if (takes(model, variant, sizes) &&
+        (best == NULL || volume(model, variant) < volume(model, best)))
+      best = variant;
+  }
+  if (best == NULL)
+    report_none(model, sizes);
+  return best;
+}
+
+void braid_resize(const braid_tensor_v2 *tensor, const int64_t *shape, const int64_t *sizes,
+                  int64_t *result) {
+  for (int64_t d = 0; d < tensor->rank; ++d) {
+    int64_t dim = tensor->dims != NULL ? tensor->dims[d] : -1;
+    result[d] = dim >= 0 ? sizes[dim] : shape[d];
+  }
+}
