@@ -4,6 +4,7 @@ import os
 from dataclasses import fields, replace
 from typing import cast
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid import __version__
