@@ -1,7 +1,8 @@
 """In which layouts an op can run on a backend, and what each choice and each reorder costs.
 
-Facts come from the first source that knows: declared on the op, the kernel family that takes
-the group, the roofline of the target for what the generic lowering makes.
+Facts come from the first source that knows: declared on the op, a profile of it in these layouts,
+a measurement, the kernel family that takes the group, the roofline of the target for what the
+generic lowering makes.
 """
 
 import math
@@ -12,18 +13,22 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
+from braid.analysis.cost_records import FALLBACK, CostRecords
 from braid.analysis.flexible_layouts import flexible_choices
+from braid.analysis.kernel_costs import KernelCosts
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice
 from braid.analysis.locations import source_location
+from braid.analysis.op_seconds import measured_seconds
 from braid.analysis.roofline import Roofline
 from braid.analysis.tensor_storage import logical_bytes, stored_alike
-from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
-from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.errors import BraidError
 from braid.targets.target import Backend
 
@@ -43,10 +48,20 @@ class CostedChoice:
 class LayoutCosts:
     """Answers for one module on one backend; `resource` is what is counted (`seconds`, …)."""
 
-    def __init__(self, module: ModuleOp, backend: Backend, resource: str) -> None:
+    def __init__(
+        self,
+        module: ModuleOp,
+        backend: Backend,
+        resource: str,
+        records: CostRecords | None = None,
+    ) -> None:
+        """`records` are by default this user's measurements."""
         self._resource = resource
         self._roofline = Roofline(backend)
-        self._families = [cast(KernelFamily, family) for family in backend.families()]
+        families = [cast(KernelFamily, family) for family in backend.families()]
+        self._kernels = KernelCosts(families, records)
+        self._launch = backend.launch_seconds
+        self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
         self._declared_reorders = _declared_reorders(module, resource)
 
     def choices(self, op: Operation) -> list[CostedChoice]:
@@ -69,7 +84,21 @@ class LayoutCosts:
         tensor_type = cast(AnyTensor, tensor)
         if stored_alike(tensor_type.get_shape(), source, target):
             return 0.0
-        return self._roofline.amount(self._resource, 2 * logical_bytes(tensor_type), 0)
+        key = (tensor_type.element_type, tensor_type.shape, source, target)
+        if key not in self._reorder_costs:
+            self._reorder_costs[key] = self._reorder_cost(tensor_type, source, target)
+        return self._reorder_costs[key]
+
+    def _reorder_cost(self, tensor: AnyTensor, source: Layout, target: Layout) -> float:
+        if self._resource == "seconds":
+            group = reorder_group(tensor, source, target)
+            options = self._kernels.options(group)
+            if options:
+                return self._launch + options[0].seconds
+            measured = self._kernels.records.seconds(group, as_typed(group), FALLBACK)
+            if measured is not None:
+                return self._launch + measured
+        return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
         """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
@@ -85,15 +114,28 @@ class LayoutCosts:
         return self._roofline.of_op(op, self._resource)
 
     def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
-        for family in self._families:
-            if family.accepts(group):
-                if self._resource == "seconds":
-                    return [
-                        CostedChoice(c, family.seconds(group, c)) for c in family.layouts(group)
-                    ]
-                return [CostedChoice(c, self._estimate(group)) for c in family.layouts(group)]
-        cost = self._estimate(group)
-        return [CostedChoice(choice, cost) for choice in flexible_choices(group)]
+        options = self._kernels.options(group)
+        if not options:
+            return [
+                CostedChoice(choice, self._fallback(group, choice))
+                for choice in flexible_choices(group)
+            ]
+        if self._resource != "seconds":
+            estimate = self._estimate(group)
+            return [CostedChoice(option.layouts, estimate) for option in options]
+        return [
+            CostedChoice(option.layouts, _profiled(group, option.layouts) or option.seconds)
+            for option in options
+        ]
+
+    def _fallback(self, group: FusedOp, choice: LayoutChoice) -> float:
+        """What the generic lowering makes: as profiled, as measured, or the roofline."""
+        if self._resource != "seconds":
+            return self._estimate(group)
+        known = _profiled(group, choice)
+        if known is None:
+            known = self._kernels.records.seconds(group, choice, FALLBACK)
+        return self._estimate(group) if known is None else known
 
     def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
         whole = None if op.cost is None else self._declared(plain_cost(op.cost))
@@ -117,6 +159,28 @@ class LayoutCosts:
         if isinstance(cost, Mapping):
             return cost.get(self._resource)
         return cost if self._resource == "seconds" else None
+
+
+def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
+    """A group that stores a tensor of this type in another layout."""
+    body = Block(arg_types=[with_layout(tensor, source)])
+    op = ReorderOp.to(body.args[0], target)
+    body.add_ops([op, YieldOp(op.output)])
+    operands = Block(arg_types=[body.args[0].type])
+    group = FusedOp(operands.args, [op.output.type], body)
+    operands.add_op(group)
+    return group
+
+
+def _profiled(group: FusedOp, choice: LayoutChoice) -> float | None:
+    """Seconds of a run as a profile says, if it ran in `choice`: the layouts of the types.
+
+    Types without a layout say nothing about how the profiled model stored its tensors.
+    """
+    typed = as_typed(group)
+    if choice != typed or all(x.is_row_major for x in (*typed.operands, *typed.results)):
+        return None
+    return measured_seconds(group)
 
 
 def as_typed(op: Operation) -> LayoutChoice:

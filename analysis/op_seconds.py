@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation
 
 from braid.analysis.memory_graph import value_bytes
@@ -23,12 +24,15 @@ from braid.dialects.braid.structure import Stage
 OpSeconds: TypeAlias = Callable[[Operation], float]
 """Answers how long one run of an op takes."""
 
+SECONDS = "braid.seconds"
+"""On an op that was profiled: seconds of one run."""
+
 FLOPS_PER_SECOND = 50e9
 BYTES_PER_SECOND = 10e9
 
 
 def op_seconds(op: Operation) -> float:
-    """The cost that `op` declares, otherwise the estimate; 0 for views and weights.
+    """What `op` declares, or a profile measured, or the estimate; 0 for views and weights.
 
     An op with regions takes as long as all that is in them. Raises UnsupportedError for open
     dims.
@@ -39,11 +43,19 @@ def op_seconds(op: Operation) -> float:
         if isinstance(declared, Mapping):
             return declared.get("seconds", sum(declared.values()))
         return declared
+    if (measured := measured_seconds(op)) is not None:
+        return measured
     if op.regions:
         blocks = (block for region in op.regions for block in region.blocks)
         return sum(op_seconds(inner) for block in blocks for inner in block.ops)
     moved = sum(value_bytes(value) for value in (*op.operands, *op.results))
     return max(_flops(op) / FLOPS_PER_SECOND, moved / BYTES_PER_SECOND)
+
+
+def measured_seconds(op: Operation) -> float | None:
+    """Seconds of one run as `annotate-profile` noted them, None where it did not."""
+    attribute = op.attributes.get(SECONDS)
+    return attribute.value.data if isinstance(attribute, FloatAttr) else None
 
 
 def _flops(op: Operation) -> float:

@@ -1,15 +1,13 @@
 """Object files on disk, by the content of what they were compiled from."""
 
 import hashlib
-import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-import platformdirs
-
+from braid.analysis.cache_directory import cache_directory
 from braid.lowering.common.mlir_bindings import PACKAGE, ir
 from braid.lowering.cpu.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.target_machine import TargetMachineSpec
@@ -50,8 +48,7 @@ class ObjectCache:
 
 def default_cache() -> ObjectCache:
     """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory."""
-    root = os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid")
-    return ObjectCache(Path(root) / "objects")
+    return ObjectCache(cache_directory() / "objects")
 
 
 def cache_key(text: str, machine: TargetMachineSpec) -> str:

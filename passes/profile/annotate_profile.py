@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.execution_counts import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
+from braid.analysis.op_seconds import SECONDS
 from braid.analysis.profile import Profile, read_profile
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.names import names_of
@@ -19,9 +20,6 @@ from braid.dialects.braid.names import names_of
 PROFILE_KEYS = "braid.profile_keys"
 """On control flow: the ops whose counts tell about it, `condition`, `then` and `else` of a
 branch, `enter` and `next` of a loop."""
-
-SECONDS = "braid.seconds"
-"""Measured seconds of one run of an op."""
 
 _TOLERANCE = 0.01
 """Counts of a profile that was cut off in the middle of a run differ by a little."""

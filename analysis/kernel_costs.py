@@ -1,0 +1,58 @@
+"""Which family makes the kernel of a group in given layouts, and what a run of it costs.
+
+Layout selection and lowering ask the same question here and so get the same answer.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from braid.analysis.cost_records import CostRecords, load_records
+from braid.analysis.kernel_family import KernelFamily, LayoutChoice
+from braid.dialects.braid.regions import FusedOp
+
+
+@dataclass(frozen=True)
+class KernelOption:
+    """`family` makes a kernel in `layouts` that takes `seconds` a run, `measured` or predicted."""
+
+    family: KernelFamily
+    layouts: LayoutChoice
+    seconds: float
+    measured: bool
+
+
+class KernelCosts:
+    """Answers for some families, in order of preference among equals."""
+
+    def __init__(
+        self, families: Iterable[KernelFamily], records: CostRecords | None = None
+    ) -> None:
+        """`records` are by default those of this user."""
+        self._families = tuple(families)
+        self.records = load_records() if records is None else records
+
+    def options(self, group: FusedOp) -> list[KernelOption]:
+        """The best way to make `group` in each choice of layouts, the preferred one first."""
+        best: dict[LayoutChoice, KernelOption] = {}
+        for family in self._families:
+            if family.accepts(group):
+                for choice in family.layouts(group):
+                    option = self.option(group, family, choice)
+                    if choice not in best or option.seconds < best[choice].seconds:
+                        best[choice] = option
+        return list(best.values())
+
+    def family_for(self, group: FusedOp, choice: LayoutChoice) -> KernelFamily | None:
+        """The family of the best option in `choice`; None if no family takes it."""
+        options = [
+            self.option(group, family, choice)
+            for family in self._families
+            if family.accepts(group) and choice in family.layouts(group)
+        ]
+        return min(options, key=lambda option: option.seconds).family if options else None
+
+    def option(self, group: FusedOp, family: KernelFamily, choice: LayoutChoice) -> KernelOption:
+        """What `family` makes of `group`, by measurement if there is one."""
+        measured = self.records.seconds(group, choice, family.name)
+        seconds = family.seconds(group, choice) if measured is None else measured
+        return KernelOption(family, choice, seconds, measured is not None)
