@@ -6,7 +6,7 @@ name. A family takes groups (`braid.fused` regions, one kernel each).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -38,7 +38,8 @@ class Kernel:
     destination-passing style: the group's operands, its results, a scratch buffer
     `memref<{scratch_bytes}xi8>` if `scratch_bytes` is not 0, and two `index` arguments
     `begin, end`: the call computes iterations [begin, end) of the `grid` independent iterations
-    of the kernel. A kernel with scratch has a grid of 1.
+    of the kernel. Calls that run at the same time have scratch buffers of their own, whose bytes
+    are arbitrary at first; `scratch_bytes` of a kernel with a grid is a multiple of 64.
 
     `in_place` lists which result may be written into the buffer of which operand: every element
     of the operand is read, for the last time, before the element of the result in its place is
@@ -59,6 +60,15 @@ class KernelRequest:
     group: FusedOp
     symbol: str
     schedule: Schedule = field(default_factory=dict[str, int])
+
+
+@runtime_checkable
+class StridedFamily(Protocol):
+    """What a family offers in addition if it takes tensors inside the memory of larger ones."""
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Whether `emit` can address the tensors of `group` with the strides in `choice`."""
+        ...
 
 
 class KernelFamily(Protocol):

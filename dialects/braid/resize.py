@@ -175,13 +175,13 @@ class ResizeOp(DecomposableOp):
         if computes_in_float:
             value = builder.insert(elementwise("cast", value, element_type=f32)).output
         for dim, taps in self.taps().items():
-            value = _resample(builder, value, dim, taps)
+            value = resample(builder, value, dim, taps)
         if computes_in_float:
             value = builder.insert(elementwise("cast", value, element_type=element_type)).output
         return [value]
 
 
-def _resample(builder: Builder, value: SSAValue, dim: int, taps: Taps) -> SSAValue:
+def resample(builder: Builder, value: SSAValue, dim: int, taps: Taps) -> SSAValue:
     """`value` resampled along `dim`; weights that are all 1 and offsets of 0 take no op."""
     dtype = to_numpy(element_type_of(value))
     column = [-1 if other == dim else 1 for other in range(len(shape_of(value)))]

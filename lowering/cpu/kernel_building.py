@@ -14,8 +14,10 @@ from pathlib import Path
 
 from xdsl.dialects import func
 
+import braid.analysis
 import braid.dialects
 import braid.lowering
+import braid.passes
 from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 from braid.lowering.cpu.compiler import compile_anonymous
 from braid.lowering.cpu.fallback import emit_fallback
@@ -120,7 +122,7 @@ def _build(
 def _sources() -> str:
     """Digest of the sources that emit kernels: another version of braid may emit others."""
     digest = hashlib.sha256()
-    for package in (braid.dialects, braid.lowering):
+    for package in (braid.dialects, braid.analysis, braid.passes, braid.lowering):
         for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
             digest.update(file.read_bytes())
     return digest.hexdigest()

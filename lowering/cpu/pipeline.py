@@ -13,7 +13,7 @@ from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
 from braid.lowering.cpu.object_cache import default_cache
 from braid.lowering.cpu.objects import emit_object
 from braid.lowering.cpu.program.descriptor import ModelDescription, descriptor_module
-from braid.lowering.cpu.program.emit import GRID
+from braid.lowering.cpu.program.emit import GRID, WORKERS
 from braid.lowering.cpu.program.variants import describe, emit_programs, model_functions
 from braid.lowering.cpu.selection import emit_kernel, group_of
 from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
@@ -93,9 +93,17 @@ def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Ker
     ]
 
 
+def workers_of(kernel: BuiltKernel | Kernel) -> int:
+    """How many parts of the kernel's grid run at once on memory of their own: one a CPU."""
+    return min(kernel.grid, available_cpus()) if kernel.scratch_bytes else 1
+
+
 def annotate_kernels(module: ModuleOp, kernels: Sequence[BuiltKernel | Kernel]) -> None:
     """Writes grid, scratch and aliasing of the kernels on their functions."""
     for function, kernel in zip(kernel_functions(module), kernels, strict=True):
         function.attributes[GRID] = IntegerAttr(kernel.grid, i64)
-        function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes, i64)
+        workers = workers_of(kernel)
+        if workers > 1:
+            function.attributes[WORKERS] = IntegerAttr(workers, i64)
+        function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes * workers, i64)
         function.attributes[IN_PLACE] = in_place_attribute(kernel.in_place)

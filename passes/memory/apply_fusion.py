@@ -40,7 +40,7 @@ def _groups(func: FuncOp) -> list[list[Operation]]:
     groups: dict[tuple[Block, int], list[Operation]] = {}
     for block in blocks_outside_groups(func):
         for op in block.ops:
-            if is_compute(op):
+            if is_compute(op) or GROUP_ATTRIBUTE in op.attributes:
                 groups.setdefault((block, _group_number(op)), []).append(op)
     return list(groups.values())
 

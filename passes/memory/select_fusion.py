@@ -25,6 +25,7 @@ from braid.passes.memory.compute_ops import (
     runtime_functions,
 )
 from braid.passes.memory.fusion_rules import DEFAULT_RULES, FusionRules, load_fusion_rules
+from braid.passes.memory.select_tiles import tile_groups
 
 GROUP_ATTRIBUTE = "braid.fusion_group"
 """Number of the group that an op belongs to, unique within its function."""
@@ -89,14 +90,30 @@ def first_free_number(func: FuncOp) -> int:
     return max((number for number in given if number is not None), default=-1) + 1
 
 
-def _select(block: Block, rules: FusionRules, numbers: Iterator[int]) -> list[_Group]:
-    """Groups the compute ops of `block`, users before what they use; new ones get `numbers`."""
+def _select_tiles(block: Block, rules: FusionRules, numbers: Iterator[int]) -> set[Operation]:
+    """Numbers the groups that are computed by tiles; returns all their members."""
+    members: set[Operation] = set()
+    for group in tile_groups(block, rules):
+        number = IntegerAttr(next(numbers), i64)
+        for op in group:
+            op.attributes[GROUP_ATTRIBUTE] = number
+        members.update(group)
+    return members
+
+
+def _select(
+    block: Block, rules: FusionRules, numbers: Iterator[int], closed: set[Operation]
+) -> list[_Group]:
+    """Groups the compute ops of `block`, users before what they use; new ones get `numbers`.
+
+    Ops in `closed` have a group that no other op may join.
+    """
     groups: list[_Group] = []
     given_groups: dict[int, _Group] = {}
     group_of: dict[Operation, _Group] = {}
     anchors = _anchors(block, rules)
     for op in reversed(list(block.ops)):
-        if not is_compute(op):
+        if not is_compute(op) or op in closed:
             continue
         if (given := _given_number(op)) is not None:
             group_of[op] = given_groups.setdefault(given, _Group(given, op, anchors.get(op)))
@@ -126,6 +143,9 @@ class SelectFusionPass(ModulePass):
     block, a rule allows it (`rules` is a TOML file, see `fusion_rules.toml`), the group has no
     second anchor, and nothing is computed twice. Ops that have a group already keep it.
 
+    With `tiles`, ops with large tensors between them, such as those of attention, come first:
+    they share a kernel that computes one tile of the result after the other.
+
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
     %1 = braid.add %0, %b …                  // {braid.fusion_group = 0 : i64}
@@ -135,6 +155,7 @@ class SelectFusionPass(ModulePass):
     name = "select-fusion"
 
     rules: str = str(DEFAULT_RULES)
+    tiles: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
@@ -142,7 +163,9 @@ class SelectFusionPass(ModulePass):
         for func in runtime_functions(op):
             ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):
-                groups += len(_select(block, rules, numbers))
+                closed = _select_tiles(block, rules, numbers) if self.tiles else set[Operation]()
+                groups += len({op.attributes[GROUP_ATTRIBUTE] for op in closed})
+                groups += len(_select(block, rules, numbers, closed))
                 ops += sum(1 for inner in block.ops if is_compute(inner))
             message = f"{ops} ops in {groups} groups"
             emit_remark(func, self.name, message, ops=ops, groups=groups)

@@ -9,21 +9,31 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.locations import source_location
+from braid.analysis.strided_storage import is_only_storage
 from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.errors import UnsupportedError
 from braid.lowering.cpu.program.environment import Buffers, Environment
-from braid.lowering.cpu.program.kernels import KernelCalls
+from braid.lowering.cpu.program.kernels import KernelCalls, Workers
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.cpu.program.profile import ProfileCounters
-from braid.passes.memory.plan_memory import BUFFERS, CARRIED, SCRATCH, STAGING, forwarded
+from braid.passes.memory.plan_memory import (
+    BUFFERS,
+    CARRIED,
+    SCRATCH,
+    SCRATCH_BYTES,
+    STAGING,
+    forwarded,
+)
 
 AnyTensor = TensorType[Attribute]
 
 ENTRY = "braid_run"
 GRID = "braid.grid"
+WORKERS = "braid.workers"
+"""How many parts of a kernel's grid may run at once, where it has scratch: each has its own."""
 
 
 class ProgramEmitter:
@@ -34,6 +44,7 @@ class ProgramEmitter:
     ) -> None:
         self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
         self._grids = _grids(source)
+        self._workers = _workers(source)
         entry = Block(arg_types=[POINTER] * 5)
         environment = Environment(*entry.args)
         prologue, body = Block(), Block()
@@ -78,6 +89,8 @@ class ProgramEmitter:
                 self._scalars[op.result] = self._load(pointer, op.result.type, builder)
             case tensor.FromElementsOp():
                 self._from_elements(op, builder)
+            case _ if is_only_storage(op):
+                self._bind_results(op)
             case _ if is_view(op):
                 self._tensors[op.results[0]] = self._tensors[op.operands[0]]
             case _ if _is_scalar(op):
@@ -100,7 +113,8 @@ class ProgramEmitter:
             buffers.append(self._buffers.address(scratch))
         symbol = op.callee.root_reference.data
         with self._counters.around(op, builder):
-            self._kernels.call(builder, symbol, buffers, self._grids.get(symbol, 1))
+            grid, workers = self._grids.get(symbol, 1), self._workers.get(symbol)
+            self._kernels.call(builder, symbol, buffers, grid, workers)
 
     def _return(self, op: func.ReturnOp, builder: PointerBuilder) -> None:
         for value, buffer in zip(op.operands, self._outputs, strict=True):
@@ -263,6 +277,20 @@ def _grids(source: ModuleOp) -> dict[str, int]:
         for op in source.ops
         if isinstance(op, func.FuncOp) and isinstance(grid := op.attributes.get(GRID), IntegerAttr)
     }
+
+
+def _workers(source: ModuleOp) -> dict[str, Workers]:
+    """The workers of each kernel that runs in parallel with scratch memory."""
+    found: dict[str, Workers] = {}
+    for op in source.ops:
+        if isinstance(op, func.FuncOp) and isinstance(
+            count := op.attributes.get(WORKERS), IntegerAttr
+        ):
+            total = op.attributes[SCRATCH_BYTES]
+            assert isinstance(total, IntegerAttr)
+            number = count.value.data
+            found[op.sym_name.data] = Workers(number, total.value.data // number)
+    return found
 
 
 def _buffers(

@@ -1,8 +1,9 @@
 """Calling kernels: directly, or in parallel through the runtime."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects import llvm
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -20,6 +21,14 @@ from braid.lowering.cpu.program.pointers import (
 )
 
 
+@dataclass(frozen=True)
+class Workers:
+    """Kernels with scratch run on at most `count` workers, each with so many bytes of it."""
+
+    count: int
+    scratch_bytes: int
+
+
 class KernelCalls:
     """Declares each kernel once, with a thunk for parallel calls where it has a grid."""
 
@@ -31,21 +40,29 @@ class KernelCalls:
         self._slots: dict[int, SSAValue] = {}
 
     def call(
-        self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], grid: int
+        self,
+        builder: PointerBuilder,
+        symbol: str,
+        buffers: Sequence[SSAValue],
+        grid: int,
+        workers: Workers | None = None,
     ) -> None:
-        """Runs all iterations of the kernel's grid on `buffers`."""
+        """Runs all iterations of the kernel's grid on `buffers`.
+
+        With `workers`, the last buffer is the scratch memory of all of them.
+        """
         self._declare(symbol, external_function(symbol, kernel_arguments(len(buffers))))
         if grid == 1:
             builder.call(symbol, *buffers, builder.constant(0), builder.constant(grid))
             return
         thunk = f"{symbol}_iterations"
-        self._declare(thunk, thunk_function(thunk, symbol, len(buffers)))
+        self._declare(thunk, thunk_function(thunk, symbol, len(buffers), grid, workers))
         slots = self._slots_for(len(buffers))
         for index, buffer in enumerate(buffers):
             builder.store(buffer, builder.address(slots, index * POINTER_BYTES))
         parallel_for = self._environment.service(builder, PARALLEL_FOR_OFFSET)
         body = builder.function_address(thunk)
-        count = builder.constant(grid)
+        count = builder.constant(workers.count if workers else grid)
         builder.call_pointer(parallel_for, [self._environment.env, body, slots, count])
 
     def _slots_for(self, count: int) -> SSAValue:
@@ -60,8 +77,14 @@ class KernelCalls:
             self._module.body.block.add_op(function)
 
 
-def thunk_function(thunk: str, symbol: str, buffers: int) -> llvm.FuncOp:
-    """`void thunk(slots, begin, end)`: the kernel on the buffers whose addresses `slots` holds."""
+def thunk_function(
+    thunk: str, symbol: str, buffers: int, grid: int, workers: Workers | None = None
+) -> llvm.FuncOp:
+    """`void thunk(slots, begin, end)`: the kernel on the buffers whose addresses `slots` holds.
+
+    The range counts iterations of the grid, or workers, each of which takes an equal share. A
+    range of workers needs the scratch memory of its first one only.
+    """
     block = Block(arg_types=[POINTER, i64, i64])
     builder = PointerBuilder(InsertPoint.at_end(block))
     slots, begin, end = block.args
@@ -69,7 +92,20 @@ def thunk_function(thunk: str, symbol: str, buffers: int) -> llvm.FuncOp:
         builder.load(builder.address(slots, index * POINTER_BYTES), POINTER)
         for index in range(buffers)
     ]
-    builder.call(symbol, *pointers, begin, end)
+    if workers is None:
+        builder.call(symbol, *pointers, begin, end)
+    else:
+        *tensors, scratch = pointers
+        offset = builder.emit(arith.MuliOp(begin, builder.constant(workers.scratch_bytes)))
+        own = builder.address_at(scratch, offset)
+        shares = [_share(builder, number, grid, workers.count) for number in (begin, end)]
+        builder.call(symbol, *tensors, own, *shares)
     builder.insert(llvm.ReturnOp())
     signature = llvm.LLVMFunctionType([POINTER, i64, i64])
     return llvm.FuncOp(thunk, signature, llvm.LinkageAttr("internal"), body=Region(block))
+
+
+def _share(builder: PointerBuilder, worker: SSAValue, grid: int, workers: int) -> SSAValue:
+    """The first iteration of a worker."""
+    product = builder.emit(arith.MuliOp(worker, builder.constant(grid)))
+    return builder.emit(arith.DivUIOp(product, builder.constant(workers)))

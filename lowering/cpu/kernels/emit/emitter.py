@@ -165,6 +165,14 @@ class Emitter:
                 self.effect(scf.YieldOp())
         self.effect(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
 
+    def when(self, condition: Value, body: Callable[[], None]) -> None:
+        """Runs `body` if a value of type `i1` is true."""
+        block = Block()
+        with self._inside(block):
+            body()
+            self.effect(scf.YieldOp())
+        self.effect(scf.IfOp(condition, [], [block]))
+
     def broadcast(self, scalar: Value) -> Value:
         """`scalar` in every lane."""
         return self.insert(BroadcastOp(scalar, self.vector_type(scalar.type)))

@@ -1,0 +1,154 @@
+"""Into which tiles the result of a group is cut, so that what is inside of it stays in a cache."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.boxes import whole
+from braid.analysis.tensor_storage import is_view
+from braid.analysis.tiles import GroupTile, box_bytes, group_tile, recomputation, scratch_bytes
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.matmul import MatmulOp
+
+SCRATCH_TARGET = 768 * 1024
+"""Bytes that a tile may use: most of a second-level cache."""
+
+_SHARE_OF_INTERNAL = 32
+"""Tiles of products that would be too flat may use one part in so many of what is saved."""
+
+_EFFICIENT_ROWS = 32
+"""Rows of a product below which loading the other operand takes most of the time."""
+
+_RECOMPUTATION = 1.1
+"""How much more may be computed because tiles overlap."""
+
+_ENOUGH_TILES = 16
+"""Fewer tiles would not spread over the cores of one machine."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The group whose tiles are searched, and what they may use."""
+
+    members: Sequence[Operation]
+    result: SSAValue
+    target: int
+    rows: int
+
+    def tile(self, extents: Sequence[int]) -> GroupTile | None:
+        """A tile in the middle, if it is legal and not much is computed repeatedly."""
+        shape = shape_of(self.result)
+        counts = [-(-n // size) for n, size in zip(shape, extents, strict=True)]
+        box = tuple(
+            (start := size * (number // 2), min(size, n - start))
+            for n, size, number in zip(shape, extents, counts, strict=True)
+        )
+        tile = group_tile(self.members, self.result, box)
+        if tile is None or not self._is_efficient(tile):
+            return None
+        tiles = math.prod(n / size for n, size in zip(shape, extents, strict=True))
+        return tile if recomputation(self.members, tile, tiles) <= _RECOMPUTATION else None
+
+    def need(self, extents: Sequence[int]) -> float:
+        """Bytes of such a tile, infinite if there is none."""
+        tile = self.tile(extents)
+        return math.inf if tile is None else scratch_bytes(tile)
+
+    def _is_efficient(self, tile: GroupTile) -> bool:
+        return all(
+            tile.boxes[op.output][-2][1] >= min(self.rows, shape_of(op.output)[-2])
+            for op in tile.ops
+            if isinstance(op, MatmulOp)
+        )
+
+
+def tile_sizes(
+    members: Sequence[Operation], result: SSAValue, target: int = SCRATCH_TARGET
+) -> tuple[int, ...] | None:
+    """Extents of the tiles of `result`, whose tiles are those of all `members`.
+
+    The dims are cut one after the other, first the one that saves most, each as little as
+    suffices. None where a tile would need more than `target` bytes, or much more work would be
+    done than without tiles. Rows of products are cut finely only where a tile of many rows
+    would use a large part of what the group saves.
+    """
+    shape = shape_of(result)
+    if min(shape, default=0) < 1:
+        return None
+    everything = group_tile(members, result, whole(shape))
+    if everything is None:
+        return None
+    room = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
+    for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, room), (1, target)):
+        search = _Search(members, result, target, rows)
+        found = _cut(search, _dims_by_need(search))
+        if search.need(found) <= limit:
+            return _spread(search, found)
+    return None
+
+
+def internal_bytes(tile: GroupTile) -> int:
+    """Bytes of all values inside of the tile."""
+    return sum(
+        box_bytes(op.results[0], tile.boxes[op.results[0]])
+        for op in tile.ops
+        if op.results[0] is not tile.result and not is_view(op)
+    )
+
+
+def _dims_by_need(search: _Search) -> list[int]:
+    """The dims of the result, first those that leave the least when they are cut."""
+    shape = shape_of(search.result)
+
+    def left(dim: int) -> float:
+        return min(
+            search.need([size if d == dim else n for d, n in enumerate(shape)])
+            for size in (1, min(2 * _EFFICIENT_ROWS, shape[dim]))
+        )
+
+    return sorted((d for d in range(len(shape)) if shape[d] > 1), key=left)
+
+
+def _cut(search: _Search, dims: Sequence[int]) -> list[int]:
+    """Cuts one dim after the other until the tile fits."""
+    extents = list(shape_of(search.result))
+    for dim in dims:
+        best = search.need(extents)
+        if best <= search.target:
+            break
+        for size in candidates(extents[dim]):
+            trial = [size if d == dim else n for d, n in enumerate(extents)]
+            need = search.need(trial)
+            if need < best:
+                best, chosen = need, size
+                extents[dim] = chosen
+                if need <= search.target:
+                    break
+    return extents
+
+
+def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
+    """More tiles where there are few, as long as nothing is computed twice for it."""
+    shape = shape_of(search.result)
+    for dim in range(len(shape)):
+        for size in candidates(extents[dim]):
+            tiles = math.prod(-(-n // e) for n, e in zip(shape, extents, strict=True))
+            if tiles >= _ENOUGH_TILES:
+                return tuple(extents)
+            trial = [size if d == dim else n for d, n in enumerate(extents)]
+            tile = search.tile(trial)
+            if tile is not None and scratch_bytes(tile) <= search.need(extents):
+                extents = trial
+    return tuple(extents)
+
+
+def candidates(extent: int) -> Iterator[int]:
+    """Sizes of parts of a dim, the largest first: divisors, or powers of two where few divide."""
+    size = extent
+    while size > 1:
+        size = (size + 1) // 2
+        divisor = next((s for s in range(size, size // 2, -1) if extent % s == 0), None)
+        size = divisor if divisor is not None else size
+        yield size

@@ -1,0 +1,99 @@
+"""The kernel function of tiled groups: tiles in an order that reuses copies, class by class."""
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, i8
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from braid.analysis.kernel_family import Kernel, KernelRequest
+from braid.analysis.tensor_storage import storage_bytes
+from braid.analysis.tiles import box_bytes
+from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.tiled_code import TileCode, TileEmitter, aligned
+from braid.lowering.cpu.kernels.tiled_memory import Notes, Place
+
+_NOTE_BYTES = 8
+
+
+def tiled_kernel(request: KernelRequest, unit: VectorUnit, codes: Sequence[TileCode]) -> Kernel:
+    """The kernel that computes the tiles of all classes, one per grid iteration."""
+    group = request.group
+    notes = 1 + max(len(code.copied) for code in codes)
+    head = aligned(notes * _NOTE_BYTES)
+    scratch_bytes = head + max(code.scratch_bytes for code in codes)
+    values = [*group.inputs, *group.outputs]
+    buffers = [MemRefType(i8, [storage_bytes(value.type)]) for value in values]
+    types: list[Attribute] = [*buffers, MemRefType(i8, [scratch_bytes]), IndexType(), IndexType()]
+    entry = Block(arg_types=types)
+    *arguments, scratch, begin, end = entry.args
+    outside: dict[SSAValue, SSAValue] = dict(
+        zip((*group.body.block.args, *group.terminator.arguments), arguments, strict=True)
+    )
+    e = Emitter(entry, unit)
+    kept = Notes(e, Place(scratch, 0), notes)
+    kept.forget()
+    emitters = [TileEmitter(e, code, outside, Place(scratch, head), kept) for code in codes]
+    counts = [1 + max(code.tiles.last[dim] for code in codes) for dim in _dims(codes)]
+    order = sorted(_dims(codes), key=lambda dim: -_moved_bytes(codes[0], dim))
+
+    def tile(index: Index) -> None:
+        found = e.coordinates(index, [counts[dim] for dim in order])
+        numbers = [found[order.index(dim)] for dim in _dims(codes)]
+        _dispatch(e, numbers, list(range(len(codes))), codes, emitters, kept, 0)
+
+    e.loop(begin, end, 1, tile)
+    e.effect(func.ReturnOp())
+    attributes = list(argument_attributes(len(group.inputs), len(group.outputs)))
+    attributes.insert(len(values), NOALIAS)
+    function = func.FuncOp(
+        request.symbol, (types, []), Region(entry), arg_attrs=ArrayAttr(attributes)
+    )
+    inner = [op for code in codes for op in (*code.members.globals, *code.members.kernels.values())]
+    return Kernel(request.symbol, ModuleOp([*inner, function]), math.prod(counts), scratch_bytes)
+
+
+def _dims(codes: Sequence[TileCode]) -> range:
+    return range(len(codes[0].tiles.first))
+
+
+def _moved_bytes(code: TileCode, dim: int) -> int:
+    """Bytes of the inputs that are others in the next tile along `dim`."""
+    tile, steps = code.tiles.tile, code.tiles.steps[dim]
+    moved, first = 0, 0
+    for value, box in tile.inputs:
+        if any(steps[first : first + len(box)]):
+            moved += box_bytes(value, box)
+        first += len(box)
+    return moved
+
+
+def _dispatch(
+    e: Emitter,
+    numbers: Sequence[Index],
+    chosen: Sequence[int],
+    codes: Sequence[TileCode],
+    emitters: Sequence[TileEmitter],
+    notes: Notes,
+    dim: int,
+) -> None:
+    """Finds the class of a tile dim by dim, then emits it."""
+    if dim == len(numbers):
+        (only,) = chosen
+        notes.when_new(0, only, lambda: notes.forget(1))
+        emitters[only].emit(numbers)
+        return
+    bound = min(codes[number].tiles.last[dim] for number in chosen) + 1
+    below = [number for number in chosen if codes[number].tiles.first[dim] < bound]
+    above = [number for number in chosen if codes[number].tiles.first[dim] >= bound]
+
+    def descend(part: Sequence[int], next_dim: int) -> None:
+        _dispatch(e, numbers, part, codes, emitters, notes, next_dim)
+
+    if above:
+        e.branch(numbers[dim], bound, lambda: descend(below, dim + 1), lambda: descend(above, dim))
+    else:
+        descend(below, dim + 1)

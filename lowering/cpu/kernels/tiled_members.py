@@ -1,0 +1,88 @@
+"""The kernels of a tile's members, and a plan of the scratch memory that they share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func, llvm, memref
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
+
+from braid.analysis.kernel_family import KernelFamily
+from braid.lowering.cpu.pipeline import (
+    annotate_kernels,
+    emit_kernels,
+    kernel_functions,
+)
+from braid.lowering.cpu.program.variants import model_functions
+from braid.passes.kernels.outline_kernels import OutlineKernelsPass
+from braid.passes.layout.apply_layouts import ApplyLayoutsPass
+from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.manager import run_pipeline
+from braid.passes.memory.apply_fusion import ApplyFusionPass
+from braid.passes.memory.plan_memory import ARENA_BYTES, PlanMemoryPass
+from braid.passes.memory.select_fusion import SelectFusionPass
+
+
+@dataclass(frozen=True)
+class Members:
+    """A planned tile: the calls in `function`, the kernels by symbol, the bytes of the arena.
+
+    `globals` are the constants that the kernels read.
+    """
+
+    function: func.FuncOp
+    kernels: dict[str, func.FuncOp]
+    grids: dict[str, int]
+    globals: tuple[Operation, ...]
+    arena_bytes: int
+
+
+def compile_members(
+    module: ModuleOp, families: Sequence[KernelFamily], target: str, prefix: str
+) -> Members:
+    """Groups, lays out, emits and plans the ops of `@tile`, like a model of its own.
+
+    Symbols begin with `prefix`. Raises UnsupportedError for ops that have no code.
+    """
+    context = Context()
+    passes = [
+        SelectFusionPass(tiles=False),
+        ApplyFusionPass(),
+        SelectLayoutsPass(target=target),
+        ApplyLayoutsPass(),
+        OutlineKernelsPass(),
+    ]
+    run_pipeline(context, module, passes, verify=False)
+    names = [function.sym_name.data for function in kernel_functions(module)]
+    kernels = emit_kernels(module, families)
+    annotate_kernels(module, kernels)
+    run_pipeline(context, module, [PlanMemoryPass()], verify=False)
+    (function,) = model_functions(module)
+    arena = function.attributes[ARENA_BYTES]
+    assert isinstance(arena, IntegerAttr)
+    functions: dict[str, func.FuncOp] = {}
+    constants: list[Operation] = []
+    for name, kernel in zip(names, kernels, strict=True):
+        for op in list(kernel.module.ops):
+            op.detach()
+            _rename(op, f"{prefix}{name}_")
+            if isinstance(op, func.FuncOp):
+                functions[name] = op
+            else:
+                constants.append(op)
+    grids = {name: kernel.grid for name, kernel in zip(names, kernels, strict=True)}
+    return Members(function, functions, grids, tuple(constants), arena.value.data)
+
+
+def _rename(op: Operation, prefix: str) -> None:
+    """Puts `prefix` before the symbols that `op` defines and uses."""
+    for inner in op.walk():
+        if isinstance(inner, memref.GetGlobalOp):
+            inner.name_ = SymbolRefAttr(prefix + inner.name_.root_reference.data)
+    if isinstance(op, memref.GlobalOp):
+        op.sym_name = StringAttr(prefix + op.sym_name.data)
+    if isinstance(op, func.FuncOp):
+        op.sym_name = StringAttr(prefix + "code")
+        op.sym_visibility = StringAttr("private")
+        op.attributes["llvm.linkage"] = llvm.LinkageAttr("internal")
