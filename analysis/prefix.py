@@ -42,8 +42,8 @@ class NotAPrefix(Exception):
 def prove_prefix(small: FuncOp, large: FuncOp, parameters: ParameterCheck) -> None:
     """Prove that the results of `small` are the first elements of those of `large`.
 
-    Decomposable ops must have been decomposed. Raises NotAPrefix where there is no proof, which
-    does not mean that it is not so.
+    Shapes must be static, and decomposable ops decomposed. Raises NotAPrefix where there is no
+    proof, which does not mean that it is not so.
     """
     _Proof(parameters).block(small.body.block, large.body.block)
 

@@ -45,7 +45,7 @@ def read_bucketed(
     first = variants[0].imported.module
     inputs = [model.input_dims(spec.name) for spec in signature_of(first)[0]]
     merged = merge_variants(variants, model.initializers(), inputs, [dims for dims, _ in outputs])
-    if all(explained for _, explained in outputs):
+    if paddings.least and all(explained for _, explained in outputs):
         merged.module.attributes[PADDED_FROM] = sizes_attribute(paddings.least)
     return SourceModel(model.name, merged.module, merged.parameters)
 

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from braid.errors import BraidError
 from braid.runtime.artifact import numpy_dtype
 from braid.runtime.atomic_file import atomic_file
+from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import TensorSpec
 from braid.tools.commands.options import split_pair
 
 Array = NDArray[Any]
+Shapes = Mapping[str, tuple[int, ...]]
 _LARGEST_RANDOM_INTEGER = 7
 
 
@@ -54,6 +56,35 @@ def read_npy(path: Path) -> Array:
     if not isinstance(array, np.ndarray):
         raise BraidError(f"'{path}' holds several arrays, expected a .npy file with one")
     return cast(Array, array)
+
+
+def sized_inputs(specs: Sequence[TensorSpec], shapes: Shapes) -> list[TensorSpec]:
+    """Return the inputs with the sizes of `--shape` for their open dims.
+
+    Raises:
+        BraidError: an unknown input, or a shape that it cannot have.
+
+    """
+    names = [spec.name for spec in specs]
+    for name in shapes:
+        if name not in names:
+            raise BraidError(
+                f"the model has no input '{name}'", hint=f"the inputs are {', '.join(names)}"
+            )
+    return [_sized(spec, shapes.get(spec.name, spec.bound)) for spec in specs]
+
+
+def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    if len(shape) != len(spec.shape) or any(
+        size != wanted and (wanted >= 0 or size > bound)
+        for size, wanted, bound in zip(shape, spec.shape, spec.bound, strict=True)
+    ):
+        raise BraidError(
+            f"--shape for '{spec.name}' is {list(shape)}, but the model takes "
+            f"[{describe_shape(spec)}]",
+            hint="what is compiled for some shapes does not run with others",
+        )
+    return TensorSpec.static(spec.name, spec.dtype, shape)
 
 
 def random_inputs(

@@ -15,6 +15,7 @@ from braid.tools.commands.options import (
     ShapeOption,
     TargetOption,
     ThreadsOption,
+    parse_shapes,
 )
 
 
@@ -36,7 +37,7 @@ def bench(
     """Measure a model: median and p90 latency, arena, growth of the resident memory."""
     from braid.binding import bind_inputs
     from braid.runtime.atomic_file import atomic_file
-    from braid.tools.commands.arrays import random_inputs, read_inputs
+    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model
 
@@ -44,7 +45,8 @@ def bench(
     opened = open_model(
         model, interpret=interpret, threads=threads, shapes=shape, target=target, jobs=jobs
     )
-    arrays = bind_inputs(opened.inputs, (), random_inputs(opened.inputs, seed, given))
+    specs = sized_inputs(opened.inputs, parse_shapes(shape))
+    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     report: dict[str, object] = {
         "model": str(model),

@@ -7,10 +7,14 @@ from typing import Annotated
 import typer
 
 from braid.tools.commands.options import (
+    BoundOption,
+    BucketsOption,
     JobsOption,
     ShapeOption,
     SourceArgument,
     TargetOption,
+    parse_bounds,
+    parse_buckets,
     parse_shapes,
 )
 
@@ -38,6 +42,8 @@ def compile_model(
         Emit, typer.Option(help="What to write: the artifact, or a stage of the lowering.")
     ] = Emit.ARTIFACT,
     shape: ShapeOption = None,
+    shape_buckets: BucketsOption = None,
+    shape_bound: BoundOption = None,
     target: TargetOption = "host",
     jobs: JobsOption = None,
     profile: Annotated[
@@ -50,15 +56,31 @@ def compile_model(
     from braid.compiler import compile, emit_model
     from braid.runtime.atomic_file import atomic_file
 
-    shapes = parse_shapes(shape)
+    shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
+    bounds = parse_bounds(shape_bound)
     with Console(stderr=True).status(f"compiling {model.name}"):
         if emit is Emit.ARTIFACT:
             output = output or Path(model.with_suffix(".braid").name)
-            compiled = compile(model, target=target, shapes=shapes, jobs=jobs, profile=profile)
+            compiled = compile(
+                model,
+                target=target,
+                shapes=shapes,
+                shape_buckets=buckets,
+                shape_bounds=bounds,
+                jobs=jobs,
+                profile=profile,
+            )
             compiled.save(output)
             return
         stage = emit_model(
-            model, emit.value, target=target, shapes=shapes, jobs=jobs, profile=profile
+            model,
+            emit.value,
+            target=target,
+            shapes=shapes,
+            shape_buckets=buckets,
+            shape_bounds=bounds,
+            jobs=jobs,
+            profile=profile,
         )
     if output is None and isinstance(stage, str):
         print(stage, end="")

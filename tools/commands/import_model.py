@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from braid.tools.commands.options import ShapeOption, SourceArgument
+from braid.tools.commands.options import (
+    BoundOption,
+    BucketsOption,
+    ShapeOption,
+    SourceArgument,
+    parse_bounds,
+    parse_buckets,
+    parse_shapes,
+)
 
 
 def import_model(
@@ -20,6 +28,8 @@ def import_model(
         ),
     ] = None,
     shape: ShapeOption = None,
+    shape_buckets: BucketsOption = None,
+    shape_bound: BoundOption = None,
 ) -> None:
     """Import a model as MLIR in the braid dialect."""
     from xdsl.dialects.builtin import StringAttr
@@ -27,12 +37,17 @@ def import_model(
     from braid.frontends.parameters import PARAMETERS_ATTRIBUTE, write_parameters
     from braid.runtime.atomic_file import atomic_file
     from braid.sources import read_source
-    from braid.tools.commands.options import parse_shapes
     from braid.tools.commands.printing import module_text
     from braid.universe import make_context
 
     context = make_context()
-    source = read_source(context, model, shapes=parse_shapes(shape))
+    source = read_source(
+        context,
+        model,
+        shapes=parse_shapes(shape),
+        buckets=parse_buckets(shape_buckets),
+        bounds=parse_bounds(shape_bound),
+    )
     if output is None:
         print(module_text(context, source.module), end="")
         return

@@ -23,6 +23,8 @@ def open_model(
 ) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
+    `shapes` fixes open dims of a source model; those of an artifact stay open.
+
     Raises:
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
 
@@ -32,10 +34,6 @@ def open_model(
             raise BraidError(
                 f"'{path}' is compiled code, which cannot be interpreted",
                 hint="give the .onnx or .mlir file that it was compiled from",
-            )
-        if shapes:
-            raise BraidError(
-                f"'{path}' is compiled for its shapes", hint="give --shape to braid compile"
             )
         return load(path, threads=threads)
     fixed = parse_shapes(shapes)

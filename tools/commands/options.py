@@ -14,6 +14,23 @@ ShapeOption = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=DIMS", help="Shape of an input with open dims: x=1,3,8"),
 ]
+BucketsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape-buckets",
+        metavar="DIM=SIZES",
+        help="Sizes of open dims to compile for: batch=1,2,4;sequence=32,64",
+    ),
+]
+BoundOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape-bound",
+        metavar="DIM=SIZE",
+        help="Largest size of an open dim whose inputs are padded up to a size braid chooses: "
+        "batch=8",
+    ),
+]
 InputOption = Annotated[
     list[str] | None,
     typer.Option("--input", metavar="NAME=FILE", help="Value of an input: x=x.npy"),
@@ -65,3 +82,46 @@ def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
             )
         shapes[name] = tuple(int(part) for part in parts)
     return shapes
+
+
+def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """Read the values of `--shape-buckets`, each of one or more dims separated by `;`.
+
+    Raises:
+        BraidError: one is not `dim=size,size,…`, or a dim comes twice.
+
+    """
+    return _parse_sizes("--shape-buckets", [p for t in texts or () for p in t.split(";")])
+
+
+def parse_bounds(texts: Sequence[str] | None) -> dict[str, int]:
+    """Read the values of `--shape-bound`.
+
+    Raises:
+        BraidError: one is not `dim=size`, or a dim comes twice.
+
+    """
+    bounds = _parse_sizes("--shape-bound", texts or ())
+    for name, sizes in bounds.items():
+        if len(sizes) != 1:
+            raise BraidError(
+                f"--shape-bound for '{name}' has {len(sizes)} sizes, expected one",
+                hint="several sizes are given with --shape-buckets",
+            )
+    return {name: sizes[0] for name, sizes in bounds.items()}
+
+
+def _parse_sizes(option: str, texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    result: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sizes = split_pair(option, text.strip())
+        if name in result:
+            raise BraidError(f"{option} is given twice for '{name}'")
+        parts = [part.strip() for part in sizes.split(",")]
+        if not all(part.isdecimal() for part in parts):
+            raise BraidError(
+                f"{option} for '{name}' is '{sizes}', expected sizes separated by commas",
+                hint=f"such as {option} {name}=1,2,4",
+            )
+        result[name] = tuple(map(int, parts))
+    return result

@@ -17,6 +17,7 @@ from braid.tools.commands.options import (
     ShapeOption,
     TargetOption,
     ThreadsOption,
+    parse_shapes,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +44,12 @@ def run(
     ] = None,
 ) -> None:
     """Run a model once and show its outputs."""
-    from braid.tools.commands.arrays import random_inputs, read_inputs, write_outputs
+    from braid.tools.commands.arrays import (
+        random_inputs,
+        read_inputs,
+        sized_inputs,
+        write_outputs,
+    )
     from braid.tools.commands.models import open_model
 
     given = read_inputs(inputs)
@@ -56,7 +62,8 @@ def run(
         jobs=jobs,
         profile=profile is not None,
     )
-    values = random_inputs(opened.inputs, seed, given) if random else given
+    specs = sized_inputs(opened.inputs, parse_shapes(shape))
+    values = random_inputs(specs, seed, given) if random else given
     outputs = opened.run_named(values)
     if output_dir is not None:
         write_outputs(output_dir, outputs)

@@ -4,34 +4,61 @@
  * output.
  *
  *   cc run_model.c -I include -L build -lbraid_runtime -lm -o run_model
- *   ./run_model model.braid [threads]
+ *   ./run_model model.braid [threads [dim=size …]]
  */
 #include <braid/runtime.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { F32 = 1 };
 
-static int64_t element_count(const braid_tensor_v2 *tensor) {
+static int64_t element_count(const braid_tensor_v2 *tensor, const int64_t *shape) {
   int64_t count = 1;
   for (int64_t d = 0; d < tensor->rank; ++d)
-    count *= tensor->bound[d];
+    count *= shape[d];
   return count;
 }
 
-static float *create_buffer(const braid_tensor_v2 *tensor) {
+static float *create_buffer(const braid_tensor_v2 *tensor, const int64_t *shape) {
   if (tensor->dtype != F32) {
     fprintf(stderr, "run_model: '%s' is not f32\n", tensor->name);
     exit(1);
   }
-  float *buffer = calloc((size_t)element_count(tensor) + 1, sizeof(float));
+  float *buffer = calloc((size_t)element_count(tensor, shape) + 1, sizeof(float));
   if (buffer == NULL) {
     fprintf(stderr, "run_model: out of memory\n");
     exit(1);
   }
   return buffer;
+}
+
+/* The size of an open dim: as in one of the texts `name=size`, or the upper bound. */
+static int64_t chosen_size(const char *name, int64_t bound, char **texts) {
+  size_t length = strlen(name);
+  for (; *texts != NULL; ++texts)
+    if (strncmp(*texts, name, length) == 0 && (*texts)[length] == '=')
+      return atoll(*texts + length + 1);
+  return bound;
+}
+
+/* Sets the shape of an input and returns it, in memory that the caller frees. */
+static int64_t *set_shape(braid_context_t *context, const braid_model_v2 *model, int64_t index,
+                          char **texts) {
+  const braid_tensor_v2 *input = &model->inputs[index];
+  int64_t *shape = calloc((size_t)input->rank + 1, sizeof *shape);
+  for (int64_t d = 0; shape != NULL && d < input->rank; ++d) {
+    int64_t dim = input->dims != NULL ? input->dims[d] : -1;
+    shape[d] =
+        dim < 0 ? input->bound[d] : chosen_size(model->dims[dim].name, input->bound[d], texts);
+  }
+  if (shape == NULL || braid_context_set_input_shape(context, index, shape) != 0) {
+    fprintf(stderr, "run_model: error: %s\n", braid_last_error());
+    exit(1);
+  }
+  return shape;
 }
 
 static void fill_with_ramp(float *buffer, int64_t count) {
@@ -46,21 +73,29 @@ static double norm(const float *buffer, int64_t count) {
   return sqrt(sum);
 }
 
-static int run(braid_context_t *context, const braid_model_v2 *model) {
+static int run(braid_context_t *context, const braid_model_v2 *model, char **texts) {
   void **inputs = calloc((size_t)model->input_count + 1, sizeof(void *));
   void **outputs = calloc((size_t)model->output_count + 1, sizeof(void *));
   for (int64_t i = 0; i < model->input_count; ++i) {
-    inputs[i] = create_buffer(&model->inputs[i]);
-    fill_with_ramp(inputs[i], element_count(&model->inputs[i]));
+    int64_t *shape = set_shape(context, model, i, texts);
+    inputs[i] = create_buffer(&model->inputs[i], shape);
+    fill_with_ramp(inputs[i], element_count(&model->inputs[i], shape));
+    free(shape);
   }
-  for (int64_t i = 0; i < model->output_count; ++i)
-    outputs[i] = create_buffer(&model->outputs[i]);
-
-  int status = braid_context_run(context, inputs, outputs);
-  for (int64_t i = 0; status == 0 && i < model->output_count; ++i)
+  int status = 0;
+  for (int64_t i = 0; i < model->output_count && status == 0; ++i) {
+    const int64_t *shape = braid_context_output_shape(context, i);
+    status = shape == NULL;
+    if (shape != NULL)
+      outputs[i] = create_buffer(&model->outputs[i], shape);
+  }
+  if (status == 0)
+    status = braid_context_run(context, inputs, outputs);
+  for (int64_t i = 0; status == 0 && i < model->output_count; ++i) {
+    const int64_t *shape = braid_context_output_shape(context, i);
     printf("%s: %.6g\n", model->outputs[i].name,
-           norm(outputs[i], element_count(&model->outputs[i])));
-
+           norm(outputs[i], element_count(&model->outputs[i], shape)));
+  }
   for (int64_t i = 0; i < model->input_count; ++i)
     free(inputs[i]);
   for (int64_t i = 0; i < model->output_count; ++i)
@@ -71,14 +106,15 @@ static int run(braid_context_t *context, const braid_model_v2 *model) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2 || argc > 3) {
-    fprintf(stderr, "usage: run_model MODEL.braid [THREADS]\n");
+  if (argc < 2) {
+    fprintf(stderr, "usage: run_model MODEL.braid [THREADS [DIM=SIZE …]]\n");
     return 2;
   }
   braid_model_t *model = braid_model_open(argv[1]);
   braid_context_t *context =
       model ? braid_context_create(model, argc > 2 ? atoll(argv[2]) : 1) : NULL;
-  int status = context ? run(context, braid_model_describe(model)) : 1;
+  char **texts = argv + (argc > 2 ? 3 : 2);
+  int status = context ? run(context, braid_model_describe(model), texts) : 1;
   if (status != 0)
     fprintf(stderr, "run_model: error: %s\n", braid_last_error());
   braid_context_close(context);
