@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -21,7 +21,13 @@ from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.errors import BraidError
 from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
-from braid.passes.layout.flow import carried_values, is_tensor, ops_outside_groups
+from braid.passes.layout.flow import (
+    Carried,
+    carried_values,
+    is_tensor,
+    ops_outside_groups,
+    signature_values,
+)
 from braid.passes.layout.problem import Reorder
 from braid.passes.memory.compute_ops import is_compute, runtime_functions
 
@@ -141,8 +147,18 @@ def _make(reorders: Sequence[Reorder], stored: _Stored) -> None:
 
 
 class _Applier:
-    def __init__(self, func: FuncOp) -> None:
+    def __init__(self, func: FuncOp, *, change_signature: bool) -> None:
         self._func = func
+        self._changes_signature = LAYOUTS in func.attributes
+        if self._changes_signature and not change_signature:
+            raise BraidError(
+                f"the layouts that were chosen change the signature of '@{func.sym_name.data}'",
+                location=source_location(func),
+                hint="give apply-layouts{change-signature}, or select without change-signature",
+            )
+        self._collected_with_others = (scf.YieldOp, scf.ConditionOp)
+        if self._changes_signature:
+            self._collected_with_others += (ReturnOp,)
         self._expressions = ParameterExpressions()
         self._stored = _Stored()
         self._known: dict[tuple[SSAValue, Layout], SSAValue] = {}
@@ -152,8 +168,12 @@ class _Applier:
         ops = list(ops_outside_groups(self._func))
         known = {op for op in ops if op.results and self._expressions.is_known(op.results[0])}
         wishes: list[_Wish] = []
-        arguments = filter(is_tensor, self._func.body.block.args)
-        types: list[tuple[SSAValue, Layout]] = [(a, layout_of(a.type)) for a in arguments]
+        types: list[tuple[SSAValue, Layout]] = []
+        if self._changes_signature:
+            self._collect_carried(self._func, signature_values(self._func), wishes, types)
+        else:
+            arguments = filter(is_tensor, self._func.body.block.args)
+            types.extend((argument, layout_of(argument.type)) for argument in arguments)
         for op in ops:
             if op not in known:
                 self._collect(op, wishes, types)
@@ -165,19 +185,17 @@ class _Applier:
             if isinstance(op, GroupOp) and op not in known:
                 _retype_group(op)
             op.attributes.pop(LAYOUTS, None)
-        self._func.attributes.pop(REORDERS, None)
+        for attribute in (REORDERS, LAYOUTS):
+            self._func.attributes.pop(attribute, None)
+        self._func.update_function_type()
 
     def _collect(
         self, op: Operation, wishes: list[_Wish], types: list[tuple[SSAValue, Layout]]
     ) -> None:
         """What `op` reads and makes, by the decisions on it or else by its types."""
         if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
-            carried = carried_values(op)
-            layouts = _decided(op, "carried", len(carried)) if carried else []
-            for item, layout in zip(carried, layouts, strict=True):
-                types.extend((value, layout) for value in item.makes)
-                wishes.extend(_Wish(user, index, layout) for user, index in item.reads)
-        elif isinstance(op, scf.YieldOp | scf.ConditionOp):
+            self._collect_carried(op, carried_values(op), wishes, types)
+        elif isinstance(op, self._collected_with_others):
             return
         elif is_compute(op) or isinstance(op, GroupOp):
             operands = _decided(op, "operands", len(op.operands))
@@ -189,6 +207,18 @@ class _Applier:
             for index, operand in enumerate(op.operands):
                 if is_tensor(operand):
                     wishes.append(_Wish(op, index, layout_of(operand.type)))
+
+    def _collect_carried(
+        self,
+        op: Operation,
+        carried: Sequence[Carried],
+        wishes: list[_Wish],
+        types: list[tuple[SSAValue, Layout]],
+    ) -> None:
+        layouts = _decided(op, "carried", len(carried)) if carried else []
+        for item, layout in zip(carried, layouts, strict=True):
+            types.extend((value, layout) for value in item.makes)
+            wishes.extend(_Wish(user, index, layout) for user, index in item.reads)
 
     def _read(self, wish: _Wish) -> SSAValue:
         """What `wish` reads: a form of the operand that is there, or a reorder of a weight."""
@@ -224,7 +254,8 @@ class ApplyLayoutsPass(ModulePass):
     `braid.reorders` on functions, as `select-layouts` writes them. Out: types with layouts,
     `braid.reorder` in groups of their own, reorders of weights outside groups, where
     `hoist-parameter-expressions` takes them to compile time. The layouts in a function's
-    signature stay. Raises `BraidError` where a decision is missing or does not fit.
+    signature stay, unless others are decided and `change-signature` is given. Raises `BraidError`
+    where a decision is missing or does not fit.
 
     ```mlir
     %y = braid.fused(%x) … : (tensor<1x8x4x4xf32, #braid.layout<"acdb">>) -> …
@@ -233,7 +264,9 @@ class ApplyLayoutsPass(ModulePass):
 
     name = "apply-layouts"
 
+    change_signature: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Apply in every function that runs with the model."""
         for func in runtime_functions(op):
-            _Applier(func).run()
+            _Applier(func, change_signature=self.change_signature).run()

@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from braid.analysis.layout_costs import shortest_paths
 from braid.dialects.braid.layout import Layout
@@ -98,6 +98,20 @@ class LayoutSets:
                     best = cost, ((source, target), *steps)
             known[key] = best
         return known[key]
+
+
+@dataclass(frozen=True)
+class Available:
+    """The node that says in which of `sets` a value is available in a block.
+
+    `parent` is that of the block around, None for the block in which the value is made.
+    """
+
+    value: SSAValue
+    block: Block
+    sets: LayoutSets
+    node: int
+    parent: "Available | None"
 
 
 _Extensions = dict[tuple[frozenset[int], frozenset[int]], tuple[float, tuple[tuple[int, int], ...]]]

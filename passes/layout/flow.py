@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.kernel_family import LayoutChoice
@@ -23,11 +23,15 @@ from braid.passes.memory.compute_ops import is_compute
 
 @dataclass(frozen=True)
 class Port:
-    """A value made or read by a chooser, with its layout in every option of the chooser."""
+    """A value made or read by a chooser, with its layout in every option of the chooser.
+
+    `op` is the op that makes or reads it, or whose region has it.
+    """
 
     value: SSAValue
     block: Block
     layouts: tuple[Layout, ...]
+    op: Operation
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class Chooser:
     """Something that picks one of `len(costs)` options; costs are per run of `block`.
 
     `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
-    op carries, None for an op that is not control flow. `choices` are all layouts of a compute
-    op, those of known operands included.
+    op carries, None for an op that is not control flow; `carried` are the layouts to choose from.
+    `choices` are all layouts of a compute op, those of known operands included.
     """
 
     owner: Operation
@@ -46,19 +50,29 @@ class Chooser:
     makes: tuple[Port, ...]
     reads: tuple[Port, ...]
     choices: tuple[LayoutChoice, ...] | None = None
+    carried: tuple[Layout, ...] = ()
 
 
 @dataclass(frozen=True)
 class Carried:
     """A value that control flow passes on: one layout for all `makes` and all it reads.
 
-    `reads` are operands, as pairs of an op and an operand number.
+    `reads` are operands, as pairs of an op and an operand number. A function that may change its
+    signature passes on its arguments, which it only makes, and its results, which it only reads.
     """
 
     owner: Operation
     slot: int
     makes: tuple[SSAValue, ...]
     reads: tuple[tuple[Operation, int], ...]
+
+    @property
+    def value(self) -> SSAValue:
+        """One of the values, to tell the type of all."""
+        if self.makes:
+            return self.makes[0]
+        user, index = self.reads[0]
+        return user.operands[index]
 
 
 @dataclass
@@ -73,15 +87,22 @@ def is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
 
 
-def collect_flow(func: FuncOp, costs: LayoutCosts) -> Flow:
-    """The choosers of `func`, in the order of its ops."""
+def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = False) -> Flow:
+    """The choosers of `func`, in the order of its ops.
+
+    The layouts of arguments and results are those of their types, or free with
+    `change_signature`.
+    """
     expressions = ParameterExpressions()
     flow = Flow()
-    carried: list[Carried] = []
     entry = func.body.block
-    flow.choosers.append(_fixed(func, entry, entry.args, ()))
+    carried = signature_values(func) if change_signature else []
+    if not change_signature:
+        flow.choosers.append(_fixed(func, entry, entry.args, ()))
     for op in ops_outside_groups(func):
         if op.results and expressions.is_known(op.results[0]):
+            continue
+        if change_signature and isinstance(op, ReturnOp):
             continue
         if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
             carried.extend(carried_values(op))
@@ -99,6 +120,17 @@ def ops_outside_groups(op: Operation) -> Iterator[Operation]:
                 yield inner
                 if not isinstance(inner, GroupOp):
                     yield from ops_outside_groups(inner)
+
+
+def signature_values(func: FuncOp) -> list[Carried]:
+    """The tensors among the arguments and results of `func`, numbered one after the other."""
+    end = _terminator(func.body.block)
+    rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = [
+        *(((argument,), ()) for argument in func.body.block.args),
+        *(((), ((end, index),)) for index in range(len(end.operands))),
+    ]
+    carried = (Carried(func, slot, makes, reads) for slot, (makes, reads) in enumerate(rows))
+    return [item for item in carried if is_tensor(item.value)]
 
 
 def carried_values(op: scf.IfOp | scf.ForOp | scf.WhileOp) -> list[Carried]:
@@ -149,7 +181,7 @@ def _fixed(
     """A chooser with one option, that of the types."""
 
     def ports(values: Sequence[SSAValue]) -> tuple[Port, ...]:
-        return tuple(Port(v, block, (layout_of(v.type),)) for v in values if is_tensor(v))
+        return tuple(Port(v, block, (layout_of(v.type),), owner) for v in values if is_tensor(v))
 
     return Chooser(owner, None, block, (0.0,), ports(makes), ports(reads))
 
@@ -161,12 +193,12 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
         return _fixed(op, block, op.results, reads)
     choices = costs.choices(op)
     read_ports = tuple(
-        Port(operand, block, tuple(choice.layouts.operands[index] for choice in choices))
+        Port(operand, block, tuple(choice.layouts.operands[index] for choice in choices), op)
         for index, operand in enumerate(op.operands)
         if not expressions.is_known(operand)
     )
     make_ports = tuple(
-        Port(result, block, tuple(choice.layouts.results[index] for choice in choices))
+        Port(result, block, tuple(choice.layouts.results[index] for choice in choices), op)
         for index, result in enumerate(op.results)
     )
     layouts = tuple(choice.layouts for choice in choices)
@@ -185,14 +217,15 @@ def _carried_choosers(
             Chooser(
                 item.owner,
                 item.slot,
-                _block_of(item.owner),
+                _home(item.value) if isinstance(item.owner, FuncOp) else _block_of(item.owner),
                 (0.0,) * len(ordered),
-                tuple(Port(value, _home(value), ordered) for value in item.makes),
+                tuple(Port(value, _home(value), ordered, item.owner) for value in item.makes),
                 tuple(
-                    Port(user.operands[index], _block_of(user), ordered)
+                    Port(user.operands[index], _block_of(user), ordered, user)
                     for user, index in item.reads
                     if not expressions.is_known(user.operands[index])
                 ),
+                carried=ordered,
             )
         )
     return result
@@ -211,7 +244,7 @@ def _candidate_layouts(
     for chooser in choosers:
         for port in (*chooser.makes, *chooser.reads):
             of_value.setdefault(port.value, {}).update(dict.fromkeys(port.layouts))
-    result = [{layout_of(item.makes[0].type): None} for item in carried]
+    result = [{layout_of(item.value.type): None} for item in carried]
     if any(layout.is_abstract for layouts in of_value.values() for layout in layouts):
         result = [dict[Layout, None]() for _ in carried]
     changed = True
@@ -225,6 +258,6 @@ def _candidate_layouts(
                 shared.update(layouts)
                 changed |= len(layouts) + len(shared) != before
     return [
-        layouts or {layout_of(c.makes[0].type): None}
+        layouts or {layout_of(c.value.type): None}
         for c, layouts in zip(carried, result, strict=True)
     ]

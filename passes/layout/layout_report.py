@@ -66,7 +66,7 @@ def layout_report(
 
     Raises `InfeasibleAssignment` and `TimeoutError` as `solve`.
     """
-    problem = LayoutProblemBuilder(collect_flow(function, costs), costs, counts).build()
+    problem = LayoutProblemBuilder(function, collect_flow(function, costs), costs, counts).build()
     solution = solve(problem.problem, time_limit=time_limit)
     open_nodes = [
         number

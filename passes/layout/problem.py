@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from braid.analysis.execution_counts import ExecutionCounts
@@ -18,8 +19,9 @@ from braid.analysis.layout_costs import LayoutCosts
 from braid.analysis.tensor_storage import stored_alike
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
-from braid.passes.layout.availability import LayoutSets, Matrix, block_tree
+from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
 from braid.passes.layout.flow import Chooser, Flow, Port
+from braid.passes.layout.memory_rows import MemoryRows, Reader
 from braid.solvers.strategy import ProblemBuilder, StrategyProblem
 
 
@@ -54,24 +56,13 @@ class _Value:
     users: list[_User] = field(default_factory=list[_User])
 
 
-@dataclass(frozen=True)
-class _Available:
-    """The node of one value in one block; `parent` is that of the block around, or the maker."""
-
-    value: SSAValue
-    block: Block
-    sets: LayoutSets
-    node: int
-    parent: "_Available | None"
-
-
 @dataclass
 class LayoutProblem:
     """The problem, and what its nodes mean: the first ones are the choosers, in order."""
 
     choosers: Sequence[Chooser]
     problem: StrategyProblem
-    available: list[_Available]
+    available: list[Available]
     values: dict[SSAValue, _Value]
 
     def reorders(self, assignment: Sequence[int]) -> list[Reorder]:
@@ -94,7 +85,7 @@ class LayoutProblem:
                         result.append(Reorder(value, made, wanted, flow.port.block))
         return result
 
-    def _before(self, item: _Available, assignment: Sequence[int]) -> frozenset[int]:
+    def _before(self, item: Available, assignment: Sequence[int]) -> frozenset[int]:
         """The layouts available before the reorders of `item`'s block."""
         if item.parent is not None:
             return item.sets.sets[assignment[item.parent.node]]
@@ -106,16 +97,20 @@ class LayoutProblem:
 class LayoutProblemBuilder:
     """Turns a flow into a `LayoutProblem`."""
 
-    def __init__(self, flow: Flow, costs: LayoutCosts, counts: ExecutionCounts) -> None:
+    def __init__(
+        self, func: FuncOp, flow: Flow, costs: LayoutCosts, counts: ExecutionCounts
+    ) -> None:
+        self._func = func
         self._flow = flow
         self._costs = costs
         self._counts = counts
         self._builder = ProblemBuilder()
-        self._available: list[_Available] = []
+        self._available: list[Available] = []
         self._sets: dict[tuple[object, tuple[Layout, ...]], LayoutSets] = {}
 
-    def build(self) -> LayoutProblem:
-        """The problem of the whole function."""
+    def build(self, memory_limit: int | None = None) -> LayoutProblem:
+        """The problem of the whole function; with a limit in bytes, see `memory_rows`."""
+        memory = None if memory_limit is None else MemoryRows(self._func, self._builder)
         values: dict[SSAValue, _Value] = {}
         for index, chooser in enumerate(self._flow.choosers):
             weight = self._counts.of_block(chooser.block)
@@ -128,33 +123,52 @@ class LayoutProblemBuilder:
         for value, flow in values.items():
             layouts = _layouts(flow)
             if len(layouts) > 1 and flow.users:
-                self._connect(value, flow, layouts)
-        return LayoutProblem(self._flow.choosers, self._builder.build(), self._available, values)
+                self._connect(value, flow, layouts, memory)
+            elif memory is not None:
+                memory.add_fixed(value, (flow.maker, flow.port.layouts))
+        problem = self._builder.build(memory_limit=memory_limit)
+        return LayoutProblem(self._flow.choosers, problem, self._available, values)
 
-    def _connect(self, value: SSAValue, flow: _Value, layouts: tuple[Layout, ...]) -> None:
+    def _connect(
+        self,
+        value: SSAValue,
+        flow: _Value,
+        layouts: tuple[Layout, ...],
+        memory: MemoryRows | None,
+    ) -> None:
         sets = self._layout_sets(value, layouts)
         home = flow.port.block
         has_one_user = len(flow.users) == 1 and flow.users[0].port.block is home
-        if has_one_user and not sets.has_detours:
+        if has_one_user and not sets.has_detours and memory is None:
             user = flow.users[0]
             rows = [layouts.index(layout) for layout in flow.port.layouts]
             columns = [layouts.index(layout) for layout in user.port.layouts]
             costs = _weighted(sets.reorder[np.ix_(rows, columns)], self._counts.of_block(home))
             self._builder.add_edge(flow.maker, user.node, costs)
             return
-        nodes: dict[Block, _Available] = {}
-        for block, parent in block_tree(home, [u.port.block for u in flow.users]).items():
-            node = self._builder.add_node(np.zeros(len(sets.sets)))
-            above = nodes[parent] if parent is not None else None
-            nodes[block] = _Available(value, block, sets, node, above)
-            matrix = sets.from_sets() if above else sets.from_layout(flow.port.layouts)
-            source = above.node if above else flow.maker
-            weighted = _weighted(matrix, self._counts.of_block(block))
-            self._builder.add_edge(source, node, weighted)
+        nodes = self._add_sets(value, flow, sets)
         for user in flow.users:
             node = nodes[user.port.block].node
             self._builder.add_edge(node, user.node, sets.contains(user.port.layouts))
         self._available.extend(nodes.values())
+        if memory is not None:
+            readers = [Reader(user.port.op, user.node, user.port.layouts) for user in flow.users]
+            maker = (flow.maker, flow.port.layouts)
+            memory.add(value, maker, sets, list(nodes.values()), readers)
+
+    def _add_sets(self, value: SSAValue, flow: _Value, sets: LayoutSets) -> dict[Block, Available]:
+        """Nodes for where the value is available, with the reorders between them."""
+        nodes: dict[Block, Available] = {}
+        users = [user.port.block for user in flow.users]
+        for block, parent in block_tree(flow.port.block, users).items():
+            node = self._builder.add_node(np.zeros(len(sets.sets)))
+            above = nodes[parent] if parent is not None else None
+            nodes[block] = Available(value, block, sets, node, above)
+            matrix = sets.from_sets() if above else sets.from_layout(flow.port.layouts)
+            source = above.node if above else flow.maker
+            weighted = _weighted(matrix, self._counts.of_block(block))
+            self._builder.add_edge(source, node, weighted)
+        return nodes
 
     def _layout_sets(self, value: SSAValue, layouts: tuple[Layout, ...]) -> LayoutSets:
         key = (value.type, layouts)

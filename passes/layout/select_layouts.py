@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from braid.analysis.byte_sizes import parse_size
 from braid.analysis.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
 from braid.analysis.locations import source_location
-from braid.analysis.remarks import emit_remark
+from braid.analysis.remarks import RemarkValue, emit_remark
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.errors import BraidError, InfeasibleError
 from braid.passes.layout.decisions import write_layouts, write_reorders
@@ -21,6 +23,7 @@ from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.passes.memory.compute_ops import runtime_functions
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
+from braid.solvers.strategy.problem import peak_usage
 from braid.targets.target import load_target
 
 
@@ -62,7 +65,7 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
     carried = sorted((c for c in chosen if c[0].slot is not None), key=owner_of)
     for _, group in groupby(carried, key=owner_of):
         pairs = sorted(group, key=lambda pair: pair[0].slot or 0)
-        layouts = [chooser.makes[0].layouts[option] for chooser, option in pairs]
+        layouts = [chooser.carried[option] for chooser, option in pairs]
         write_layouts(pairs[0][0].owner, carried=layouts)
     for chooser, option in chosen:
         if chooser.slot is None and chooser.choices is not None:
@@ -83,9 +86,12 @@ class SelectLayoutsPass(ModulePass):
     that is least, once for all users; reorders of weights are free.
 
     Options: `algorithm` is `exact`, `greedy` or `fixed:<layout>` (every op in that layout if it
-    can); `cost` the resource to minimize; `ignore-profile` counts every op once; `trip-count`
-    is taken for loops without counts in a profiled module. The remark says the cost, a lower
-    bound that no choice of layouts goes below, and the gap.
+    can); `cost` the resource to minimize; `ignore-profile` counts every op once;
+    `default-trip-count` is taken for loops without counts in a profiled module; `memory-limit`
+    (bytes, or `64MiB`) bounds what all tensors take that are live at once, copies in other
+    layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
+    arguments and results of the function take what layout is best too. The remark says the cost,
+    a lower bound that no choice of layouts goes below, and the gap.
 
     ```mlir
     %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
@@ -101,6 +107,8 @@ class SelectLayoutsPass(ModulePass):
     time_limit: float = 10.0
     ignore_profile: bool = False
     default_trip_count: float = DEFAULT_TRIP_COUNT
+    memory_limit: str | None = None
+    change_signature: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
@@ -113,26 +121,33 @@ class SelectLayoutsPass(ModulePass):
         for func in runtime_functions(op):
             self._decide(func, costs, counts)
 
+    def _limit(self) -> int | None:
+        try:
+            return None if self.memory_limit is None else parse_size(self.memory_limit)
+        except ValueError as error:
+            raise BraidError(f"'memory-limit': {error}") from error
+
     def _decide(self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts) -> None:
-        flow = collect_flow(func, costs)
+        flow = collect_flow(func, costs, change_signature=self.change_signature)
         if self.algorithm.startswith("fixed:"):
             flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
-        problem = LayoutProblemBuilder(flow, costs, counts).build()
+        problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())
         solution = self._solve(func, problem)
         reorders = _write(func, problem, solution.assignment)
         message = (
             f"cost {solution.cost:.9g} {self.cost}, lower bound {solution.lower_bound:.9g}, "
             f"gap {solution.gap:.2%}, {reorders} reorders"
         )
-        emit_remark(
-            func,
-            self.name,
-            message,
-            cost=solution.cost,
-            lower_bound=solution.lower_bound,
-            gap=solution.gap,
-            reorders=reorders,
-        )
+        data: dict[str, RemarkValue] = {
+            "cost": solution.cost,
+            "lower_bound": solution.lower_bound,
+            "gap": solution.gap,
+            "reorders": reorders,
+        }
+        if (memory := problem.problem.memory) is not None:
+            data["peak_bytes"] = peak_usage(memory, np.array(solution.assignment))
+            message += f", peak {data['peak_bytes']} of {memory.limit} bytes"
+        emit_remark(func, self.name, message, **data)
 
     def _solve(self, func: Operation, problem: LayoutProblem) -> Solution:
         try:
@@ -141,10 +156,14 @@ class SelectLayoutsPass(ModulePass):
             if self.algorithm == "exact" or self.algorithm.startswith("fixed:"):
                 return solve(problem.problem, time_limit=self.time_limit)
         except InfeasibleAssignment as error:
+            limited = self.memory_limit is not None
+            limit = f" into {self.memory_limit} of memory" if limited else " together"
             raise InfeasibleError(
-                f"no choice of layouts fits together: {error}",
+                f"no choice of layouts fits{limit}: {error}",
                 location=source_location(func),
-                hint="declare more layouts or reorders",
+                hint="give a larger memory-limit"
+                if limited
+                else "declare more layouts or reorders",
             ) from error
         except TimeoutError as error:
             raise BraidError(str(error), location=source_location(func)) from error
