@@ -18,10 +18,20 @@ if TYPE_CHECKING:
     from braid.errors import BraidError
     from braid.interpreted import interpret
     from braid.model import Model, load
+    from braid.upstream_dialect import load_irdl
 
 __version__ = "0.1.0"
 
-__all__ = ["BraidError", "Model", "__version__", "compile", "interpret", "load", "run_passes"]
+__all__ = [
+    "BraidError",
+    "Model",
+    "__version__",
+    "compile",
+    "interpret",
+    "load",
+    "load_irdl",
+    "run_passes",
+]
 
 _HOMES = {
     "BraidError": "braid.errors",
@@ -29,6 +39,7 @@ _HOMES = {
     "compile": "braid.compiler",
     "interpret": "braid.interpreted",
     "load": "braid.model",
+    "load_irdl": "braid.upstream_dialect",
     "run_passes": "braid.embedding",
 }
 

@@ -43,6 +43,7 @@ class OptOptions:
     remarks_json: Path | None
     crash_reproducer: Path | None
     run_reproducer: bool
+    emit: str
     debug: bool
 
 
@@ -60,6 +61,8 @@ def parse_arguments(argv: Sequence[str]) -> OptOptions:
     if namespace["run_reproducer"] and (flags or namespace["pipeline"]):
         parser.error("--run-reproducer takes the pipeline from the file; give no other")
     namespace["pipeline"] = namespace["pipeline"] or ",".join(flags)
+    if namespace["emit"] == "irdl" and (namespace["pipeline"] or namespace["input_file"] != "-"):
+        parser.error("--emit=irdl writes the dialect and takes neither input nor passes")
     return OptOptions(**{field.name: namespace[field.name] for field in fields(OptOptions)})
 
 
@@ -159,6 +162,12 @@ def _add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_printing_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("printing")
+    group.add_argument(
+        "--emit",
+        choices=("mlir", "irdl"),
+        default="mlir",
+        help="the result (default), or braid's dialect for mlir-opt's --irdl-file, without input",
+    )
     flag = _flag_adder(group)
     flag("--print-op-generic", dest="print_generic", help="print ops in their generic form")
     flag("--print-debuginfo", help="print the locations of ops")

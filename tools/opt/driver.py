@@ -9,6 +9,8 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics import Diagnostic, handle_diagnostics
 from braid.analysis.remarks import Remark, collect_remarks
+from braid.dialects.braid import Braid
+from braid.dialects.irdl_export import export_irdl
 from braid.errors import BraidError
 from braid.passes.instrumentation import Timing
 from braid.passes.ir_printing import IRPrinting
@@ -35,6 +37,9 @@ class OptDriver:
         """Process the input; returns the exit status, 0 for success and 1 for any error."""
         timing = Timing()
         try:
+            if self.options.emit == "irdl":
+                write_output(self.options.output_file, export_irdl(Braid))
+                return 0
             file, text = read_input(self.options.input_file)
             self._sources[file] = text.splitlines()
             processor = self._processor(file, timing)
