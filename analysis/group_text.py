@@ -1,11 +1,12 @@
 """Groups as text, to know again what was measured."""
 
 from io import StringIO
+from typing import cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
-from xdsl.utils.hints import isa
 
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor, shape_of
@@ -26,9 +27,13 @@ def plain_text(group: FusedOp) -> str:
         values.extend(op.results)
     for value in values:
         value.name_hint = None
-        if isa(value.type, AnyTensor):
-            type = with_layout(value.type, Layout.row_major(len(shape_of(value))))
+        if _is_tensor(value):
+            type = with_layout(cast(AnyTensor, value.type), Layout.row_major(len(shape_of(value))))
             Rewriter.replace_value_with_new_type(value, type)
     text = StringIO()
     Printer(stream=text, print_generic_format=True).print_region(body)
     return text.getvalue()
+
+
+def _is_tensor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType)
