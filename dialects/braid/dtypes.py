@@ -9,6 +9,12 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -29,6 +35,20 @@ _FLOATS: dict[type[Attribute], npt.DTypeLike] = {
     Float32Type: np.float32,
     Float64Type: np.float64,
 }
+_NARROW_FLOATS: dict[type[Attribute], npt.DTypeLike] = {
+    Float4E2M1FNType: ml_dtypes.float4_e2m1fn,
+    Float8E4M3FNType: ml_dtypes.float8_e4m3fn,
+    Float8E4M3FNUZType: ml_dtypes.float8_e4m3fnuz,
+    Float8E5M2Type: ml_dtypes.float8_e5m2,
+    Float8E5M2FNUZType: ml_dtypes.float8_e5m2fnuz,
+    Float8E8M0FNUType: ml_dtypes.float8_e8m0fnu,
+}
+_NARROW_INTEGERS: dict[tuple[int, bool], npt.DTypeLike] = {
+    (2, False): ml_dtypes.int2,
+    (4, False): ml_dtypes.int4,
+    (2, True): ml_dtypes.uint2,
+    (4, True): ml_dtypes.uint4,
+}
 _INTEGERS: dict[tuple[int, bool], npt.DTypeLike] = {
     (1, False): np.bool_,
     (8, False): np.int8,
@@ -40,6 +60,8 @@ _INTEGERS: dict[tuple[int, bool], npt.DTypeLike] = {
     (32, True): np.uint32,
     (64, True): np.uint64,
 }
+_ALL_FLOATS = _FLOATS | _NARROW_FLOATS
+_ALL_INTEGERS = _INTEGERS | _NARROW_INTEGERS
 
 i1 = IntegerType(1)
 i64 = IntegerType(64)
@@ -58,13 +80,23 @@ def is_unsigned(element_type: Attribute) -> bool:
     return cast(IntegerType, element_type).signedness.data == Signedness.UNSIGNED
 
 
+def is_stored_only(element_type: Attribute) -> bool:
+    """Whether tensors of this type are moved and bitcast, but not computed with.
+
+    Elements of these types take a byte each, with their bits in the low ones.
+    """
+    if isinstance(element_type, IntegerType):
+        return cast(IntegerType, element_type).width.data in (2, 4)
+    return type(element_type) in _NARROW_FLOATS
+
+
 def to_numpy(element_type: Attribute) -> np.dtype:
     """numpy's name for an element type. Raises UnsupportedError if it has none."""
     if isinstance(element_type, IntegerType):
         width = cast(IntegerType, element_type).width.data
-        dtype = _INTEGERS.get((width, is_unsigned(cast(IntegerType, element_type))))
+        dtype = _ALL_INTEGERS.get((width, is_unsigned(cast(IntegerType, element_type))))
     else:
-        dtype = _FLOATS.get(type(element_type))
+        dtype = _ALL_FLOATS.get(type(element_type))
     if dtype is not None:
         return np.dtype(dtype)
     raise UnsupportedError(f"element type {element_type} is not supported")
@@ -73,10 +105,10 @@ def to_numpy(element_type: Attribute) -> np.dtype:
 def from_numpy(dtype: npt.DTypeLike) -> Attribute:
     """The element type of a numpy array. Raises UnsupportedError if there is none."""
     dtype = np.dtype(dtype)
-    for float_type, candidate in _FLOATS.items():
+    for float_type, candidate in _ALL_FLOATS.items():
         if np.dtype(candidate) == dtype:
             return float_type()
-    for (width, unsigned), candidate in _INTEGERS.items():
+    for (width, unsigned), candidate in _ALL_INTEGERS.items():
         if np.dtype(candidate) == dtype:
             return IntegerType(width, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
     raise UnsupportedError(f"arrays of {dtype} are not supported")

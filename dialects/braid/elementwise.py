@@ -24,7 +24,7 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
-from braid.dialects.braid.dtypes import bytes_of, i1, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, i1, is_stored_only, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
@@ -126,13 +126,23 @@ class ElementwiseOp(StructuredOp):
         return [TensorType(element_type, shape)]
 
     def _verify_element_types(self) -> None:
+        types = [element_type_of(value) for value in self.inputs]
         if self.ROW.name == "bitcast":
-            given, wanted = self.operand_type(0).element_type, self.result_type().element_type
+            given, wanted = types[0], element_type_of(self.results[0])
             require(
                 bytes_of(given) == bytes_of(wanted),
                 f"a bitcast of {given} to {wanted}, expected types of the same size",
             )
-        types = [element_type_of(value) for value in self.inputs]
+            return
+        if self.ROW.result == "any":
+            types.append(element_type_of(self.results[0]))
+        for narrow in filter(is_stored_only, types):
+            require(
+                self.ROW.name == "select",
+                f"'{self.ROW.name}' on element type {narrow}, which is stored but not computed "
+                "with; bitcast it to ui8",
+            )
+        types = types[: self.ROW.arity]
         if self.ROW.name == "select":
             require(types[0] == i1, f"the condition has element type {types[0]}, expected i1")
             types = types[1:]

@@ -9,7 +9,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.dtypes import from_numpy, to_numpy
+from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.parameters import ParameterStore
@@ -70,6 +71,8 @@ class Builder:
         """Makes sure that the op behind `value` will be in the module."""
         op = self._waiting.pop(value, None)
         if op is not None:
+            for operand in op.operands:
+                self.use(operand)
             self.prologue.append(op)
         return value
 
@@ -78,13 +81,20 @@ class Builder:
         key = (array.dtype, array.shape, array.tobytes())
         if key not in self._constants:
             is_splat = array.size > 0 and bool((array == array.reshape(-1)[0]).all())
-            if array.size > CONSTANT_ELEMENTS and not is_splat:
+            if is_stored_only(from_numpy(array.dtype)):
+                value = self._bits_of(array)
+            elif array.size > CONSTANT_ELEMENTS and not is_splat:
                 value = self.parameter(f"constant/{len(self._constants)}", array)
             else:
                 value = self._wait(ConstantOp.of(array))
             self._constants[key] = value
             self._known[value] = array
         return self._constants[key]
+
+    def _bits_of(self, array: Array) -> SSAValue:
+        """A known value of a type that has no constants: a bitcast of one of bytes."""
+        bytes_ = self.constant(array.view(np.uint8))
+        return self._wait(elementwise("bitcast", bytes_, element_type=from_numpy(array.dtype)))
 
     def parameter(self, key: str, array: Array) -> SSAValue:
         """A weight whose array costs nothing to hold (a view of a file, or there anyway)."""
@@ -93,7 +103,7 @@ class Builder:
         set_names(op, [key])
         return self._wait(op)
 
-    def _wait(self, op: ConstantOp | ParameterOp) -> SSAValue:
+    def _wait(self, op: ConstantOp | ParameterOp | ElementwiseOp) -> SSAValue:
         self._waiting[op.output] = op
         return op.output
 

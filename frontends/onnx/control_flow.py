@@ -14,13 +14,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.profile_keys import PROFILE_KEYS
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import broadcast, reshape
 from braid.frontends.onnx.node import Node
-
-PROFILE_KEYS = "braid.profile_keys"
-"""Names under which a profile counts: `condition`, `then`, `else`, or `enter`, `next`."""
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """From the iteration's number (`tensor<i64>`) and the carried values to the next carried values

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import from_numpy, i1, is_float
+from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, broadcast, cast, scalar
+from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import Importer, importer
 
@@ -143,14 +144,29 @@ def is_infinite(b: Builder, node: Node) -> SSAValue:
 @importer("Cast", since=6)
 def cast_to(b: Builder, node: Node) -> SSAValue:
     """Conversion; a number is true where it is not 0."""
-    x = node.input(0)
-    return convert(b, x, from_numpy(node.dtype("to")))
+    return _converted(b, node, from_numpy(node.dtype("to")))
 
 
 @importer("CastLike")
 def cast_like(b: Builder, node: Node) -> SSAValue:
     """Conversion to the element type of the second input."""
-    return convert(b, node.input(0), element_type_of(node.input(1)))
+    return _converted(b, node, element_type_of(node.input(1)))
+
+
+def _converted(b: Builder, node: Node, element_type: Attribute) -> SSAValue:
+    """The input in another type, with the node's way to round where that is narrow."""
+    x = node.input(0)
+    if element_type_of(x) == element_type:
+        return x
+    if not is_stored_only(element_type):
+        return convert(b, decoded(b, x), element_type)
+    return encoded(
+        b,
+        decoded(b, x),
+        element_type,
+        saturate=bool(node.integer("saturate", 1)),
+        rounding=node.text("round_mode", "up"),
+    )
 
 
 @importer("BitCast")
@@ -159,11 +175,11 @@ def bit_cast(b: Builder, node: Node) -> SSAValue:
     return b.emit(elementwise("bitcast", node.input(0), element_type=from_numpy(node.dtype("to"))))
 
 
-def convert(b: Builder, x: SSAValue, element_type: object) -> SSAValue:
+def convert(b: Builder, x: SSAValue, element_type: Attribute) -> SSAValue:
     """ONNX's conversion between element types."""
     if element_type == i1 and element_type_of(x) != i1:
         return apply(b, "ne", x, scalar(b, 0, x))
-    return cast(b, x, element_type)  # type: ignore
+    return cast(b, x, element_type)
 
 
 @importer("Identity", "Dropout")

@@ -1,15 +1,17 @@
 """Integer arithmetic with scales and zero points."""
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import f32, from_numpy, is_float, to_numpy
+from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.convolution import convolve, with_channel_bias
 from braid.frontends.onnx.expressions import apply, cast, matmul, normalized, reshape, scalar
+from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 
@@ -25,7 +27,7 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
         kind = from_numpy(node.dtype("output_dtype"))
     wide = cast(b, x, f32)
     scale = _along_axis(b, node, cast(b, scale, f32), x)
-    offset = None if zero is None else _along_axis(b, node, zero, x)
+    offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     return quantized(b, apply(b, "div", wide, scale), offset, kind)
 
 
@@ -33,9 +35,9 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
 def dequantize_linear(b: Builder, node: Node) -> SSAValue:
     """(x - zero point) · scale."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    offset = None if zero is None else _along_axis(b, node, zero, x)
+    offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     scale_type = element_type_of(scale)
-    value = centered(b, x, offset)
+    value = centered(b, decoded(b, x), offset)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
 
@@ -66,14 +68,18 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
 
 
 def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -> SSAValue:
-    """round(x) + zero point, kept in the range of the integer type `kind`."""
-    limits = np.iinfo(to_numpy(kind))
+    """round(x) + zero point, kept in the range of the type `kind`."""
+    if is_float(kind):
+        value = x if zero is None else apply(b, "add", x, cast(b, zero, f32))
+        return encoded(b, value, kind)
+    limits = ml_dtypes.iinfo(to_numpy(kind))
     value = apply(b, "round", x)
     if zero is not None:
         value = apply(b, "add", value, cast(b, zero, f32))
     value = apply(b, "maximum", value, scalar(b, limits.min, value))
     value = apply(b, "minimum", value, scalar(b, limits.max, value))
-    return cast(b, cast(b, value, i32), kind)
+    whole = cast(b, value, i32)
+    return encoded(b, whole, kind) if is_stored_only(kind) else cast(b, whole, kind)
 
 
 @importer("MatMulInteger")

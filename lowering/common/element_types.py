@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.dtypes import is_unsigned
+from braid.dialects.braid.dtypes import is_stored_only, is_unsigned
 
 
 def width_of(element_type: Attribute) -> int:
@@ -22,7 +22,12 @@ def width_of(element_type: Attribute) -> int:
 
 
 def signless(element_type: Attribute) -> Any:
-    """The type upstream computes with: signedness goes over to the operations."""
+    """The type upstream computes with: signedness goes over to the operations.
+
+    Types that are only stored become bytes.
+    """
+    if is_stored_only(element_type):
+        return IntegerType(8)
     return IntegerType(width_of(element_type)) if is_unsigned(element_type) else element_type
 
 

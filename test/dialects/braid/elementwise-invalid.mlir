@@ -53,3 +53,11 @@ func.func @sizes(%x: tensor<2xf32>) {
   %0 = braid.bitcast %x : (tensor<2xf32>) -> tensor<2xi64>
   func.return
 }
+
+// -----
+
+func.func @narrow(%x: tensor<2xf8E4M3FN>) {
+  // expected-error @+1 {{'cast' on element type f8E4M3FN, which is stored but not computed with}}
+  %0 = braid.cast %x : (tensor<2xf8E4M3FN>) -> tensor<2xf32>
+  func.return
+}

@@ -21,3 +21,14 @@ func.func @element_types(%x: tensor<?x4xf32>) -> tensor<?x4xi64> {
   %2 = braid.cast %1 : (tensor<?x4xf32>) -> tensor<?x4xi64>
   func.return %2 : tensor<?x4xi64>
 }
+
+// Types of 8 bits and less are moved and bitcast.
+// CHECK-LABEL: @narrow_types
+// CHECK:         braid.bitcast %x : (tensor<4xui8>) -> tensor<4xf8E4M3FN>
+// CHECK:         braid.bitcast %{{.*}} : (tensor<2x2xf8E4M3FN>) -> tensor<2x2xui4>
+func.func @narrow_types(%x: tensor<4xui8>) -> tensor<2x2xui4> {
+  %0 = braid.bitcast %x : (tensor<4xui8>) -> tensor<4xf8E4M3FN>
+  %1 = braid.reshape %0 : (tensor<4xf8E4M3FN>) -> tensor<2x2xf8E4M3FN>
+  %2 = braid.bitcast %1 : (tensor<2x2xf8E4M3FN>) -> tensor<2x2xui4>
+  func.return %2 : tensor<2x2xui4>
+}
