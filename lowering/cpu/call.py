@@ -16,16 +16,16 @@ Array = npt.NDArray[Any]
 _SCRATCH_ALIGNMENT = 64
 
 
-class CallableKernel:
-    """A compiled kernel loaded into this process."""
+class LoadedKernel:
+    """A kernel's object code loaded into this process."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        """Compiles `kernel` for the host. Raises BraidError as `compile_kernel` does."""
-        self._code: LoadedCode = load_objects([compile_kernel(kernel)])
-        self._address = self._code.address(kernel.symbol)
-        self.grid = kernel.grid
-        self._scratch = np.empty(kernel.scratch_bytes + _SCRATCH_ALIGNMENT, np.uint8)
-        self._has_scratch = kernel.scratch_bytes > 0
+    def __init__(self, object_code: bytes, symbol: str, grid: int, scratch_bytes: int) -> None:
+        """`grid` and `scratch_bytes` are those of `Kernel`."""
+        self._code: LoadedCode = load_objects([object_code])
+        self._address = self._code.address(symbol)
+        self.grid = grid
+        self._scratch = np.empty(scratch_bytes + _SCRATCH_ALIGNMENT, np.uint8)
+        self._has_scratch = scratch_bytes > 0
 
     def __call__(self, *arrays: Array, begin: int = 0, end: int | None = None) -> None:
         """Computes iterations [begin, end), by default all of them.
@@ -54,6 +54,14 @@ class CallableKernel:
             function(*arguments)
 
         return call
+
+
+class CallableKernel(LoadedKernel):
+    """A kernel compiled for the host and loaded into this process."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Compiles `kernel`. Raises BraidError as `compile_kernel` does."""
+        super().__init__(compile_kernel(kernel), kernel.symbol, kernel.grid, kernel.scratch_bytes)
 
 
 def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:

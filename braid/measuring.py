@@ -1,0 +1,42 @@
+"""Measuring the kernels of a model before it is compiled."""
+
+from xdsl.passes import ModulePass
+
+from braid.compiler import kernel_families, passes_for
+from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.manager import run_pipeline
+from braid.sources import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
+from braid.universe import make_context
+
+
+def measure_model(
+    source: ModelSource,
+    time_limit: float,
+    *,
+    target: str = "host",
+    shapes: Shapes | None = None,
+    shape_buckets: Buckets | None = None,
+    shape_bounds: Bounds | None = None,
+    jobs: int | None = None,
+) -> MeasuringReport:
+    """Time the kernels of a model in all layouts they could have, for `time_limit` seconds.
+
+    The measurements are kept in braid's cache directory, and every later compilation on this
+    machine chooses layouts by them. The other parameters are those of `braid.compile`.
+
+    Raises:
+        BraidError: as `compile`; OSError where the cache directory cannot be written.
+
+    """
+    context = make_context()
+    model = read_source(
+        context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
+    )
+    run_pipeline(context, model.module, _before_layouts(passes_for(model.module, target)))
+    return measure_layouts(model.module, kernel_families(target), time_limit, jobs=jobs)
+
+
+def _before_layouts(passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
+    names = [pass_.name for pass_ in passes]
+    return passes[: names.index(SelectLayoutsPass.name)]

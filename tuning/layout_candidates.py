@@ -1,0 +1,153 @@
+"""What layout selection would like to know of a model: kernels of all groups in all layouts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.rewriter import Rewriter
+
+from braid.analysis.cost_records import FALLBACK, record_key
+from braid.analysis.flexible_layouts import flexible_choices
+from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
+from braid.analysis.layout_costs import as_typed, reorder_group
+from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.fallback import emit_fallback
+from braid.passes.memory.compute_ops import runtime_functions
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A group in the layouts of `choice`; `family` is None for the generic lowering."""
+
+    group: FusedOp
+    choice: LayoutChoice
+    family: KernelFamily | None
+
+    @property
+    def key(self) -> str:
+        """Under which the measurement is recorded."""
+        return record_key(self.group, self.choice, self.family.name if self.family else FALLBACK)
+
+    @property
+    def predicted(self) -> float:
+        """Seconds as the family says; 0 for the generic lowering, which says nothing."""
+        return self.family.seconds(self.group, self.choice) if self.family else 0.0
+
+    def describe(self) -> str:
+        """For people: the ops, the result's type and the layouts."""
+        ops = [op.name for op in self.group.body.block.ops if op is not self.group.terminator]
+        layouts = [str(x) for x in (*self.choice.operands, *self.choice.results)]
+        shape = "x".join(map(str, shape_of(self.group.outputs[0])))
+        return f"{' '.join(ops)} -> {shape}: {' '.join(layouts)}"
+
+    def kernel(self, symbol: str) -> Kernel:
+        """The kernel with the default schedule. Raises BraidError where it cannot be emitted."""
+        group = in_layouts(self.group, self.choice)
+        if self.family is None:
+            return emit_fallback(KernelRequest(group, symbol))
+        schedule = self.family.default_schedule(group)
+        return self.family.emit(KernelRequest(group, symbol, schedule))
+
+
+def layout_candidates(
+    module: ModuleOp, families: Sequence[KernelFamily]
+) -> Iterator[list[Candidate]]:
+    """Candidates that are only worth measuring together, each set once.
+
+    One set holds all choices of one group, or all reorders of tensors of one type. `module` is
+    what `select-layouts` would read. Groups with open dims are left out, and reorders of weights,
+    which are made at compile time.
+    """
+    expressions = ParameterExpressions()
+    seen: set[str] = set()
+    layouts: dict[Attribute, dict[Layout, None]] = {}
+    for group in _groups(module):
+        candidates = group_candidates(group, families)
+        for candidate in candidates:
+            for value, layout in _stored(candidate):
+                if not expressions.is_known(value):
+                    layouts.setdefault(_plain(value), {})[layout] = None
+        if candidates and candidates[0].key not in seen:
+            seen.add(candidates[0].key)
+            yield candidates
+    for tensor, found in layouts.items():
+        if len(found) > 1:
+            yield _reorders(_tensor(tensor), list(found), families)
+
+
+def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[Candidate]:
+    """Every choice of every family, or of the generic lowering where no family takes `group`."""
+    candidates = [
+        Candidate(group, choice, family)
+        for family in families
+        if family.accepts(group)
+        for choice in family.layouts(group)
+    ]
+    return candidates or [Candidate(group, c, None) for c in flexible_choices(group)]
+
+
+def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
+    """A copy of `group`, on operands of its own, with the layouts of `choice` in its types."""
+    types = [
+        with_layout(_tensor(value.type), layout)
+        for value, layout in zip(group.operands, choice.operands, strict=True)
+    ]
+    region = group.body.clone()
+    block = region.block
+    region.detach_block(block)
+    for argument, type in zip(list(block.args), types, strict=True):
+        Rewriter.replace_value_with_new_type(argument, type)
+    end = block.last_op
+    assert end is not None
+    for index, layout in enumerate(choice.results):
+        value = end.operands[index]
+        Rewriter.replace_value_with_new_type(value, with_layout(_tensor(value.type), layout))
+    outside = Block(arg_types=types)
+    copy = FusedOp(outside.args, [value.type for value in end.operands], block)
+    outside.add_op(copy)
+    return copy
+
+
+def _groups(module: ModuleOp) -> Iterator[FusedOp]:
+    for function in runtime_functions(module):
+        for op in function.walk():
+            if isinstance(op, FusedOp) and not _is_open(op):
+                yield op
+
+
+def _is_open(group: FusedOp) -> bool:
+    values = (*group.operands, *group.results)
+    return any(DYNAMIC in shape_of(v) for v in values if isinstance(v.type, TensorType))
+
+
+def _stored(candidate: Candidate) -> Iterator[tuple[SSAValue, Layout]]:
+    group, choice = candidate.group, candidate.choice
+    yield from zip(group.operands, choice.operands, strict=True)
+    yield from zip(group.results, choice.results, strict=True)
+
+
+def _plain(value: SSAValue) -> Attribute:
+    """The type without a layout."""
+    return with_layout(_tensor(value.type), Layout.row_major(len(shape_of(value))))
+
+
+def _reorders(
+    tensor: AnyTensor, layouts: Sequence[Layout], families: Sequence[KernelFamily]
+) -> list[Candidate]:
+    result: list[Candidate] = []
+    for source, target in permutations(layouts, 2):
+        group = reorder_group(tensor, source, target)
+        takers = [family for family in families if family.accepts(group)]
+        result += [Candidate(group, as_typed(group), family) for family in takers or [None]]
+    return result
+
+
+def _tensor(type: Attribute) -> AnyTensor:
+    return cast(AnyTensor, type)

@@ -1,0 +1,127 @@
+"""Fills the records that layout selection reads, for one model on this machine."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.analysis.cost_records import load_records
+from braid.analysis.kernel_family import Kernel, KernelFamily
+from braid.analysis.tensor_storage import storage_bytes
+from braid.dialects.braid.base import AnyTensor, element_type_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.errors import BraidError
+from braid.lowering.cpu.compiler import compile_kernels
+from braid.tuning.layout_candidates import Candidate, layout_candidates
+from braid.tuning.record_store import append_records
+from braid.tuning.timing import Clock, TimingRequest
+from braid.tuning.timing_worker import TimingWorker
+
+Measure = Callable[[TimingRequest], float | None]
+
+
+@dataclass
+class MeasuringReport:
+    """How many kernels were measured, known before, not to be had, or left for lack of time."""
+
+    measured: int = 0
+    known: int = 0
+    failed: int = 0
+    left: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.measured} kernels measured, {self.known} known before, "
+            f"{self.failed} failed, {self.left} left"
+        )
+
+
+def measure_layouts(
+    module: ModuleOp,
+    families: Sequence[KernelFamily],
+    time_limit: float,
+    *,
+    jobs: int | None = None,
+    clock: Clock = time.monotonic,
+) -> MeasuringReport:
+    """Times the kernels of all groups of `module` in all layouts, and all reorders.
+
+    What is recorded already is not measured again. The choices of a group are recorded together
+    or not at all, since a measurement and a prediction are not compared fairly; groups whose
+    kernels are predicted to take longest come first. After `time_limit` seconds no further group
+    is begun. Raises OSError where the records cannot be written.
+    """
+    began, report = clock(), MeasuringReport()
+    records = load_records()
+    sets = sorted(
+        layout_candidates(module, families),
+        key=lambda candidates: max(c.predicted for c in candidates),
+        reverse=True,
+    )
+    with TimingWorker() as worker:
+        for candidates in sets:
+            known = [records.table.get(c.key) is not None for c in candidates]
+            if all(known):
+                report.known += len(candidates)
+            elif clock() - began > time_limit:
+                report.left += len(candidates)
+            else:
+                measure_set(candidates, worker.seconds, report, jobs)
+    return report
+
+
+def measure_set(
+    candidates: Sequence[Candidate],
+    measure: Measure,
+    report: MeasuringReport,
+    jobs: int | None = None,
+) -> None:
+    """Compiles and times candidates, and records those that ran."""
+    seconds: dict[str, float] = {}
+    for candidate, request in _requests(candidates, jobs):
+        measured = None if request is None else measure(request)
+        if measured is None:
+            report.failed += 1
+        else:
+            seconds[candidate.key] = measured
+            report.measured += 1
+    append_records(seconds, {c.key: c.describe() for c in candidates})
+
+
+def _requests(
+    candidates: Sequence[Candidate], jobs: int | None
+) -> Iterator[tuple[Candidate, TimingRequest | None]]:
+    """Compiled kernels; None for a candidate that no kernel can be made of."""
+    kernels: list[tuple[Candidate, Kernel]] = []
+    for number, candidate in enumerate(candidates):
+        try:
+            kernels.append((candidate, candidate.kernel(f"candidate_{number}")))
+        except BraidError:
+            yield candidate, None
+    try:
+        objects = compile_kernels([kernel for _, kernel in kernels], jobs=jobs)
+    except BraidError:
+        yield from ((candidate, None) for candidate, _ in kernels)
+        return
+    for (candidate, kernel), object_code in zip(kernels, objects, strict=True):
+        yield (
+            candidate,
+            TimingRequest(
+                object_code, kernel.symbol, kernel.grid, kernel.scratch_bytes, _arguments(candidate)
+            ),
+        )
+
+
+def _arguments(candidate: Candidate) -> tuple[tuple[str, int], ...]:
+    """Element types and counts of the operands and results, as stored."""
+    group, choice = candidate.group, candidate.choice
+    arguments: list[tuple[str, int]] = []
+    layouts = (*choice.operands, *choice.results)
+    for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):
+        dtype = np.dtype(to_numpy(element_type_of(value)))
+        size = storage_bytes(cast(AnyTensor, value.type), layout)
+        arguments.append((dtype.str, -(-size // dtype.itemsize)))
+    return tuple(arguments)

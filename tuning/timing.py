@@ -1,0 +1,60 @@
+"""How long one run of a kernel takes, measured in this process."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from braid.lowering.cpu.call import LoadedKernel
+
+_COLD_BYTES = 8 << 20
+"""Together, the copies of all arguments exceed the caches of one core."""
+
+_MOST_COPIES = 64
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class TimingRequest:
+    """A compiled kernel and its arguments: numpy's name of an element type, and how many.
+
+    `cold` asks for the time with arguments that other work has pushed out of the core's caches,
+    as between the kernels of a model; otherwise the arguments stay where the last run left them.
+    """
+
+    object_code: bytes
+    symbol: str
+    grid: int
+    scratch_bytes: int
+    arguments: tuple[tuple[str, int], ...]
+    cold: bool = True
+    budget_seconds: float = 0.02
+
+
+def time_kernel(request: TimingRequest, clock: Clock = time.perf_counter) -> float:
+    """Median seconds of one run, after one that is not counted; at least 3 runs."""
+    kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
+    bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
+    copies = min(_MOST_COPIES, -(-_COLD_BYTES // max(bytes_each, 1))) if request.cold else 1
+    calls = [kernel.bound(*map(_array, request.arguments)) for _ in range(max(copies, 1))]
+    for call in calls:
+        call()
+    times: list[float] = []
+    began = clock()
+    while len(times) < 3 or clock() - began < request.budget_seconds:
+        call = calls[len(times) % len(calls)]
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return float(np.median(times))
+
+
+def _array(argument: tuple[str, int]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    """Halves, whose products are normal numbers; integers are 0, a valid index."""
+    name, count = argument
+    array = np.zeros(count, np.dtype(name))
+    if array.dtype.kind == "f":
+        array.fill(0.5)
+    return array
