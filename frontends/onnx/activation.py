@@ -1,13 +1,29 @@
 """Activation functions."""
 
 import math
+from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of, f32, is_float
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, scalar
+from braid.frontends.onnx.expressions import apply, cast, scalar
 from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.registry import Importer, importer
+
+
+def computed_in_f32(build: Callable[[Builder, Node], SSAValue]) -> Importer:
+    """For functions of several steps: on 16-bit floats only the last one rounds to 16 bits."""
+
+    def build_wide(b: Builder, node: Node) -> SSAValue:
+        element_type = element_type_of(node.input(0))
+        if not is_float(element_type) or bytes_of(element_type) >= bytes_of(f32):
+            return build(b, node)
+        node.inputs = (cast(b, node.input(0), f32), *node.inputs[1:])
+        return cast(b, build(b, node), element_type)
+
+    return build_wide
 
 
 @importer("Relu")
@@ -40,6 +56,7 @@ def thresholded_relu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Elu")
+@computed_in_f32
 def elu(b: Builder, node: Node) -> SSAValue:
     """x where it is positive, alpha · (exp(x) - 1) elsewhere."""
     x = node.input(0)
@@ -47,6 +64,7 @@ def elu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Selu", since=6)
+@computed_in_f32
 def selu(b: Builder, node: Node) -> SSAValue:
     """gamma · Elu; the defaults are those of Klambauer et al. (2017)."""
     x = node.input(0)
@@ -59,6 +77,7 @@ def selu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Celu")
+@computed_in_f32
 def celu(b: Builder, node: Node) -> SSAValue:
     """x where it is positive, alpha · (exp(x / alpha) - 1) elsewhere."""
     x, alpha = node.input(0), node.number("alpha", 1.0)
@@ -67,12 +86,14 @@ def celu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Sigmoid")
+@computed_in_f32
 def sigmoid_node(b: Builder, node: Node) -> SSAValue:
     """1 / (1 + exp(-x))."""
     return sigmoid(b, node.input(0))
 
 
 @importer("Swish")
+@computed_in_f32
 def swish(b: Builder, node: Node) -> SSAValue:
     """x · sigmoid(alpha · x)."""
     x, alpha = node.input(0), node.number("alpha", 1.0)
@@ -94,12 +115,14 @@ def hard_swish(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Softplus")
+@computed_in_f32
 def softplus_node(b: Builder, node: Node) -> SSAValue:
     """log(exp(x) + 1)."""
     return softplus(b, node.input(0))
 
 
 @importer("Mish")
+@computed_in_f32
 def mish(b: Builder, node: Node) -> SSAValue:
     """x · tanh(softplus(x))."""
     x = node.input(0)
@@ -125,6 +148,7 @@ def shrink(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Gelu")
+@computed_in_f32
 def gelu(b: Builder, node: Node) -> SSAValue:
     """x · Phi(x), by erf or by the tanh approximation."""
     x = node.input(0)
