@@ -86,6 +86,7 @@ def compile(
         manifest=_manifest(model.name, native, code),
         code=lambda: link_shared_object(code.objects),
         weights=weights.arrays,
+        objects=code.objects,
     )
     executor = NativeExecutor(native, threads)
     return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)

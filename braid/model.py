@@ -1,7 +1,7 @@
 """Models that can be called: compiled, loaded from an artifact, or interpreted."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Package:
-    """What an artifact is written from; `code` gives the bytes of a shared object."""
+    """What files are written from; `code` gives the bytes of a shared object.
+
+    `objects` are what that is linked from; empty for a model that was loaded.
+    """
 
     manifest: Manifest
     code: Callable[[], bytes]
     weights: Mapping[str, Array]
+    objects: Sequence[bytes] = ()
 
 
 class Model:
@@ -100,12 +104,35 @@ class Model:
                 cannot be written; what was at `path` then stays.
 
         """
+        package = self._packaged()
+        write_artifact(path, package.manifest, package.code(), package.weights)
+
+    def save_c_library(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as a shared object (`.so`), and a header for C beside it (`.h`).
+
+        The shared object holds the weights and braid's runtime, and needs nothing else of braid.
+
+        Raises:
+            BraidError: as `save`; the model was loaded from an artifact, or its weights take
+                2 GiB or more.
+
+        """
+        from braid.c_library import write_c_library
+
+        package = self._packaged()
+        if not package.objects:
+            raise BraidError(
+                "a model that was loaded from an artifact cannot become a C library",
+                hint="use braid.compile on the model that it was compiled from",
+            )
+        write_c_library(path, package.manifest, package.objects, package.weights)
+
+    def _packaged(self) -> Package:
         if self._package is None:
             raise BraidError(
                 "an interpreted model has no code to save", hint="use braid.compile instead"
             )
-        package = self._package
-        write_artifact(path, package.manifest, package.code(), package.weights)
+        return self._package
 
 
 def load(path: str | os.PathLike[str], *, threads: int = 1) -> Model:

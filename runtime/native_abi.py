@@ -112,7 +112,12 @@ _SIGNATURES = {
 
 
 def find_library() -> Path:
-    """Return the path of the native runtime: that of the package, or of the checkout's `build/`.
+    """Return the path of the native runtime's shared object; see `find_runtime`."""
+    return find_runtime(LIBRARY_NAME)
+
+
+def find_runtime(name: str) -> Path:
+    """Return the path of a file of the native runtime: in the package, or the checkout's `build/`.
 
     Where there are several, as in an editable install whose C sources are being worked on, the
     newest is taken.
@@ -124,10 +129,10 @@ def find_library() -> Path:
     packages = [Path(directory) for directory in braid.runtime.__path__]
     builds = [directory.resolve().parent / "build" for directory in packages]
     places = [*packages, *builds, *(build / "wheel" for build in builds)]
-    found = [place / LIBRARY_NAME for place in places if (place / LIBRARY_NAME).is_file()]
+    found = [place / name for place in places if (place / name).is_file()]
     if not found:
         raise BraidError(
-            f"the native runtime '{LIBRARY_NAME}' is not built",
+            f"the native runtime '{name}' is not built",
             hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
             "elsewhere install braid again",
         )

@@ -5,7 +5,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from braid.errors import BraidError
@@ -30,25 +31,69 @@ def link_relocatable(objects: Sequence[bytes]) -> bytes:
     return _link(objects, ["-r", "-nostdlib"], [])
 
 
+@dataclass(frozen=True)
+class LibrarySources:
+    """What a library is made of beside the objects of a model.
+
+    `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. Only
+    symbols that fit the pattern `exports` are visible outside. `name` is the library's own.
+    """
+
+    files: Mapping[str, bytes | memoryview]
+    includes: Path
+    archive: Path
+    exports: str
+    name: str
+
+
+def link_library(objects: Sequence[bytes], sources: LibrarySources) -> bytes:
+    """Link objects, sources and an archive to a shared object for programs in C.
+
+    Raises as `link_shared_object` does.
+    """
+    with tempfile.TemporaryDirectory(prefix="braid-link-") as name:
+        directory = Path(name)
+        for file, data in sources.files.items():
+            (directory / file).write_bytes(data)
+        exports = directory / "exports"
+        exports.write_text(f"{{ global: {sources.exports}; local: *; }};\n")
+        compiled = [file for file in sources.files if Path(file).suffix in (".c", ".s")]
+        command = [
+            *(*_compiler(), "-shared", "-fPIC", "-O2", f"-I{sources.includes}", *compiled),
+            *("-Wl,-z,noexecstack", "-Wl,-z,defs", f"-Wl,-soname,{sources.name}"),
+            *(f"-Wl,--version-script={exports}", _response_file(directory, objects)),
+            *(str(sources.archive), "-fopenmp", "-lm", "-ldl", "-o", "output"),
+        ]
+        _run(command, directory)
+        return (directory / "output").read_bytes()
+
+
 def _link(objects: Sequence[bytes], flags: Sequence[str], libraries: Sequence[str]) -> bytes:
     compiler = _compiler()
     with tempfile.TemporaryDirectory(prefix="braid-link-") as name:
         directory = Path(name)
-        files = [directory / f"{index}.o" for index in range(len(objects))]
-        for file, data in zip(files, objects, strict=True):
-            file.write_bytes(data)
-        # A response file: a large model has more objects than a command line takes.
-        response = directory / "objects"
-        response.write_text("\n".join(shlex.quote(str(file)) for file in files))
         output = directory / "output"
-        command = [*compiler, *flags, f"@{response}", *libraries, "-o", str(output)]
-        _run(command)
+        response = _response_file(directory, objects)
+        _run([*compiler, *flags, response, *libraries, "-o", str(output)], directory)
         return output.read_bytes()
 
 
-def _run(command: Sequence[str]) -> None:
+def _response_file(directory: Path, objects: Sequence[bytes]) -> str:
+    """Writes the objects; the argument that names them all.
+
+    A response file: a large model has more objects than a command line takes.
+    """
+    files = [directory / f"{index}.o" for index in range(len(objects))]
+    for file, data in zip(files, objects, strict=True):
+        file.write_bytes(data)
+    response = directory / "objects"
+    response.write_text("\n".join(shlex.quote(str(file)) for file in files))
+    return f"@{response}"
+
+
+def _run(command: Sequence[str], directory: Path) -> None:
     try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
     except OSError as error:
         raise BraidError(
             f"cannot run the C compiler '{command[0]}': {error.strerror}",

@@ -20,9 +20,10 @@ from braid.tools.commands.options import (
 
 
 class Emit(StrEnum):
-    """What to write; the stages of `lowering.cpu.stages`, and the artifact."""
+    """What to write: the artifact, a C library, or a stage of `lowering.cpu.stages`."""
 
     ARTIFACT = "artifact"
+    SO = "so"
     MLIR = "mlir"
     LINALG = "linalg"
     LLVM = "llvm"
@@ -39,7 +40,11 @@ def compile_model(
         ),
     ] = None,
     emit: Annotated[
-        Emit, typer.Option(help="What to write: the artifact, or a stage of the lowering.")
+        Emit,
+        typer.Option(
+            help="What to write: the artifact, a shared object with a C header beside it, or a "
+            "stage of the lowering."
+        ),
     ] = Emit.ARTIFACT,
     shape: ShapeOption = None,
     shape_buckets: BucketsOption = None,
@@ -59,8 +64,7 @@ def compile_model(
     shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
     bounds = parse_bounds(shape_bound)
     with Console(stderr=True).status(f"compiling {model.name}"):
-        if emit is Emit.ARTIFACT:
-            output = output or Path(model.with_suffix(".braid").name)
+        if emit in (Emit.ARTIFACT, Emit.SO):
             compiled = compile(
                 model,
                 target=target,
@@ -70,7 +74,10 @@ def compile_model(
                 jobs=jobs,
                 profile=profile,
             )
-            compiled.save(output)
+            if emit is Emit.SO:
+                compiled.save_c_library(output or Path(model.with_suffix(".so").name))
+            else:
+                compiled.save(output or Path(model.with_suffix(".braid").name))
             return
         stage = emit_model(
             model,
