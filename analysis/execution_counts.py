@@ -5,12 +5,16 @@
 it gets a default; without a profile every op weighs 1.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region
+
+from braid.analysis.locations import source_location
+from braid.errors import BraidError
 
 BRANCH_PROBABILITY = "braid.branch_probability"
 TRIP_COUNT = "braid.trip_count"
@@ -60,12 +64,12 @@ class ExecutionCounts:
         if self.ignore or op is None:
             return 1.0
         if isinstance(op, scf.IfOp):
-            probability = _number(op, BRANCH_PROBABILITY)
+            probability = _number(op, BRANCH_PROBABILITY, 1.0)
             if probability is None:
                 return DEFAULT_BRANCH_PROBABILITY if self.is_profiled else 1.0
             return probability if region is op.true_region else 1.0 - probability
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            trips = _number(op, TRIP_COUNT)
+            trips = _number(op, TRIP_COUNT, math.inf)
             if trips is None:
                 trips = self.default_trip_count if self.is_profiled else None
             if trips is None:
@@ -75,8 +79,20 @@ class ExecutionCounts:
         return 1.0
 
 
-def _number(op: Operation, name: str) -> float | None:
+def _number(op: Operation, name: str, largest: float) -> float | None:
+    """The number in an attribute that people may write too.
+
+    Raises BraidError for one that is no number, or not from 0 to `largest`.
+    """
     attribute = op.attributes.get(name)
+    if attribute is None:
+        return None
     if isinstance(attribute, FloatAttr | IntegerAttr):
-        return float(cast(FloatAttr | IntegerAttr, attribute).value.data)
-    return None
+        number = float(cast(FloatAttr | IntegerAttr, attribute).value.data)
+        if 0 <= number <= largest and number < math.inf:
+            return number
+    wanted = f"a number from 0 to {largest:g}" if largest < math.inf else "a number from 0 on"
+    raise BraidError(
+        f"'{name}' of '{op.name}' is {attribute}, expected {wanted}",
+        location=source_location(op),
+    )

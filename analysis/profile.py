@@ -9,6 +9,7 @@
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def read_profile(path: Path) -> Profile:
 def _from_braid(ops: Mapping[str, Mapping[str, float]]) -> Profile:
     result: dict[str, OpStatistics] = {}
     for joined, entry in ops.items():
-        statistics = OpStatistics(float(entry["count"]), float(entry["seconds"]))
+        statistics = OpStatistics(_number(entry["count"]), _number(entry["seconds"]))
         # A kernel that stands for several ops of the model says so by all of their names.
         for name in (joined, *joined.split("+")):
             result.setdefault(name, statistics)
@@ -98,11 +99,15 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
     total = _column(header, lambda t: t.startswith("total time") and "%" not in t)
     unit = re.search(r"\(([^)]*)\)", header[total])
     scale = _UNITS.get(unit[1], 1e-6) if unit else 1e-6
-    ops = {
-        row[name]: OpStatistics(_number(row[count]), scale * _number(row[total]))
-        for row in rows[1:]
-        if any(field.strip() for field in row)
-    }
+    ops: dict[str, OpStatistics] = {}
+    for row in rows[1:]:
+        if any(field.strip() for field in row):
+            found = OpStatistics(_number(row[count]), scale * _number(row[total]))
+            known = ops.get(row[name], OpStatistics(0.0, 0.0))
+            # An op has a row for each device that took part in running it.
+            ops[row[name]] = OpStatistics(
+                max(known.count, found.count), known.seconds + found.seconds
+            )
     return Profile(ops, counts_iterations=False)
 
 
@@ -117,5 +122,8 @@ def _column(header: Sequence[str], matches: Callable[[str], bool]) -> int:
     raise ValueError(f"a column is missing; there are {list(header)}")
 
 
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))
+def _number(text: str | float) -> float:
+    number = float(text.replace(",", "") if isinstance(text, str) else text)
+    if not (0 <= number < math.inf):
+        raise ValueError(f"{text} is neither a count nor a time")
+    return number

@@ -1,6 +1,7 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import cast
 
@@ -24,6 +25,7 @@ from braid.model import Model, Package
 from braid.passes.manager import run_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
 from braid.source_model import Parameters
@@ -47,6 +49,8 @@ def compile(
     parameters: Parameters | str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     profile: bool = False,
+    use_profile: str | os.PathLike[str] | None = None,
+    passes: Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
 
@@ -56,7 +60,9 @@ def compile(
     an ONNX model's inputs; `shape_buckets={"batch": [1, 2, 4]}` compiles for each of these sizes
     of the open dim, and `shape_bounds={"batch": 8}` for sizes that braid chooses, from which all
     up to 8 are padded. `parameters` gives weights by key, or a safetensors file with them.
-    With `profile`, `Model.profile` tells how often each op ran and for how long.
+    With `profile`, `Model.profile` tells how often each op ran and for how long; `use_profile` is
+    a file with such a profile (`braid run --profile`), by which decisions are weighted. `passes`
+    run instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -72,7 +78,8 @@ def compile(
         bounds=shape_bounds,
     )
     families = kernel_families(target)
-    run_pipeline(context, model.module, passes_for(model.module, target), verify=False)
+    default = passes_for(model.module, target) if passes is None else passes
+    run_pipeline(context, model.module, _with_profile(default, use_profile), verify=False)
     prepared = evaluate_prepare(model.module, model.parameters)
     code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
@@ -102,6 +109,7 @@ def emit_model(
     shape_bounds: Bounds | None = None,
     jobs: int | None = None,
     profile: bool = False,
+    use_profile: str | os.PathLike[str] | None = None,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -112,8 +120,16 @@ def emit_model(
     context = make_context()
     model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
     families = kernel_families(target)
-    run_pipeline(context, model.module, passes_for(model.module, target), verify=False)
+    pipeline = _with_profile(passes_for(model.module, target), use_profile)
+    run_pipeline(context, model.module, pipeline, verify=False)
     return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
+
+
+def _with_profile(
+    passes: Sequence[ModulePass], profile: str | os.PathLike[str] | None
+) -> tuple[ModulePass, ...]:
+    """`passes` behind one that annotates the module from the file `profile`, if there is one."""
+    return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
 
 
 def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:

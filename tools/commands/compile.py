@@ -1,5 +1,6 @@
 """`braid compile`: a model as one artifact file, or at a stage of its lowering."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -54,15 +55,41 @@ def compile_model(
     profile: Annotated[
         bool, typer.Option("--profile", help="Count and time every op when the model runs.")
     ] = False,
+    measure: Annotated[
+        float | None,
+        typer.Option(
+            "--measure-layouts",
+            metavar="SECONDS",
+            min=0,
+            help="First time kernels in all layouts, for so long at most; kept for later.",
+        ),
+    ] = None,
+    use_profile: Annotated[
+        Path | None,
+        typer.Option(help="Weigh decisions by this profile, as written by braid run --profile."),
+    ] = None,
 ) -> None:
     """Compile a model to one artifact file."""
     from rich.console import Console
 
     from braid.compiler import compile, emit_model
+    from braid.measuring import measure_model
     from braid.runtime.atomic_file import atomic_file
 
     shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
     bounds = parse_bounds(shape_bound)
+    if measure is not None:
+        with Console(stderr=True).status(f"measuring the kernels of {model.name}"):
+            report = measure_model(
+                model,
+                measure,
+                target=target,
+                shapes=shapes,
+                shape_buckets=buckets,
+                shape_bounds=bounds,
+                jobs=jobs,
+            )
+        print(report, file=sys.stderr)
     with Console(stderr=True).status(f"compiling {model.name}"):
         if emit in (Emit.ARTIFACT, Emit.SO):
             compiled = compile(
@@ -73,6 +100,7 @@ def compile_model(
                 shape_bounds=bounds,
                 jobs=jobs,
                 profile=profile,
+                use_profile=use_profile,
             )
             if emit is Emit.SO:
                 compiled.save_c_library(output or Path(model.with_suffix(".so").name))
@@ -88,6 +116,7 @@ def compile_model(
             shape_bounds=bounds,
             jobs=jobs,
             profile=profile,
+            use_profile=use_profile,
         )
     if output is None and isinstance(stage, str):
         print(stage, end="")

@@ -126,18 +126,23 @@ class ProgramEmitter:
         self._bind_results(op)
         self._counters.count(op, builder)
         types = _scalar_types(op.results)
-        taken, other = (self._region(inner, op.results) for inner in op.regions)
+        taken, other = (
+            self._region(op, inner, key)
+            for inner, key in zip(op.regions, ("then", "else"), strict=True)
+        )
         emitted = scf.IfOp(self._scalars[op.cond], types, taken, other)
         self._bind_scalars(op.results, builder.insert(emitted).results)
 
     def _for(self, op: scf.ForOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
         self._counters.count(op, builder)
+        self._counters.enter(op, "enter", builder)
         initial = self._enter(op.iter_args, op.results, op.body.block.args[1:], builder)
         lower, upper, step = (self._scalars[value] for value in (op.lb, op.ub, op.step))
         body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
         self._bind_scalars(op.body.block.args[:1], body.args[:1])
         self._bind_scalars(op.body.block.args[1:], body.args[1:])
+        self._counters.enter(op, "next", PointerBuilder(InsertPoint.at_end(body)))
         self._fill(body, op.body.block, op.body.block.args[1:])
         emitted = scf.ForOp(lower, upper, step, initial, Region(body))
         self._bind_scalars(op.results, builder.insert(emitted).results)
@@ -146,6 +151,7 @@ class ProgramEmitter:
         before, after = op.before_region.block, op.after_region.block
         self._bind_results(op)
         self._counters.count(op, builder)
+        self._counters.enter(op, "enter", builder)
         for argument, buffer in zip(before.args, _buffers(op, CARRIED), strict=True):
             if buffer is not None:
                 self._tensors[argument] = self._buffers.address(buffer)
@@ -158,6 +164,7 @@ class ProgramEmitter:
         self._fill(head, before, op.results)
         body = Block(arg_types=_scalar_types(after.args))
         self._bind_scalars(after.args, body.args)
+        self._counters.enter(op, "next", PointerBuilder(InsertPoint.at_end(body)))
         self._fill(body, after, before.args)
         emitted = scf.WhileOp(initial, _scalar_types(op.results), Region(head), Region(body))
         self._bind_scalars(op.results, builder.insert(emitted).results)
@@ -176,10 +183,11 @@ class ProgramEmitter:
                 self._copy(value, self._tensors[value], self._tensors[slot], builder)
         return [self._scalars[v] for v in initial if not isinstance(v.type, TensorType)]
 
-    def _region(self, region: Region, targets: Sequence[SSAValue]) -> Region:
+    def _region(self, op: scf.IfOp, region: Region, key: str) -> Region:
         block = Block()
+        self._counters.enter(op, key, PointerBuilder(InsertPoint.at_end(block)))
         if region.blocks:
-            self._fill(block, region.block, targets)
+            self._fill(block, region.block, op.results)
         else:
             block.add_op(scf.YieldOp())
         return Region(block)

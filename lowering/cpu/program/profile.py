@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.profile_keys import region_counter
 from braid.lowering.cpu.program.environment import (
     COUNTS_OFFSET,
     NOW_OFFSET,
@@ -35,6 +36,12 @@ class ProfileCounters:
         if self._enabled and names_of(op):
             self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
 
+    def enter(self, op: Operation, key: str, builder: PointerBuilder) -> None:
+        """Adds one to the counter of a region of `op`, which its profile keys name."""
+        name = region_counter(op, key)
+        if self._enabled and name is not None:
+            self._add(COUNTS_OFFSET, self._counter(name), builder.constant(1), builder)
+
     @contextmanager
     def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
         """Counts and times what is emitted inside."""
@@ -49,7 +56,10 @@ class ProfileCounters:
         self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
 
     def _new(self, op: Operation) -> int:
-        return self._numbers.setdefault("+".join(names_of(op)), len(self._numbers))
+        return self._counter("+".join(names_of(op)))
+
+    def _counter(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
 
     def _now(self, builder: PointerBuilder) -> SSAValue:
         clock = self._environment.service(builder, NOW_OFFSET)

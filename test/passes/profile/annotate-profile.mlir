@@ -2,7 +2,7 @@
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/branches.json}' | filecheck %s --check-prefix=BRANCH
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/loop.csv}' | filecheck %s --check-prefix=LOOP
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/loop.csv trip-count=total}' | filecheck %s --check-prefix=TOTAL
-// RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/braid.json}' --remarks 2>%t | filecheck %s --check-prefix=OWN
+// RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/braid.json}' 2>%t | filecheck %s --check-prefix=OWN
 // RUN: filecheck %s --check-prefix=WARNING < %t
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%s}' 2>&1 | filecheck %s --check-prefix=MALFORMED
 
@@ -25,7 +25,7 @@
 // OWN-NOT: braid.branch_probability
 // OWN: braid.trip_count = 1.000000e+01 : f64
 // WARNING: warning: 'choice' has counts that contradict each other: 9 + 5 of 10
-// WARNING: warning: 'scf.for' has no counts in the profile
+// WARNING: warning: 'once/enter' has no count of how often it is entered in the profile
 func.func @main(%c: i1, %n: index, %x: tensor<4xf32>) {
   %y = scf.if %c -> (tensor<4xf32>) {
     %0 = braid.opaque "C"(%x) {braid.name = "C"} : (tensor<4xf32>) -> tensor<4xf32>

@@ -1,0 +1,29 @@
+"""Under which names a profile counts what control flow does: `braid.profile_keys`.
+
+An `scf.if` has the keys `condition`, `then` and `else`, a loop `enter` and `next`; each names an
+op whose executions tell about the control flow. Rewriting may remove or merge those ops, so
+braid's own profile counts regions besides, under names derived from the keys.
+"""
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Operation
+
+PROFILE_KEYS = "braid.profile_keys"
+
+_SUFFIX = "/region"
+
+
+def profile_keys(op: Operation) -> Mapping[str, str]:
+    """The names under which the control flow of `op` is counted, by key."""
+    keys = op.attributes.get(PROFILE_KEYS)
+    if not isinstance(keys, DictionaryAttr):
+        return {}
+    return {key: v.data for key, v in keys.data.items() if isinstance(v, StringAttr)}
+
+
+def region_counter(op: Operation, key: str) -> str | None:
+    """The counter of how often the region of `op` that `key` stands for was entered."""
+    name = profile_keys(op).get(key)
+    return None if name is None else name + _SUFFIX
