@@ -53,7 +53,7 @@ def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | Non
     Both are row-major. None where these elements are no box.
     """
     found: list[Range] = []
-    for own, others in _groups(shape, source):
+    for own, others in shared_dims(shape, source):
         run = _as_run([box[dim] for dim in own], [shape[dim] for dim in own])
         part = None if run is None else _as_box(run, [source[dim] for dim in others])
         if part is None:
@@ -62,7 +62,7 @@ def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | Non
     return tuple(found)
 
 
-def _groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """Consecutive dims of two shapes of equally many elements that hold the same elements."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0

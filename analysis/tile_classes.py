@@ -7,11 +7,13 @@ cover is padding.
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, product
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.tiles import GroupTile, group_tile
+from braid.analysis.boxes import reshaped
+from braid.analysis.tiles import GroupTile, group_tile, tiled_shape
 from braid.dialects.braid.base import shape_of
 
 _MOST_CLASSES = 27
@@ -39,26 +41,33 @@ class TileClass:
 
 @dataclass(frozen=True)
 class Tiling:
-    """A group whose result is cut into tiles of `extents`, the last ones perhaps smaller."""
+    """A group whose result is cut into tiles of `extents`, the last ones perhaps smaller.
+
+    The dims are those of `tiles.tiled_shape`.
+    """
 
     members: tuple[Operation, ...]
     result: SSAValue
     extents: tuple[int, ...]
 
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that is cut."""
+        return tiled_shape(self.members, self.result)
+
     @property
     def counts(self) -> tuple[int, ...]:
         """Tiles along every dim."""
-        shape = shape_of(self.result)
-        return tuple(-(-n // size) for n, size in zip(shape, self.extents, strict=True))
+        return tuple(-(-n // size) for n, size in zip(self.shape, self.extents, strict=True))
 
     def tile(self, numbers: Sequence[int]) -> GroupTile | None:
         """The tile with these numbers, one per dim."""
-        shape = shape_of(self.result)
-        box = tuple(
+        cut = tuple(
             (i * size, min(size, n - i * size))
-            for i, size, n in zip(numbers, self.extents, shape, strict=True)
+            for i, size, n in zip(numbers, self.extents, self.shape, strict=True)
         )
-        return group_tile(self.members, self.result, box)
+        box = reshaped(cut, self.shape, shape_of(self.result))
+        return None if box is None else group_tile(self.members, self.result, box)
 
     def classes(self) -> list[TileClass] | None:
         """All tiles by class; None where some cannot be made, or where there are many classes."""

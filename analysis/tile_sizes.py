@@ -1,14 +1,23 @@
 """Into which tiles the result of a group is cut, so that what is inside of it stays in a cache."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.boxes import whole
 from braid.analysis.tensor_storage import is_view
-from braid.analysis.tiles import GroupTile, box_bytes, group_tile, recomputation, scratch_bytes
+from braid.analysis.tile_classes import Tiling
+from braid.analysis.tiles import (
+    GroupTile,
+    box_bytes,
+    group_tile,
+    recomputation,
+    scratch_bytes,
+    tiled_shape,
+)
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.matmul import MatmulOp
 
@@ -24,6 +33,9 @@ _EFFICIENT_ROWS = 32
 _RECOMPUTATION = 1.1
 """How much more may be computed because tiles overlap."""
 
+_LOOKED_AT = 16
+"""Tiles along each dim that are tried before a size is taken."""
+
 _ENOUGH_TILES = 16
 """Fewer tiles would not spread over the cores of one machine."""
 
@@ -32,29 +44,39 @@ _ENOUGH_TILES = 16
 class _Search:
     """The group whose tiles are searched, and what they may use."""
 
-    members: Sequence[Operation]
+    members: tuple[Operation, ...]
     result: SSAValue
     target: int
     rows: int
 
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that is cut."""
+        return tiled_shape(self.members, self.result)
+
     def tile(self, extents: Sequence[int]) -> GroupTile | None:
         """A tile in the middle, if it is legal and not much is computed repeatedly."""
-        shape = shape_of(self.result)
-        counts = [-(-n // size) for n, size in zip(shape, extents, strict=True)]
-        box = tuple(
-            (start := size * (number // 2), min(size, n - start))
-            for n, size, number in zip(shape, extents, counts, strict=True)
-        )
-        tile = group_tile(self.members, self.result, box)
-        if tile is None or not self._is_efficient(tile):
+        tiling = Tiling(self.members, self.result, tuple(extents))
+        tile = tiling.tile([count // 2 for count in tiling.counts])
+        if tile is None or not self._is_efficient(tile) or not self._are_boxes(tiling):
             return None
-        tiles = math.prod(n / size for n, size in zip(shape, extents, strict=True))
+        tiles = math.prod(n / size for n, size in zip(self.shape, extents, strict=True))
         return tile if recomputation(self.members, tile, tiles) <= _RECOMPUTATION else None
 
     def need(self, extents: Sequence[int]) -> float:
         """Bytes of such a tile, infinite if there is none."""
         tile = self.tile(extents)
         return math.inf if tile is None else scratch_bytes(tile)
+
+    def _are_boxes(self, tiling: Tiling) -> bool:
+        """Whether the first tiles can be made: a reshape may cut some of them in two."""
+        if not any(is_view(op) for op in self.members):
+            return True
+        return all(
+            tiling.tile([number if d == dim else 0 for d in range(len(self.shape))]) is not None
+            for dim, count in enumerate(tiling.counts)
+            for number in range(min(_LOOKED_AT, count))
+        )
 
     def _is_efficient(self, tile: GroupTile) -> bool:
         return all(
@@ -67,7 +89,7 @@ class _Search:
 def tile_sizes(
     members: Sequence[Operation], result: SSAValue, target: int = SCRATCH_TARGET
 ) -> tuple[int, ...] | None:
-    """Extents of the tiles of `result`, whose tiles are those of all `members`.
+    """Extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
 
     The dims are cut one after the other, first the one that saves most, each as little as
     suffices. None where a tile would need more than `target` bytes, or much more work would be
@@ -82,7 +104,7 @@ def tile_sizes(
         return None
     room = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
     for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, room), (1, target)):
-        search = _Search(members, result, target, rows)
+        search = _Search(tuple(members), result, target, rows)
         found = _cut(search, _dims_by_need(search))
         if search.need(found) <= limit:
             return _spread(search, found)
@@ -100,7 +122,7 @@ def internal_bytes(tile: GroupTile) -> int:
 
 def _dims_by_need(search: _Search) -> list[int]:
     """The dims of the result, first those that leave the least when they are cut."""
-    shape = shape_of(search.result)
+    shape = search.shape
 
     def left(dim: int) -> float:
         return min(
@@ -113,7 +135,7 @@ def _dims_by_need(search: _Search) -> list[int]:
 
 def _cut(search: _Search, dims: Sequence[int]) -> list[int]:
     """Cuts one dim after the other until the tile fits."""
-    extents = list(shape_of(search.result))
+    extents = list(search.shape)
     for dim in dims:
         best = search.need(extents)
         if best <= search.target:
@@ -131,7 +153,7 @@ def _cut(search: _Search, dims: Sequence[int]) -> list[int]:
 
 def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
     """More tiles where there are few, as long as nothing is computed twice for it."""
-    shape = shape_of(search.result)
+    shape = search.shape
     for dim in range(len(shape)):
         for size in candidates(extents[dim]):
             tiles = math.prod(-(-n // e) for n, e in zip(shape, extents, strict=True))
@@ -144,11 +166,13 @@ def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def candidates(extent: int) -> Iterator[int]:
-    """Sizes of parts of a dim, the largest first: divisors, or powers of two where few divide."""
-    size = extent
-    while size > 1:
-        size = (size + 1) // 2
-        divisor = next((s for s in range(size, size // 2, -1) if extent % s == 0), None)
-        size = divisor if divisor is not None else size
-        yield size
+def candidates(extent: int) -> list[int]:
+    """Sizes of parts of a dim, the largest first: its divisors, and halves where none is near."""
+    small = [size for size in range(1, math.isqrt(extent) + 1) if extent % size == 0]
+    sizes = {*small, *(extent // size for size in small)} - {extent}
+    half = extent
+    while half > 1:
+        half = (half + 1) // 2
+        if not any(half // 2 < size <= half for size in sizes):
+            sizes.add(half)
+    return sorted(sizes, reverse=True)

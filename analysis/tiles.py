@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.boxes import Box, count, hull, is_contiguous, sizes, whole, within
+from braid.analysis.boxes import Box, count, hull, is_contiguous, shared_dims, sizes, whole, within
 from braid.analysis.op_tiles import OpTile, op_tile
 from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.movement import ReshapeOp
 
 Input = tuple[SSAValue, Box]
 """A part of a value from outside of the group."""
@@ -93,6 +94,23 @@ def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> Grou
                 inputs[operand, needed] = None
     in_order = {op: ops[op] for op in members if isinstance(op, TensorOp) and op in ops}
     return GroupTile(result, boxes, in_order, tuple(reversed(inputs)))
+
+
+def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ...]:
+    """The shape of `result` in whose dims tiles are counted.
+
+    A dim that a reshape inside of the group made of several is those: a part of a row of an
+    image is a box of the image, whatever becomes of its dims later.
+    """
+    factors: dict[int, list[int]] = {}
+    for op in members:
+        if isinstance(op, ReshapeOp):
+            source, target = shape_of(op.input), shape_of(op.output)
+            for many, one in shared_dims(source, target):
+                split = [source[dim] for dim in many if source[dim] != 1]
+                if len(one) == 1 and len(split) > 1:
+                    factors[target[one[0]]] = split
+    return tuple(n for extent in shape_of(result) for n in factors.get(extent, [extent]))
 
 
 def scratch_bytes(tile: GroupTile) -> int:

@@ -93,7 +93,8 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
     negative = apply(b, "lt", wanted, scalar(b, 0, wanted))
     from_end = apply(b, "add", wanted, scalar(b, count, wanted))
     wanted = reshape(b, apply(b, "select", negative, from_end, wanted), _with(shape, dim, 1))
-    positions = b.emit(IotaOp.of(dim, TensorType(i64, _with(shape, dim, count))))
+    line = _with([1] * len(shape), dim, count)
+    positions = b.emit(IotaOp.of(dim, TensorType(i64, line)))
     off, on = (
         reshape(b, b.emit(SliceOp.get(values, [i], [1])), [1] * (len(shape) + 1)) for i in (0, 1)
     )

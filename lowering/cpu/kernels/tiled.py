@@ -86,8 +86,8 @@ class TiledFamily:
         """One tile per grid iteration."""
         group = request.group
         schedule = {**self.default_schedule(group), **request.schedule}
-        rank = len(shape_of(group.outputs[0]))
-        classes = _tiling(group, [schedule[f"tile{dim}"] for dim in range(rank)]).classes()
+        extents = [schedule[f"tile{dim}"] for dim in range(len(schedule))]
+        classes = _tiling(group, extents).classes()
         assert classes is not None, "the schedule is not one of those offered"
         families = self._inner_families()
         codes: list[TileCode] = []
