@@ -20,6 +20,8 @@ from braid.tuning.record_store import append_records
 from braid.tuning.timing import Clock, TimingRequest
 from braid.tuning.timing_worker import TimingWorker
 
+_ROUNDS = 2
+
 Measure = Callable[[TimingRequest], float | None]
 
 
@@ -79,15 +81,19 @@ def measure_set(
     report: MeasuringReport,
     jobs: int | None = None,
 ) -> None:
-    """Compiles and times candidates, and records those that ran."""
+    """Compiles and times candidates, and records those that ran.
+
+    They are timed in turns and the least time counts, so that all meet the same machine.
+    """
     seconds: dict[str, float] = {}
-    for candidate, request in _requests(candidates, jobs):
-        measured = None if request is None else measure(request)
-        if measured is None:
-            report.failed += 1
-        else:
-            seconds[candidate.key] = measured
-            report.measured += 1
+    requests = list(_requests(candidates, jobs))
+    for _ in range(_ROUNDS):
+        for candidate, request in requests:
+            measured = None if request is None else measure(request)
+            if measured is not None:
+                seconds[candidate.key] = min(measured, seconds.get(candidate.key, measured))
+    report.measured += len(seconds)
+    report.failed += len(candidates) - len(seconds)
     append_records(seconds, {c.key: c.describe() for c in candidates})
 
 
