@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from braid.errors import BraidError
     from braid.interpreted import interpret
     from braid.model import Model, load
+    from braid.torch_export import from_torch
     from braid.upstream_dialect import load_irdl
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "Model",
     "__version__",
     "compile",
+    "from_torch",
     "interpret",
     "load",
     "load_irdl",
@@ -37,6 +39,7 @@ _HOMES = {
     "BraidError": "braid.errors",
     "Model": "braid.model",
     "compile": "braid.compiler",
+    "from_torch": "braid.torch_export",
     "interpret": "braid.interpreted",
     "load": "braid.model",
     "load_irdl": "braid.upstream_dialect",

@@ -30,9 +30,7 @@ def measure_model(
 
     """
     context = make_context()
-    model = read_source(
-        context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
-    )
+    model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
     run_pipeline(context, model.module, _before_layouts(passes_for(model.module, target)))
     return measure_layouts(model.module, kernel_families(target), time_limit, jobs=jobs)
 
