@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import region_counter
@@ -30,9 +30,11 @@ class ProfileCounters:
         self._environment = environment
         self._enabled = enabled
         self._numbers = numbers
+        self._clock: tuple[Block, SSAValue] | None = None
 
     def count(self, op: Operation, builder: PointerBuilder) -> None:
-        """Adds one to the op's counter, if the op has a name."""
+        """Adds one to the counter of control flow, if it has a name."""
+        self._clock = None
         if self._enabled and names_of(op):
             self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
 
@@ -44,14 +46,24 @@ class ProfileCounters:
 
     @contextmanager
     def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
-        """Counts and times what is emitted inside."""
+        """Counts and times what is emitted inside.
+
+        Reading the clock takes as long as a small kernel: an op begins when the one before it
+        in its block ended.
+        """
         if not self._enabled or not names_of(op):
+            self._clock = None
             yield
             return
-        counter = self._new(op)
-        begin = self._now(builder)
+        counter, block = self._new(op), builder.insertion_point.block
+        if self._clock is not None and self._clock[0] is block:
+            begin = self._clock[1]
+        else:
+            begin = self._now(builder)
         yield
-        elapsed = builder.emit(arith.SubiOp(self._now(builder), begin))
+        end = self._now(builder)
+        self._clock = (block, end)
+        elapsed = builder.emit(arith.SubiOp(end, begin))
         self._add(TIMES_OFFSET, counter, elapsed, builder)
         self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
 
