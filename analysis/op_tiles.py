@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.access_boxes import read_boxes
 from braid.analysis.boxes import Box, Range, reshaped, sizes, whole
@@ -109,8 +110,12 @@ def _makes(op: StructuredOp, tile: OpTile, box: Box) -> bool:
         result_types=[TensorType(element_type_of(op.results[0]), sizes(box))],
         attributes={**op.attributes, **tile.attributes},
     )
-    (inferred,) = probe.infer_result_types()
-    probe.drop_all_references()
+    try:
+        (inferred,) = probe.infer_result_types()
+    except VerifyException:
+        return False
+    finally:
+        probe.drop_all_references()
     return inferred.get_shape() == sizes(box)
 
 

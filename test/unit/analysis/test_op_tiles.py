@@ -1,0 +1,184 @@
+"""A tile of an op, computed from the boxes of the operands, is that part of the op's result."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import BoolAttr, StringAttr, TensorType, f32, i64
+from xdsl.ir import Block
+from xdsl.rewriter import InsertPoint
+
+from braid.analysis.op_tiles import emit_tile, op_tile
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import TensorOp, integer, integers, shape_of
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.resampling import Resampling
+from braid.dialects.braid.resize import ResizeOp
+
+LINEAR = Resampling("linear", "half_pixel", "floor", -0.75, False, False, 0.0)
+NEAREST = Resampling("nearest", "asymmetric", "floor", -0.75, False, False, 0.0)
+
+
+def conv(x, w, groups=1, strides=(1, 2), pads=(1, 0)):
+    return ConvOp.on(
+        x,
+        w,
+        strides=integers(strides),
+        dilations=integers((1, 2)),
+        pad_low=integers(pads),
+        pad_high=integers(pads),
+        groups=integer(groups),
+    )
+
+
+CASES = {
+    "exp": ([(3, 4)], lambda x: elementwise("exp", x)),
+    "add repeated": ([(3, 1, 4), (1, 5, 4)], lambda x, y: elementwise("add", x, y)),
+    "transpose": ([(2, 3, 4)], lambda x: TransposeOp.get(x, [2, 0, 1])),
+    "broadcast": ([(3, 1)], lambda x: BroadcastOp.get(x, [3, 5])),
+    "reshape": ([(4, 3, 5)], lambda x: ReshapeOp.get(x, [12, 5])),
+    "reshape apart": ([(12, 5)], lambda x: ReshapeOp.get(x, [4, 1, 3, 5])),
+    "slice": ([(7, 6)], lambda x: SliceOp.get(x, [1, 5], [3, 3], [2, -2])),
+    "pad": ([(3, 4)], lambda x: PadOp.get(x, [1, 2], [2, 0], 1.5)),
+    "concat": ([(2, 3), (2, 1), (2, 4)], lambda *x: ConcatOp.get(x, 1)),
+    "reduce": ([(3, 4, 5)], lambda x: ReduceOp.get(x, "add", [1])),
+    "argmax": ([(3, 4)], lambda x: argmax(x)),
+    "softmax": ([(3, 4, 5)], lambda x: SoftmaxOp.get(x, 1)),
+    "layer norm": (
+        [(3, 4, 5), (1, 4, 5), (1, 1, 5)],
+        lambda x, s, b: LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5),
+    ),
+    "matmul": ([(2, 3, 4), (1, 4, 5)], lambda x, y: MatmulOp.on(x, y)),
+    "conv": ([(2, 4, 6, 7), (3, 4, 3, 2)], conv),
+    "grouped conv": ([(1, 4, 6, 7), (6, 2, 3, 2)], lambda x, w: conv(x, w, 2)),
+    "pool": (
+        [(1, 3, 6, 7)],
+        lambda x: PoolOp.get(
+            x, "max", (3, 2), strides=(2, 1), pad_low=(1, 0), pad_high=(1, 1), dilations=(1, 1)
+        ),
+    ),
+    "resize nearest": ([(2, 3, 4)], lambda x: ResizeOp.get(x, [2, 6, 4], [1, 2, 1], NEAREST)),
+    "resize linear": ([(2, 3, 4)], lambda x: ResizeOp.get(x, [2, 7, 6], [1, 2.5, 1.5], LINEAR)),
+    "iota": ([], lambda: IotaOp.of(1, TensorType(i64, [3, 4]))),
+    "gather": ([(3, 5, 2), ((2, 4), 5)], lambda x, i: GatherOp.get(x, i, 1)),
+    "gather elements": ([(3, 5), ((3, 4), 5)], lambda x, i: GatherElementsOp.get(x, i, 1)),
+    "gather nd": ([(3, 5, 4), ((2, 3, 1), 3)], lambda x, i: gather_nd(x, i)),
+}
+WHOLE = {"softmax": [1], "layer norm": [1, 2], "reduce": [1], "grouped conv": [1], "iota": [1]}
+"""Dims that cannot be cut."""
+
+
+def argmax(x):
+    return ArgReduceOp.on(
+        x, kind=StringAttr("max"), dim=integer(1), select_last=BoolAttr.from_bool(False)
+    )
+
+
+def gather_nd(x, indices):
+    return GatherNdOp.on(x, indices, batch_dims=integer(0))
+
+
+def built(name):
+    """The op on block arguments, and arrays for these; indices are given as (shape, bound)."""
+    specs, build = CASES[name]
+    rng = np.random.default_rng(0)
+    types, arrays = [], []
+    for spec in specs:
+        if isinstance(spec[0], tuple):
+            types.append(TensorType(i64, spec[0]))
+            arrays.append(rng.integers(0, spec[1], spec[0]))
+        else:
+            types.append(TensorType(f32, spec))
+            arrays.append(rng.standard_normal(spec).astype(np.float32))
+    block = Block(arg_types=types)
+    op = build(*block.args)
+    block.add_op(op)
+    return op, arrays
+
+
+def part(array, box):
+    return array[tuple(slice(start, start + size) for start, size in box)]
+
+
+def evaluate_tile(op, tile, box, arrays):
+    """The value that the tile's ops compute from the boxes of the operands."""
+    read = [
+        (value, part(array, needed))
+        for value, array, needed in zip(op.operands, arrays, tile.operands, strict=True)
+        if needed is not None
+    ]
+    types = [TensorType(value.type.element_type, array.shape) for value, array in read]
+    block = Block(arg_types=types)
+    result = emit_tile(Builder(InsertPoint.at_end(block)), op, tile, box, block.args)
+    values = dict(zip(block.args, (array for _, array in read), strict=True))
+    for inner in block.ops:
+        assert isinstance(inner, TensorOp)
+        inner.verify()
+        results = inner.evaluate(*(values[operand] for operand in inner.operands))
+        values.update(zip(inner.results, results, strict=True))
+    return values[result]
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_a_tile_is_that_part_of_the_result(name, data):
+    op, arrays = built(name)
+    shape = shape_of(op.results[0])
+    box = []
+    for dim, extent in enumerate(shape):
+        if dim in WHOLE.get(name, ()):
+            box.append((0, extent))
+        else:
+            start = data.draw(st.integers(0, extent - 1))
+            box.append((start, data.draw(st.integers(1, extent - start))))
+    tile = op_tile(op, tuple(box))
+    if tile is None:
+        assert name in ("reshape", "reshape apart", "pad", "pool"), "only these may refuse"
+        return
+    (expected,) = op.evaluate(*arrays)
+    actual = evaluate_tile(op, tile, tuple(box), arrays)
+    np.testing.assert_allclose(actual, part(expected, box), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer norm", "grouped conv", "iota"])
+def test_a_dim_that_cannot_be_cut_is_refused(name):
+    op, _ = built(name)
+    box = [(0, extent) for extent in shape_of(op.results[0])]
+    box[1] = (1, box[1][1] - 1)
+    assert op_tile(op, tuple(box)) is None
+
+
+def test_nothing_but_padding_is_refused():
+    op, _ = built("pad")
+    assert op_tile(op, ((0, 1), (0, 6))) is None
+
+
+def test_a_reshape_refuses_what_is_no_box():
+    op, _ = built("reshape")
+    assert op_tile(op, ((2, 2), (0, 5))) is None
+    assert op_tile(op, ((3, 3), (0, 5))) is not None
+
+
+def test_equal_tiles_elsewhere_have_equal_keys():
+    op, _ = built("conv")
+    inner = [op_tile(op, ((0, 1), (0, 3), (start, 1), (0, 3))) for start in (1, 2)]
+    border = op_tile(op, ((0, 1), (0, 3), (0, 1), (0, 3)))
+    assert inner[0] and inner[1] and border
+    assert inner[0].key == inner[1].key != border.key
