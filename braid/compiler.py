@@ -12,6 +12,7 @@ from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.analysis.kernel_family import KernelFamily
 from braid.buckets import Bounds, Buckets
+from braid.crashes import run_reproducibly
 from braid.dialects.braid.variants import public_functions
 from braid.executors import NativeExecutor
 from braid.lowering.cpu.link import link_shared_object
@@ -22,13 +23,12 @@ from braid.lowering.cpu.program.variants import model_functions
 from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.cpu.target_machine import host_machine
 from braid.model import Model, Package
-from braid.passes.manager import run_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
-from braid.source_model import Parameters
+from braid.source_model import Parameters, SourceModel
 from braid.sources import ModelSource, Shapes, chain_parameters, read_source
 from braid.targets.target import load_target
 from braid.universe import make_context
@@ -69,17 +69,22 @@ def compile(
 
     """
     context = make_context()
-    model = read_source(
-        context,
-        source,
-        shapes=shapes,
-        parameters=parameters,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-    )
+
+    def read() -> SourceModel:
+        return read_source(
+            context,
+            source,
+            shapes=shapes,
+            parameters=parameters,
+            buckets=shape_buckets,
+            bounds=shape_bounds,
+        )
+
+    model = read()
     families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
-    run_pipeline(context, model.module, _with_profile(default, use_profile), verify=False)
+    pipeline = _with_profile(default, use_profile)
+    run_reproducibly(context, model.module, pipeline, lambda: read().module)
     prepared = evaluate_prepare(model.module, model.parameters)
     code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
@@ -118,11 +123,17 @@ def emit_model(
 
     """
     context = make_context()
-    model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
+
+    def read() -> ModuleOp:
+        return read_source(
+            context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
+        ).module
+
+    module = read()
     families = kernel_families(target)
-    pipeline = _with_profile(passes_for(model.module, target), use_profile)
-    run_pipeline(context, model.module, pipeline, verify=False)
-    return emit_stage(context, model.module, families, Stage(stage), jobs=jobs, profile=profile)
+    pipeline = _with_profile(passes_for(module, target), use_profile)
+    run_reproducibly(context, module, pipeline, read)
+    return emit_stage(context, module, families, Stage(stage), jobs=jobs, profile=profile)
 
 
 def _with_profile(

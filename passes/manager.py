@@ -1,6 +1,7 @@
 """Runs pipelines: the one loop behind `braid-opt`, the `braid` command and the Python API."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +18,10 @@ class PassCrashError(Exception):
     """A pass has a bug: it raised something that is not a diagnostic, or left invalid IR.
 
     `index` is the position of `failed` among the passes; the cause is the original exception.
+    `reproducer` is the file that shows it again, where somebody has written one.
     """
+
+    reproducer: Path | None = None
 
     def __init__(self, failed: ModulePass, index: int, cause: Exception) -> None:
         super().__init__(f"pass '{failed.name}' crashed: {_summary(cause)}")

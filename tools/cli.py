@@ -23,7 +23,6 @@ app = typer.Typer(
     name="braid",
     help="A graph compiler for tensor programs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -76,10 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"braid: error: {usage()}\nhint: see braid --help", file=sys.stderr)
             return 1
         _show_traceback(arguments)
-        if type(error).__name__ == "PassCrashError":
+        if (reproducer := getattr(error, "reproducer", None)) is not None:
             print(
                 f"braid: error: internal error: {error}\nhint: this is a bug of the pass; "
-                "'braid import' and then 'braid-opt -p default' leave a reproducer",
+                f"'braid-opt --run-reproducer {reproducer} --debug' shows it again",
                 file=sys.stderr,
             )
             return 1

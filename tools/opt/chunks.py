@@ -16,8 +16,9 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.instrumentation import Instrumentation, Timing
 from braid.passes.manager import PassCrashError, run_pipeline
 from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.reproducer import write_reproducer
 from braid.tools.opt.files import Chunk
-from braid.tools.opt.reproducer import stored_pipeline, write_reproducer
+from braid.tools.opt.reproducer import stored_pipeline
 
 
 @dataclass(frozen=True)

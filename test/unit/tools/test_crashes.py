@@ -1,0 +1,41 @@
+"""A crash inside a pipeline of `braid` leaves a reproducer."""
+
+import re
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import braid.compiler
+from braid.tools import braid_opt, cli
+
+
+@pytest.fixture
+def crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the default pipeline crash in its second pass; the path of a model."""
+    pipeline = "canonicalize,mlir-opt{executable=no-such-tool},cse"
+    monkeypatch.setattr(braid.compiler, "GRAPH_PIPELINE", pipeline)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [info], [output])
+    opset = helper.make_opsetid("", 18)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=9), tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+@pytest.mark.parametrize("options", [["-o", "m.braid"], ["--emit=mlir"]])
+def test_a_crash_can_be_reproduced(
+    crash: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compile", str(crash), *options]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("braid: error: internal error: pass 'mlir-opt' crashed")
+    match = re.search(r"'braid-opt --run-reproducer (\S+\.mlir) --debug' shows it again", error)
+    assert match is not None and Path(match[1]).parent == crash.parent
+    assert (
+        "braid.maximum" in Path(match[1]).read_text() or "braid.relu" in Path(match[1]).read_text()
+    )
+    assert braid_opt.main(["--run-reproducer", match[1]]) == 1
+    assert "pass 'mlir-opt' crashed" in capsys.readouterr().err
