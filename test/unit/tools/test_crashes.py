@@ -34,8 +34,6 @@ def test_a_crash_can_be_reproduced(
     assert error.startswith("braid: error: internal error: pass 'mlir-opt' crashed")
     match = re.search(r"'braid-opt --run-reproducer (\S+\.mlir) --debug' shows it again", error)
     assert match is not None and Path(match[1]).parent == crash.parent
-    assert (
-        "braid.maximum" in Path(match[1]).read_text() or "braid.relu" in Path(match[1]).read_text()
-    )
+    assert '"func.func"' in Path(match[1]).read_text()
     assert braid_opt.main(["--run-reproducer", match[1]]) == 1
     assert "pass 'mlir-opt' crashed" in capsys.readouterr().err
