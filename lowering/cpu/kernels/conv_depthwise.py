@@ -1,4 +1,4 @@
-"""Depthwise convolution with an elementwise epilogue: vectors run over the channels."""
+"""Depthwise convolution with an elementwise epilogue: vectors run over channels or along lines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,6 @@ from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Sc
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.choices import (
-    CHANNELS_LAST,
-    channel_blocks,
     feature_choice,
     typed_choice,
 )
@@ -17,11 +15,12 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.window_lines import lines_schedule, window_kernel
 from braid.lowering.cpu.kernels.windows import (
-    WindowKernel,
     WindowProblem,
-    grid_size,
     stored_tensors,
+    used_lanes,
+    window_layouts,
 )
 
 _WEIGHT = Layout.parse("bcda")
@@ -35,7 +34,8 @@ _EFFICIENCY = 0.35
 class ConvDepthwiseFamily:
     """`braid.conv` of f32 with as many groups as input and output channels, without padding.
 
-    Layouts: channels last, or in blocks of a vector; the weight's channels innermost (`bcda`).
+    Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
+    channels first, with a row-major weight, for strides of at most 2.
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -46,16 +46,15 @@ class ConvDepthwiseFamily:
         return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """Channels last, then in blocks."""
+        """Channels last, then in blocks, then first."""
         match = _match(group)
         if match is None:
             return ()
-        channels = match.points.shape[1]
-        blocked = channels % self.unit.lanes == 0
-        layouts = (CHANNELS_LAST, *([channel_blocks(self.unit.lanes)] if blocked else []))
         choices = [
-            feature_choice(group, {match.input.index: layout, match.weight.index: _WEIGHT}, layout)
-            for layout in layouts
+            feature_choice(
+                group, {match.input.index: layout, match.weight.index: _weight(layout)}, layout
+            )
+            for layout in window_layouts(match.op.windows, match.points.shape[1], self.unit.lanes)
         ]
         return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
 
@@ -76,6 +75,8 @@ class ConvDepthwiseFamily:
         match = _match(group)
         assert match is not None
         _, channels, _, width = match.points.shape
+        if typed_choice(group).results[0].is_row_major:
+            return lines_schedule(width, self.unit.lanes)
         if match.op.windows.strides[1] > 1 and channels > self.unit.lanes:
             return {"columns": min(4, width), "vectors": 2}
         limit = max(1, self.unit.registers // 4 - 1)
@@ -90,10 +91,11 @@ class ConvDepthwiseFamily:
         kh, kw = match.op.windows.size
         flops = 2 * batch * channels * height * width * kh * kw
         arithmetic = flops / (self.unit.flops * _EFFICIENCY)
+        arithmetic /= used_lanes(match.points.shape, choice.results[0], self.unit.lanes)
         return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
 
     def emit(self, request: KernelRequest) -> Kernel:
-        """One line of outputs for a block of channels per grid iteration."""
+        """One line of outputs for a block of channels, or one channel, per grid iteration."""
         match = _match(request.group)
         assert match is not None
         schedule = {**self.default_schedule(request.group), **request.schedule}
@@ -110,9 +112,13 @@ class ConvDepthwiseFamily:
             neutral=0.0,
             combine=_multiply_add,
         )
-        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"])
-        grid = grid_size(kernel)
-        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
+        kernel = window_kernel(problem, schedule)
+        return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
+
+
+def _weight(layout: Layout) -> Layout:
+    """How the weight is stored for feature maps in `layout`."""
+    return Layout.row_major(4) if layout.is_row_major else _WEIGHT
 
 
 def _match(group: FusedOp) -> ConvMatch | None:

@@ -1,4 +1,4 @@
-"""Pooling: vectors run over the channels."""
+"""Pooling: vectors run over channels or along lines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +12,6 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.choices import (
-    CHANNELS_LAST,
-    channel_blocks,
     feature_choice,
     typed_choice,
 )
@@ -22,11 +20,12 @@ from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
 from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.window_lines import lines_schedule, window_kernel
 from braid.lowering.cpu.kernels.windows import (
-    WindowKernel,
     WindowProblem,
-    grid_size,
     stored_tensors,
+    used_lanes,
+    window_layouts,
 )
 
 
@@ -41,7 +40,7 @@ class _Match:
 class PoolFamily:
     """`braid.pool` of f32 in two dims without padding, with an elementwise epilogue.
 
-    Layouts: channels last, or in blocks of a vector.
+    Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -52,13 +51,11 @@ class PoolFamily:
         return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """Channels last, then in blocks."""
+        """Channels last, then in blocks, then first."""
         match = _match(group)
         if match is None:
             return ()
-        channels = match.points.shape[1]
-        blocked = channels % self.unit.lanes == 0
-        layouts = (CHANNELS_LAST, *([channel_blocks(self.unit.lanes)] if blocked else []))
+        layouts = window_layouts(match.op.windows, match.points.shape[1], self.unit.lanes)
         choices = [feature_choice(group, {match.input.index: layout}, layout) for layout in layouts]
         return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
 
@@ -73,7 +70,10 @@ class PoolFamily:
         """Four outputs share the loads of overlapping windows."""
         match = _match(group)
         assert match is not None
-        return {"columns": min(4, match.points.shape[3]), "vectors": 1}
+        width = match.points.shape[3]
+        if typed_choice(group).results[0].is_row_major:
+            return lines_schedule(width, self.unit.lanes)
+        return {"columns": min(4, width), "vectors": 1}
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """The larger of vector operations and memory traffic."""
@@ -83,10 +83,11 @@ class PoolFamily:
         kh, kw = match.op.windows.size
         operations = batch * channels * height * width * kh * kw
         arithmetic = operations / (self.unit.flops / 4)
+        arithmetic /= used_lanes(match.points.shape, choice.results[0], self.unit.lanes)
         return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
 
     def emit(self, request: KernelRequest) -> Kernel:
-        """One line of outputs for a block of channels per grid iteration."""
+        """One line of outputs for a block of channels, or one channel, per grid iteration."""
         match = _match(request.group)
         assert match is not None
         schedule = {**self.default_schedule(request.group), **request.schedule}
@@ -103,9 +104,8 @@ class PoolFamily:
             neutral=float(match.op.padding_value),
             combine=_maximum if match.op.combine == "maximum" else _add,
         )
-        kernel = WindowKernel(problem, schedule["columns"], schedule["vectors"])
-        grid = grid_size(kernel)
-        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
+        kernel = window_kernel(problem, schedule)
+        return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
 
 
 def _match(group: FusedOp) -> _Match | None:

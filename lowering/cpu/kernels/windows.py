@@ -8,8 +8,10 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from braid.analysis.kernel_family import InPlace, LayoutChoice
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.aliasing import in_place_leaves
+from braid.lowering.cpu.kernels.choices import CHANNELS_FIRST, CHANNELS_LAST, channel_blocks
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.epilogue import Accumulators, Epilogue, TileStore
@@ -19,6 +21,9 @@ from braid.lowering.cpu.kernels.pointwise import Pointwise
 MAX_UNROLLED_WINDOW = 16
 """Window columns that are unrolled, so that neighbouring outputs share loads."""
 
+MAX_LINE_STRIDE = 2
+"""Steps of windows along lines of vectors: every other element of two vectors is one shuffle."""
+
 Combine = Callable[[Emitter, Value, Value, Value | None], Value]
 """New accumulator from the old one, the input, and the weight if there is one."""
 
@@ -27,9 +32,10 @@ Combine = Callable[[Emitter, Value, Value, Value | None], Value]
 class WindowProblem:
     """Every output is the `combine` of the inputs in its window, from `neutral` on.
 
-    `x` and `weight` are numbers of kernel arguments; the weight is stored
-    `[window…, channels]`. `stored` holds the input, the leaves of the epilogue, and the result:
-    vectors of `lanes` channels are contiguous in all of them, or repeated.
+    `x` and `weight` are numbers of kernel arguments; the weight is stored `[window…, channels]`
+    or, for vectors along lines, `[channels, window…]`. `stored` holds the input, the leaves of
+    the epilogue, and the result: vectors of `lanes` channels, or of neighbouring pixels where the
+    result is row-major, are contiguous in all of them, or repeated.
     """
 
     anchor: SSAValue
@@ -86,6 +92,11 @@ class WindowKernel:
         """Images, lines, blocks of channels."""
         batch, channels, height, _ = self.problem.points.shape
         return batch, height, -(-channels // self.block)
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """The tiles of a line, and a narrower one for the outputs that are left."""
@@ -196,13 +207,25 @@ class _TileWriter:
 def stored_tensors(
     input: BlockArgument, points: Pointwise, choice: LayoutChoice
 ) -> tuple[Stored, ...] | None:
-    """What `WindowProblem.stored` wants; None where vectors of channels are not contiguous."""
+    """What `WindowProblem.stored` wants; None where vectors are not contiguous."""
     arguments = (input, *points.leaves)
     operands = [Stored(shape_of(a), choice.operands[a.index]) for a in arguments]
     tensors = (*operands, Stored(points.shape, choice.results[0]))
-    return tensors if all(tensor.stride(1) <= 1 for tensor in tensors) else None
+    dim = 3 if choice.results[0].is_row_major else 1
+    return tensors if all(tensor.stride(dim) <= 1 for tensor in tensors) else None
 
 
-def grid_size(kernel: WindowKernel) -> int:
-    """Iterations of the kernel's grid."""
-    return math.prod(kernel.grid_extents)
+def window_layouts(windows: Windows, channels: int, lanes: int) -> list[Layout]:
+    """The layouts that some kernel takes on both sides, the preferred one first."""
+    layouts = [CHANNELS_LAST]
+    if channels % lanes == 0:
+        layouts.append(channel_blocks(lanes))
+    if windows.strides[1] <= MAX_LINE_STRIDE and windows.size[1] <= MAX_UNROLLED_WINDOW:
+        layouts.append(CHANNELS_FIRST)
+    return layouts
+
+
+def used_lanes(shape: Sequence[int], layout: Layout, lanes: int) -> float:
+    """Which part of the lanes of vectors along channels, or along lines, holds a result."""
+    extent = shape[3] if layout.is_row_major else shape[1]
+    return extent / (-(-extent // lanes) * lanes)

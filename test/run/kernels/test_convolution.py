@@ -60,16 +60,23 @@ def test_direct(check, batch, channels, outputs, size, window, strides, dilation
     check(DIRECT, shapes, convolution(strides, dilations), choices=[choice])
 
 
-@pytest.mark.parametrize("strides", [(1, 1), (2, 1)])
-@pytest.mark.parametrize("window", [(1, 1), (2, 3)])
-@pytest.mark.parametrize(("channels", "outputs"), [(32, 32), (16, 7), (3, 48)])
+@pytest.mark.parametrize(
+    ("channels", "outputs", "window", "strides"),
+    [
+        (32, 32, (2, 3), (1, 1)),
+        (32, 16, (1, 1), (2, 1)),
+        (16, 7, (1, 1), (1, 1)),
+        (3, 48, (2, 3), (2, 2)),
+    ],
+)
 def test_direct_in_all_layouts(check, channels, outputs, window, strides) -> None:
     shapes = shapes_of(2, channels, outputs, (6, 21), window, strides, (1, 1), channels)
     check(DIRECT, shapes, convolution(strides))
 
 
-@pytest.mark.parametrize("groups", [2, 3])
-@pytest.mark.parametrize(("depth", "outputs"), [(16, 32), (5, 3), (1, 2), (4, 1), (3, 70)])
+@pytest.mark.parametrize(
+    ("groups", "depth", "outputs"), [(2, 16, 32), (3, 5, 3), (3, 1, 2), (2, 4, 1), (2, 3, 70)]
+)
 def test_grouped_in_all_layouts(check, groups, depth, outputs) -> None:
     shapes = shapes_of(1, groups * depth, groups * outputs, (4, 9), (2, 2), (1, 1), (1, 1), depth)
     check(DIRECT, shapes, convolution(groups=groups))
@@ -101,6 +108,13 @@ def test_pointwise_convolution_is_one_product(check) -> None:
 def test_depthwise_in_blocks(check) -> None:
     shapes = shapes_of(2, 48, 48, (6, 9), (3, 3), (1, 1), (1, 1), 1)
     check(DEPTHWISE, shapes, convolution(groups=48))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("width", [17, 71, 140])
+def test_depthwise_along_long_lines(check, stride, width) -> None:
+    shapes = shapes_of(2, 3, 3, (4, width), (2, 3), (2, stride), (1, 1), 1)
+    check(DEPTHWISE, shapes, convolution((2, stride), groups=3))
 
 
 @pytest.mark.parametrize("width", [3, 20])

@@ -3,9 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import TensorType, f32
 
 from braid.dialects.braid.pooling import PoolOp
+from braid.lowering.cpu.kernels.emit.machine import AVX512
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from test.run.kernels.conftest import make_group
 
 FAMILY = PoolFamily()
 
@@ -37,3 +40,32 @@ def test_whole_image(check) -> None:
         return [op], [op.output]
 
     check(FAMILY, [(2, 33, 7, 18)], build)
+
+
+@pytest.mark.parametrize(("kind", "stride"), [("max", 1), ("add", 2)])
+@pytest.mark.parametrize("width", [17, 71, 140])
+def test_long_lines(check, kind, stride, width) -> None:
+    def build(x):
+        op = PoolOp.get(
+            x, kind, (2, 3), strides=(1, stride), dilations=(1, 2), pad_low=(0, 0), pad_high=(0, 0)
+        )
+        return [op], [op.output]
+
+    check(FAMILY, [(1, 16, 4, width)], build)
+
+
+def test_lines_are_offered_for_small_strides() -> None:
+    def pool(stride):
+        def build(x):
+            op = PoolOp.get(
+                x, "max", (2, 2), strides=(3, stride), dilations=(1, 1), pad_low=(0, 0),
+                pad_high=(0, 0),
+            )  # fmt: skip
+            return [op], [op.output]
+
+        return make_group([TensorType(f32, (1, 16, 9, 9))], build)
+
+    tags = [
+        [choice.results[0].tag for choice in PoolFamily(AVX512).layouts(pool(s))] for s in (1, 2, 3)
+    ]
+    assert tags == [["acdb", "aBcd16b", "abcd"]] * 2 + [["acdb", "aBcd16b"]]

@@ -1,0 +1,147 @@
+"""Kernels over windows of images whose pixels are neighbours: vectors run along lines."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.analysis.kernel_family import Schedule
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.epilogue import Accumulators, Epilogue, TileStore
+from braid.lowering.cpu.kernels.iteration import Stored
+from braid.lowering.cpu.kernels.register_transpose import shuffled
+from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem
+
+
+@dataclass(frozen=True)
+class WindowLines:
+    """One grid iteration is a line of outputs of one channel, in tiles of `vectors` vectors.
+
+    The weight is stored `[channels, window…]`.
+    """
+
+    problem: WindowProblem
+    vectors: int
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Images, channels, lines."""
+        return self.problem.points.shape[:3]
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """Tiles of whole vectors, then one for the outputs that are left."""
+        position = e.coordinates(index, self.grid_extents)
+        width, lanes = self.problem.points.shape[3], self.problem.lanes
+        block = self.vectors * lanes
+        whole = width - width % block
+
+        def tile(first: Index, count: int) -> None:
+            _LineWriter(self, e, buffers, position, first, count).write()
+
+        if whole:
+            e.loop(0, whole, block, lambda column: tile(column, block))
+        if whole < width:
+            tile(whole, width - whole)
+
+
+@dataclass(frozen=True)
+class _LineWriter:
+    """`count` outputs from column `first` on; `position` is image, channel and line."""
+
+    kernel: WindowLines
+    e: Emitter
+    buffers: Sequence[Buffer]
+    position: Sequence[Index]
+    first: Index
+    count: int
+
+    @property
+    def vectors(self) -> list[int]:
+        """Outputs in each vector."""
+        lanes = self.e.lanes
+        return [min(lanes, self.count - start) for start in range(0, self.count, lanes)]
+
+    def write(self) -> None:
+        """Runs over the window, applies the epilogue and stores."""
+        e, problem = self.e, self.kernel.problem
+        outputs = problem.stored[1:]
+        epilogue = Epilogue(
+            problem.anchor,
+            problem.points,
+            (0,) * len(outputs),
+            tuple(e.lanes * tensor.stride(3) for tensor in outputs),
+        )
+        bases = [self._base(tensor) for tensor in outputs]
+        masks = [self._mask(count) for count in self.vectors]
+        TileStore(epilogue, e, self.buffers, bases, 0, masks).store(self._accumulate())
+
+    def _accumulate(self) -> Accumulators:
+        """A loop over the window's lines, its columns unrolled."""
+        e, problem = self.e, self.kernel.problem
+        image, channel, line = self.position
+        x, windows = problem.stored[0], problem.windows
+        height, width = windows.size
+        start = (image, channel, e.mul(line, windows.strides[0]))
+        base = e.dot(start, [x.stride(dim) for dim in range(3)])
+        base = e.add(base, e.mul(self.first, windows.strides[1] * x.stride(3)))
+        weight = e.mul(channel, height * width)
+        type = e.vector_type(self.buffers[problem.x].element_type)
+        initial: Sequence[Value] = [e.constant(problem.neutral, type)] * len(self.vectors)
+
+        def taps(y: Index, values: Sequence[Value]) -> Sequence[Value]:
+            row = e.add(base, e.mul(y, x.stride(2) * windows.dilations[0]))
+            tap = e.add(weight, e.mul(y, width))
+            for column in range(width):
+                offset = e.add(row, column * windows.dilations[1] * x.stride(3))
+                values = self._tap(offset, e.add(tap, column), values)
+            return values
+
+        return [list(e.carry(0, height, 1, initial, taps))]
+
+    def _tap(self, offset: Index, tap: Index, values: Sequence[Value]) -> list[Value]:
+        e, problem = self.e, self.kernel.problem
+        weight = None if problem.weight is None else self.buffers[problem.weight].splat(e, tap)
+        step = e.lanes * problem.windows.strides[1]
+        return [
+            problem.combine(e, value, self._load(e.add(offset, number * step), count), weight)
+            for number, (value, count) in enumerate(zip(values, self.vectors, strict=True))
+        ]
+
+    def _load(self, offset: Index, count: int) -> Value:
+        """Inputs of `count` neighbouring outputs, from the first one's on."""
+        e, buffer = self.e, self.buffers[self.kernel.problem.x]
+        stride, lanes = self.kernel.problem.windows.strides[1], self.e.lanes
+        needed = (count - 1) * stride + 1
+        low = buffer.load(e, offset, self._mask(needed))
+        if stride == 1:
+            return low
+        high = low
+        if needed > lanes:
+            high = buffer.load(e, e.add(offset, lanes), self._mask(needed - lanes))
+        return shuffled(e, low, high, range(0, stride * lanes, stride))
+
+    def _base(self, tensor: Stored) -> Index:
+        """Where the first output is."""
+        e = self.e
+        base = e.dot(self.position, [tensor.stride(dim) for dim in range(3)])
+        return e.add(base, e.mul(self.first, tensor.stride(3)))
+
+    def _mask(self, count: int) -> Value | None:
+        return self.e.mask(count) if count < self.e.lanes else None
+
+
+def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowKernel | WindowLines:
+    """The kernel for the result's layout: `columns` count only where vectors hold channels."""
+    if problem.stored[-1].layout.is_row_major:
+        return WindowLines(problem, schedule["vectors"])
+    return WindowKernel(problem, schedule["columns"], schedule["vectors"])
+
+
+def lines_schedule(width: int, lanes: int) -> Schedule:
+    """A good schedule for vectors along lines: as many independent sums as an add takes cycles."""
+    return {"columns": 1, "vectors": min(4, -(-width // lanes))}
