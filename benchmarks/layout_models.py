@@ -1,0 +1,163 @@
+"""Ways to select layouts on whole models: predicted and measured seconds, reorders, proofs.
+
+``python -m benchmarks.layout_models --models DIR --runs 30 --json out.json`` compiles each model
+with exact, greedy, all-NCHW and all-NHWC layouts and runs the four in turns on one thread, beside
+the reorders of ONNX Runtime and, with ``--openvino PYTHON`` (an interpreter that has it),
+OpenVINO. ``--measure SECONDS`` first times the kernels of each model in all layouts; the
+measurements are kept, and all selections then decide by them.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.layout_peers import openvino_reorders_by, ort_reorders
+from benchmarks.layout_variants import Decided, Selection, build, decide
+from benchmarks.models.compare import Array, Candidate, interleave, largest_error
+from benchmarks.models.inputs import random_inputs
+from benchmarks.models.make import make
+from braid.measuring import measure_model
+
+FOUNDATION = (
+    "resnet50",
+    "mobilenet_v2",
+    "squeezenet",
+    "densenet121",
+    "inception_v1",
+    "bert_base",
+    "gpt2",
+    "unet",
+    "cond",
+    "loop_if",
+)
+SELECTIONS = (
+    Selection("exact"),
+    Selection("greedy", algorithm="greedy"),
+    Selection("NCHW", algorithm="fixed:NCHW"),
+    Selection("NHWC", algorithm="fixed:NHWC"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One selection on one model; seconds, and counts.
+
+    `ratio` is the median over runs of exact's seconds by this one's, measured right beside.
+    """
+
+    selection: str
+    predicted: float
+    gap: float
+    reorders: int
+    pass_seconds: float
+    median: float
+    first_quartile: float
+    third_quartile: float
+    ratio: float
+    error: float
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """All selections on one model, and how many reorders others have."""
+
+    model: str
+    rows: list[Row]
+    ort_reorders: int
+    openvino_reorders: int | None
+
+
+def measure(path: Path, options: argparse.Namespace) -> ModelRows:
+    """Measure all selections on the model at `path`."""
+    if options.measure:
+        print(measure_model(path, options.measure), flush=True)
+    decided = {s.name: decide(path, s) for s in SELECTIONS}
+    models = build(path, SELECTIONS)
+    named = random_inputs(path, options.seed)
+    inputs = [named[spec.name] for spec in models["exact"].inputs]
+    candidates = [
+        Candidate(name, lambda m=model: m.run(inputs), 0.0, {}) for name, model in models.items()
+    ]
+    outputs = {c.name: list(c.run()) for c in candidates}
+    seconds = interleave(candidates, options.runs, options.warmup)
+    rows = [
+        _row(candidate.name, decided[candidate.name], times, seconds[0], outputs)
+        for candidate, times in zip(candidates, seconds, strict=True)
+    ]
+    openvino = openvino_reorders_by(options.openvino, path) if options.openvino else None
+    return ModelRows(path.stem, rows, ort_reorders(path), openvino)
+
+
+def _row(
+    name: str,
+    decided: Decided,
+    times: Sequence[float],
+    exact: Sequence[float],
+    outputs: dict[str, list[Array]],
+) -> Row:
+    ratios = [e / t for e, t in zip(exact, times, strict=True)]
+    return Row(
+        selection=name,
+        predicted=decided.cost,
+        gap=decided.gap,
+        reorders=decided.reorders,
+        pass_seconds=decided.pass_seconds,
+        median=statistics.median(times),
+        first_quartile=float(np.quantile(times, 0.25)),
+        third_quartile=float(np.quantile(times, 0.75)),
+        ratio=statistics.median(ratios),
+        error=largest_error(outputs[name], outputs["NCHW"]),
+    )
+
+
+def show(result: ModelRows) -> None:
+    """Print one row a selection."""
+    table = Table(
+        result.model, "predicted ms", "median ms", "quartiles", "exact ÷", "reorders", "gap", "s"
+    )
+    for row in result.rows:
+        table.add_row(
+            row.selection,
+            f"{row.predicted * 1e3:.3f}",
+            f"{row.median * 1e3:.3f}",
+            f"{row.first_quartile * 1e3:.3f} – {row.third_quartile * 1e3:.3f}",
+            f"{row.ratio:.3f}",
+            str(row.reorders),
+            f"{row.gap:.2%}",
+            f"{row.pass_seconds:.2f}",
+        )
+    Console(width=110).print(table)
+    openvino = "-" if result.openvino_reorders is None else result.openvino_reorders
+    print(f"reorders of ONNX Runtime: {result.ort_reorders}, of OpenVINO: {openvino}", flush=True)
+
+
+def main() -> None:
+    """Measure, print a table a model, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=FOUNDATION)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--measure", type=float, default=0.0)
+    parser.add_argument("--openvino", help="a Python interpreter that has openvino")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results: list[ModelRows] = []
+    for name in options.only:
+        results.append(measure(make(options.models, name), options))
+        show(results[-1])
+        if options.json:
+            report = json.dumps([asdict(result) for result in results], indent=1)
+            options.json.write_text(report + "\n")
+
+
+if __name__ == "__main__":
+    main()
