@@ -13,10 +13,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.verification import verify_module
 from braid.buckets import Bounds, Buckets, read_bucketed
+from braid.dialects.tosa import TosaOp
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir, read_mlir_text
 from braid.frontends.onnx import import_onnx
 from braid.frontends.parameters import ParameterFile, parameters_of
+from braid.passes.manager import run_pipeline
 from braid.source_model import Parameters, SourceModel
 
 Shapes = Mapping[str, Sequence[int]]
@@ -61,7 +63,7 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
     if isinstance(source, ModuleOp):
         _refuse_shapes(shapes)
         verify_module(source)
-        return SourceModel("model", source.clone(), {})
+        return SourceModel("model", _in_braid(context, source.clone()), {})
     if isinstance(source, onnx.ModelProto):
         imported = import_onnx(source, shapes=shapes)
         name = source.graph.name or "model"
@@ -75,7 +77,8 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
             _refuse_shapes(shapes)
             module = parse_mlir(context, read_mlir_text(path), str(path)).module
             verify_module(module)
-            return SourceModel(path.stem, module, parameters_of(module, path.parent))
+            parameters = parameters_of(module, path.parent)
+            return SourceModel(path.stem, _in_braid(context, module), parameters)
         case suffix:
             raise BraidError(
                 f"'{path}' is a '{suffix}' file, expected a model: .onnx or .mlir"
@@ -85,6 +88,13 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
                 if suffix == ".braid"
                 else None,
             )
+
+
+def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
+    """The module with what other dialects of models there is converted, in place."""
+    if any(isinstance(op, TosaOp) for op in module.walk()):
+        run_pipeline(context, module, "convert-tosa-to-braid", verify=False)
+    return module
 
 
 def _read_bucketed(

@@ -18,8 +18,17 @@ def _load_braid() -> Dialect:
     return Braid
 
 
+def _load_tosa() -> Dialect:
+    from braid.dialects.tosa import Tosa
+
+    return Tosa
+
+
 DIALECTS: dict[str, Callable[[], Dialect]] = {"braid": _load_braid}
 """Dialects of this package by name."""
+
+_OVER_XDSL: dict[str, Callable[[], Dialect]] = {"tosa": _load_tosa}
+"""Dialects that stand for xDSL's of the same name; not in the entry point, where names clash."""
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=braid_only_passes())
 """The entry point; `canonicalize` and `cse` are left out, since xDSL has taken these names."""
@@ -32,6 +41,6 @@ def make_context(*, allow_unregistered: bool = False) -> Context:
     Raises `BraidError` where an installed package is broken.
     """
     context = Context(allow_unregistered=allow_unregistered)
-    for name, factory in (installed_universe().all_dialects | DIALECTS).items():
+    for name, factory in (installed_universe().all_dialects | _OVER_XDSL | DIALECTS).items():
         context.register_dialect(name, factory)
     return context

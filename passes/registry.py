@@ -28,6 +28,7 @@ PASSES: dict[str, str] = {
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
+    "convert-tosa-to-braid": ("braid.passes.tosa.convert_tosa_to_braid:ConvertTosaToBraidPass"),
     "cse": "braid.passes.canonicalize.cse:CSEPass",
     "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
     "expand-transposed-convolutions": (
@@ -55,6 +56,7 @@ PASSES: dict[str, str] = {
         "braid.passes.memory.select_rematerialization:SelectRematerializationPass"
     ),
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
+    "select-storage": "braid.passes.memory.select_storage:SelectStoragePass",
     "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }
 """Name of the pass -> `module:class`."""

@@ -1,0 +1,100 @@
+"""Elementwise ops of TOSA."""
+
+from functools import partial
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import i1, is_float, to_numpy
+from braid.passes.tosa.node import TosaNode, converter
+
+_SAME = {
+    "abs": "abs",
+    "add": "add",
+    "bitwise_and": "and",
+    "bitwise_not": "not",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+    "ceil": "ceil",
+    "cos": "cos",
+    "equal": "eq",
+    "erf": "erf",
+    "exp": "exp",
+    "floor": "floor",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "intdiv": "div",
+    "log": "log",
+    "logical_and": "and",
+    "logical_left_shift": "shift_left",
+    "logical_not": "not",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "pow": "pow",
+    "reciprocal": "reciprocal",
+    "rsqrt": "rsqrt",
+    "select": "select",
+    "sin": "sin",
+    "sub": "sub",
+    "tanh": "tanh",
+}
+"""What TOSA and braid only name differently."""
+
+
+def _same(name: str, t: TosaNode) -> SSAValue:
+    t.require_nan_propagation()
+    return t.apply(name, *t.op.operands)
+
+
+for _name, _same_name in _SAME.items():
+    converter(_name)(partial(_same, _same_name))
+
+
+@converter("identity")
+def identity(t: TosaNode) -> SSAValue:
+    """The operand."""
+    return t.value(0)
+
+
+@converter("sigmoid")
+def sigmoid(t: TosaNode) -> SSAValue:
+    """`1 / (1 + exp(-x))`."""
+    exponential = t.apply("exp", t.apply("neg", t.value(0)))
+    return t.apply("reciprocal", t.apply("add", exponential, t.scalar(1, exponential)))
+
+
+@converter("clamp")
+def clamp(t: TosaNode) -> SSAValue:
+    """No less than `min_val`, no more than `max_val`."""
+    t.require_nan_propagation()
+    x = t.value(0)
+    at_least = t.apply("maximum", x, t.scalar(t.number("min_val"), x))
+    return t.apply("minimum", at_least, t.scalar(t.number("max_val"), x))
+
+
+@converter("cast")
+def cast(t: TosaNode) -> SSAValue:
+    """Floats become integers by rounding to nearest, halves to even, and saturating."""
+    x = t.value(0)
+    source, target = element_type_of(x), t.element_type
+    if target == i1:
+        return t.apply("ne", x, t.scalar(0, x))
+    if is_float(source) and not is_float(target):
+        return _rounded_to_integer(t, x, target)
+    return t.cast(x, target)
+
+
+def _rounded_to_integer(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
+    """Clamped as an integer: the largest 32-bit integer is no 32-bit float."""
+    limits = np.iinfo(to_numpy(target))
+    rounded = t.apply("round", x)
+    too_small = t.apply("lt", rounded, t.scalar(float(limits.min), x))
+    too_large = t.apply("ge", rounded, t.scalar(float(limits.max) + 1.0, x))
+    outside = t.apply("or", too_small, too_large)
+    inside = t.cast(t.apply("select", outside, t.scalar(0, x), rounded), target)
+    low, high = t.scalar(limits.min, inside), t.scalar(limits.max, inside)
+    extreme = t.apply("select", too_small, low, high)
+    return t.apply("select", outside, extreme, inside)

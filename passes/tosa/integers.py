@@ -1,0 +1,96 @@
+"""Ops of TOSA on integers: shifts that round, scaling, tables."""
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import i64, is_float, to_numpy
+from braid.dialects.braid.indexing import GatherOp
+from braid.passes.tosa.node import TosaNode, converter
+
+
+@converter("arithmetic_right_shift")
+def arithmetic_right_shift(t: TosaNode) -> SSAValue:
+    """Rounding adds the last bit that is shifted out."""
+    x, distance = t.value(0), t.value(1)
+    shifted = t.apply("shift_right", x, distance)
+    if not t.flag("round"):
+        return shifted
+    one, zero = t.scalar(1, x), t.scalar(0, x)
+    before = t.apply("maximum", t.apply("sub", distance, one), zero)
+    last = t.apply("and", t.apply("shift_right", x, before), one)
+    rounded = t.apply("add", shifted, last)
+    return t.apply("select", t.apply("gt", distance, zero), rounded, shifted)
+
+
+@converter("negate")
+def negate(t: TosaNode) -> SSAValue:
+    """`-(x - zero point) + zero point`, saturated, for integers."""
+    x = t.value(0)
+    if is_float(element_type_of(x)):
+        return t.apply("neg", x)
+    zero_points = t.zero_point(1) + t.zero_point(2)
+    wide = t.cast(x, i64)
+    return saturated(t, t.apply("sub", t.scalar(zero_points, wide), wide), t.element_type)
+
+
+@converter("mul")
+def mul(t: TosaNode) -> SSAValue:
+    """Products of 32-bit integers may be shifted to the right, rounded to nearest."""
+    a, b = t.value(0), t.value(1)
+    shift = t.zero_point(2)
+    if not shift:
+        return t.apply("mul", t.cast(a, t.element_type), t.cast(b, t.element_type))
+    product = t.apply("mul", t.cast(a, i64), t.cast(b, i64))
+    return t.cast(_rounding_shift(t, product, t.scalar(shift, product)), t.element_type)
+
+
+@converter("rescale")
+def rescale(t: TosaNode) -> SSAValue:
+    """`(x - zero point) · multiplier / 2^shift + zero point`, rounded and saturated.
+
+    The multiplier and the shift are one number, or one for each channel, the last dim.
+    """
+    x = t.value(0)
+    if t.word("rounding_mode", "SINGLE_ROUND") != "SINGLE_ROUND":
+        t.unsupported("rounding twice or inexactly")
+    if t.flag("input_unsigned") or t.flag("output_unsigned"):
+        t.unsupported("unsigned values")
+    wide = t.cast(x, i64)
+    wide = t.apply("sub", wide, t.scalar(t.zero_point(3), wide))
+    rank = t.result_type.get_num_dims()
+
+    def factors(index: int) -> SSAValue:
+        numbers = t.known(index).astype(np.int64).reshape(-1)
+        return t.constant(numbers.reshape([1] * (rank - 1) + [-1]) if rank else numbers[0])
+
+    product = t.apply("mul", wide, factors(1))
+    scaled = _rounding_shift(t, product, factors(2))
+    moved = t.apply("add", scaled, t.scalar(t.zero_point(4), scaled))
+    return saturated(t, moved, t.element_type)
+
+
+def _rounding_shift(t: TosaNode, x: SSAValue, shift: SSAValue) -> SSAValue:
+    """`(x + 2^(shift - 1)) / 2^shift` rounded down, for shifts of at least 1."""
+    one = t.scalar(1, x)
+    half = t.apply("shift_left", one, t.apply("sub", shift, one))
+    return t.apply("shift_right", t.apply("add", x, half), shift)
+
+
+def saturated(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
+    """Integers in a narrower type, or the nearest that it has."""
+    limits: Any = np.iinfo(to_numpy(target))
+    at_least = t.apply("maximum", x, t.scalar(limits.min, x))
+    return t.cast(t.apply("minimum", at_least, t.scalar(limits.max, x)), target)
+
+
+@converter("table")
+def table(t: TosaNode) -> SSAValue:
+    """An entry for each of the 256 values of an 8-bit integer."""
+    x = t.value(0)
+    if to_numpy(element_type_of(x)) != np.int8:
+        t.unsupported("a table that is interpolated, for 16-bit integers")
+    wide = t.cast(x, i64)
+    return t.emit(GatherOp.get(t.value(1), t.apply("add", wide, t.scalar(128, wide)), 0))

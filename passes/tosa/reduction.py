@@ -1,0 +1,35 @@
+"""Reductions of TOSA, which keep their dim, and the search for the largest element."""
+
+from functools import partial
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.passes.tosa.node import TosaNode, converter
+
+_KINDS = {
+    "reduce_all": "and",
+    "reduce_any": "or",
+    "reduce_max": "maximum",
+    "reduce_min": "minimum",
+    "reduce_product": "mul",
+    "reduce_sum": "add",
+}
+
+
+def _reduce(kind: str, t: TosaNode) -> SSAValue:
+    t.require_nan_propagation()
+    return t.emit(ReduceOp.get(t.value(0), kind, [t.number("axis")]))
+
+
+for _name, _kind in _KINDS.items():
+    converter(_name)(partial(_reduce, _kind))
+
+
+@converter("argmax")
+def argmax(t: TosaNode) -> SSAValue:
+    """The dim goes away."""
+    t.require_nan_propagation()
+    found = t.emit(ArgReduceOp.get(t.value(0), "max", t.number("axis")))
+    return t.cast(t.reshape(found, t.result_type.get_shape()), t.element_type)
