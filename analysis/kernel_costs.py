@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.analysis.cost_records import CostRecords, load_records
-from braid.analysis.kernel_family import KernelFamily, LayoutChoice
+from braid.analysis.kernel_family import KernelFamily, LayoutChoice, takes_strides
 from braid.dialects.braid.regions import FusedOp
 
 
@@ -43,11 +43,13 @@ class KernelCosts:
         return list(best.values())
 
     def family_for(self, group: FusedOp, choice: LayoutChoice) -> KernelFamily | None:
-        """The family of the best option in `choice`; None if no family takes it."""
+        """The family of the best option in `choice`, strides included; None if none takes it."""
         options = [
             self.option(group, family, choice)
             for family in self._families
-            if family.accepts(group) and choice in family.layouts(group)
+            if family.accepts(group)
+            and choice in family.layouts(group)
+            and takes_strides(family, group, choice)
         ]
         return min(options, key=lambda option: option.seconds).family if options else None
 

@@ -71,6 +71,13 @@ class StridedFamily(Protocol):
         ...
 
 
+def takes_strides(family: object, group: FusedOp, choice: LayoutChoice) -> bool:
+    """Whether `family` can address the tensors of `group` as `choice` says they are stored."""
+    if all(layout.strides is None for layout in (*choice.operands, *choice.results)):
+        return True
+    return isinstance(family, StridedFamily) and family.takes_strides(group, choice)
+
+
 class KernelFamily(Protocol):
     """A parameterized emitter of kernels for one kind of group on one backend."""
 

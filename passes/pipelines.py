@@ -30,6 +30,8 @@ DEFAULT = (
     # The order with the least peak memory; groups and layouts have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",
+    # What is joined, padded or cut then lies where it is wanted, as far as kernels can address it.
+    "select-storage",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
     # how much scratch each kernel needs.
     "outline-kernels",

@@ -4,6 +4,7 @@ from xdsl.ir import Dialect
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.attributes import BackendAttr, LayoutAttr
+from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
@@ -66,5 +67,5 @@ Braid = Dialect(
         TransposeOp,
         YieldOp,
     ],
-    [LayoutAttr, BackendAttr],
+    [LayoutAttr, BackendAttr, BufferAttr],
 )

@@ -12,7 +12,7 @@ Source of the notation: oneDNN developer guide, "Understanding Memory Formats".
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -67,6 +67,9 @@ class Layout:
     tag: str
     _dims: tuple[StorageDim, ...] | None
     is_buffer: bool
+    strides: tuple[int, ...] | None = field(default=None, compare=False)
+    """Elements between neighbours along each dim of storage, where the tensor is a box inside a
+    larger one. Where a tensor lies does not tell layouts apart."""
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -152,6 +155,17 @@ class Layout:
     def storage_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Shape in memory of a tensor of logical `shape`; open dims stay open."""
         return tuple(_storage_extent(d, shape[d.dim]) for d in self.dims)
+
+    def storage_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Elements between neighbours along each dim of storage of a tensor of logical `shape`."""
+        if self.strides is not None:
+            return self.strides
+        stored = self.storage_shape(shape)
+        return tuple(math.prod(stored[dim + 1 :]) for dim in range(len(stored)))
+
+    def with_strides(self, strides: tuple[int, ...] | None) -> "Layout":
+        """The same layout of a tensor that lies inside a larger one; None: on its own."""
+        return replace(self, strides=strides)
 
     def storage_index(self, index: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
         """Storage index of the element at logical `index`."""

@@ -3,6 +3,7 @@
 Bools are stored as bytes. Inside of a kernel they are `i1`, at its boundary `i8`.
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.builder import Builder
@@ -10,6 +11,8 @@ from xdsl.dialects import bufferization, func
 from xdsl.dialects.builtin import (
     IndexType,
     MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
     TensorType,
     UnitAttr,
     i1,
@@ -18,28 +21,30 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from braid.analysis.strided_storage import Strides
 from braid.dialects.braid.base import AnyTensor
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.scalar_casts import convert
 from braid.lowering.cpu.argument_attributes import argument_attributes
 
 
-def buffer_type(tensor_type: Attribute) -> MemRefType[Attribute]:
-    """The buffer in which a tensor is passed to a kernel."""
+def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRefType[Attribute]:
+    """The buffer in which a tensor is passed to a kernel; `strides` if it lies in a larger one."""
     tensor_type = cast(AnyTensor, tensor_type)
     element_type = i8 if tensor_type.element_type == i1 else tensor_type.element_type
-    return MemRefType(element_type, tensor_type.get_shape())
+    layout = NoneAttr() if strides is None else StridedLayoutAttr(strides, 0)
+    return MemRefType(element_type, tensor_type.get_shape(), layout)
 
 
-def to_destination_passing(function: func.FuncOp) -> func.FuncOp:
+def to_destination_passing(function: func.FuncOp, strides: Sequence[Strides | None]) -> func.FuncOp:
     """`function`, from tensors to tensors without layouts, with a kernel's signature.
 
     Its body is moved; the arguments are the operands' buffers, the results' buffers and the
-    iterations `begin, end`.
+    iterations `begin, end`. `strides` are those of operands and results in larger tensors.
     """
-    inputs = [buffer_type(type) for type in function.function_type.inputs]
-    outputs = [buffer_type(type) for type in function.function_type.outputs]
-    types: list[Attribute] = [*inputs, *outputs, IndexType(), IndexType()]
+    inputs, outputs = function.function_type.inputs, function.function_type.outputs
+    buffers = map(buffer_type, (*inputs, *outputs), strides)
+    types: list[Attribute] = [*buffers, IndexType(), IndexType()]
     block = Block(arg_types=types)
     builder = Builder(InsertPoint.at_end(block))
     old = function.body.block

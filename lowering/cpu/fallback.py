@@ -6,6 +6,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from braid.analysis.kernel_family import Kernel, KernelRequest
+from braid.analysis.strided_storage import strides_of
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
@@ -33,7 +34,7 @@ def emit_fallback(request: KernelRequest) -> Kernel:
     expected = tuple(signless_tensor(tensor_type_of(v)) for v in request.group.outputs)
     assert function.function_type.outputs.data == expected, "a result lost its layout"
     MaterializeLayoutsPass().apply(context, module)
-    kernel = ModuleOp([to_destination_passing(function)])
+    kernel = ModuleOp([to_destination_passing(function, strides_of(request.group))])
     try:
         text = generic_form(module_text(kernel), FALLBACK_PASSES)
     except BraidError as error:

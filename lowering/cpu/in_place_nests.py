@@ -6,7 +6,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from braid.analysis.kernel_family import InPlace
@@ -31,7 +31,7 @@ def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:
             pairs += [
                 (operand.index, number)
                 for operand in arguments[:operands]
-                if _read_in_place(operand, nest, loops) and _element(operand) == _element(result)
+                if _read_in_place(operand, nest, loops) and _stored(operand) == _stored(result)
             ]
     return tuple(pairs)
 
@@ -55,5 +55,7 @@ def _read_in_place(operand: BlockArgument, nest: Nest, loops: Loops) -> bool:
     return tuple(shape) == loops.extents and all(map == loops.result for map in reads)
 
 
-def _element(value: SSAValue) -> int:
-    return bytes_of(cast(MemRefType[Any], value.type).element_type)
+def _stored(value: SSAValue) -> tuple[int, Attribute]:
+    """The width of an element, and the strides."""
+    type = cast(MemRefType[Any], value.type)
+    return bytes_of(type.element_type), type.layout

@@ -1,12 +1,13 @@
-"""Which emitter makes the kernel of a group: the first family that takes it, else the fallback."""
+"""Which emitter makes a group's kernel: the cheapest family that takes it, else the fallback."""
 
 from collections.abc import Sequence
 
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.kernel_costs import KernelCosts
+from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest
+from braid.analysis.strided_storage import BOXES, STRIDES, stored_choice
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.fallback import emit_fallback
 
@@ -25,19 +26,15 @@ def group_of(function: func.FuncOp) -> FusedOp:
     operands = Block(arg_types=function.function_type.inputs.data)
     group = FusedOp(operands.args, function.function_type.outputs.data, body)
     operands.add_op(group)
+    for name in (STRIDES, BOXES):
+        if (attribute := function.attributes.get(name)) is not None:
+            group.attributes[name] = attribute
     return group
 
 
 def family_for(group: FusedOp, families: Sequence[KernelFamily]) -> KernelFamily | None:
-    """The first family that takes `group` in the layouts of its types."""
-    choice = LayoutChoice(
-        tuple(layout_of(value.type) for value in group.operands),
-        tuple(layout_of(value.type) for value in group.results),
-    )
-    for family in families:
-        if family.accepts(group) and choice in family.layouts(group):
-            return family
-    return None
+    """The cheapest family that takes `group` as its tensors are stored."""
+    return KernelCosts(families).family_for(group, stored_choice(group))
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:

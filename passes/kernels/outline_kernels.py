@@ -9,7 +9,16 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+from xdsl.rewriter import Rewriter
 
+from braid.analysis.strided_storage import (
+    BOXES,
+    STRIDES,
+    Strides,
+    is_only_storage,
+    set_strides,
+    strides_of,
+)
 from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.memory.compute_ops import is_compute
@@ -52,8 +61,9 @@ def body_without_names(group: FusedOp) -> Region:
 
 
 def kernel_key(group: FusedOp) -> str:
-    """Text that is equal for groups that compute the same: the body without names."""
+    """Text that is equal for groups that compute the same: strides, and the body without names."""
     text = StringIO()
+    text.writelines(f"{group.attributes.get(name)}\n" for name in (STRIDES, BOXES))
     Printer(stream=text, print_generic_format=True).print_region(body_without_names(group))
     return text.getvalue()
 
@@ -67,7 +77,11 @@ def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
     last.detach()
     last.erase()
     signature = FunctionType.from_lists(list(group.operand_types), list(group.result_types))
-    return func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
+    function = func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
+    for name in (STRIDES, BOXES):
+        if (attribute := group.attributes.get(name)) is not None:
+            function.attributes[name] = attribute
+    return function
 
 
 def replace_by_call(symbol: str, group: FusedOp) -> None:
@@ -84,19 +98,34 @@ def replace_by_call(symbol: str, group: FusedOp) -> None:
     group.erase()
 
 
+def dissolve(group: FusedOp) -> None:
+    """Puts the one op of a group, for which nothing is left to compute, where the group stands."""
+    inner = group.body.block.first_op
+    assert inner is not None and inner.next_op is group.terminator
+    op = inner.clone(dict(zip(group.body.block.args, group.operands, strict=True)))
+    op.attributes.update(group.attributes)
+    op.location = group.location
+    Rewriter.replace_op(group, op)
+
+
 def inputs_once(group: FusedOp) -> None:
     """Joins operands that are the same value, so that a kernel's arguments never alias."""
     block = group.body.block
     first: dict[SSAValue, int] = {}
     kept: list[SSAValue] = []
-    for argument, operand in zip(list(block.args), list(group.operands), strict=True):
+    strides = strides_of(group)
+    kept_strides: list[Strides | None] = []
+    arguments, operands = list(block.args), list(group.operands)
+    for argument, operand, lies in zip(arguments, operands, strides, strict=False):
         if operand in first:
             argument.replace_all_uses_with(block.args[first[operand]])
             block.erase_arg(argument)
         else:
             first[operand] = len(kept)
             kept.append(operand)
+            kept_strides.append(lies)
     group.operands = kept
+    set_strides(group, [*kept_strides, *strides[len(operands) :]])
 
 
 @dataclass(frozen=True)
@@ -122,6 +151,9 @@ class OutlineKernelsPass(ModulePass):
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and function.sym_visibility is None:
                 for group in _groups(function.body):
+                    if is_only_storage(group):
+                        dissolve(group)
+                        continue
                     inputs_once(group)
                     key = kernel_key(group)
                     if key not in symbols:

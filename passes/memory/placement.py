@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.buffer import BufferAttr
@@ -59,6 +60,20 @@ def _weight(value: SSAValue) -> Attribute | None:
     return owner.value if isinstance(owner, ConstantOp) else None
 
 
+def live_peak(storages: Sequence[Storage]) -> int:
+    """The most bytes of the main arena that are live at once."""
+    return int(_profile([s for s in storages if s.place is None and s.memory == MAIN]).max())
+
+
+def _profile(storages: Sequence[Storage]) -> npt.NDArray[np.int64]:
+    """Live bytes at the number of each op."""
+    changes = np.zeros(max((s.upper for s in storages), default=0) + 2, np.int64)
+    for storage in storages:
+        changes[storage.lower] += storage.size
+        changes[storage.upper + 1] -= storage.size
+    return np.cumsum(changes)
+
+
 def place_in_outputs(storages: Sequence[Storage]) -> None:
     """Puts what is dead when an output is first written into the memory of that output.
 
@@ -89,11 +104,7 @@ def _at_peak(
 ) -> Storage | None:
     """The largest storage at the peak of the arena that could live in `output` instead."""
     rest = [s for s in storages if s.place is None and s.memory == MAIN and s not in chosen]
-    profile = np.zeros(max((s.upper for s in rest), default=0) + 2, np.int64)
-    for storage in rest:
-        profile[storage.lower] += storage.size
-        profile[storage.upper + 1] -= storage.size
-    live = np.cumsum(profile)
+    live = _profile(rest)
     at_peak = live == live.max()
 
     def peaks(storage: Storage) -> int:

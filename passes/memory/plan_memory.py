@@ -100,8 +100,8 @@ def record(plan: Plan) -> None:
     """Writes the buffers as attributes of the ops."""
 
     def buffers(values: Sequence[SSAValue]) -> ArrayAttr[Attribute]:
-        storages = [plan.values.of.get(value) for value in values]
-        return ArrayAttr([s.place if s and s.place else UnitAttr() for s in storages])
+        places = [plan.values.place_of(value) for value in values]
+        return ArrayAttr([place or UnitAttr() for place in places])
 
     for op in plan.function.walk():
         if any(isinstance(result.type, TensorType) for result in op.results):

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from braid.analysis.liveness import Numbering
 from braid.analysis.locations import source_location
+from braid.analysis.strided_storage import boxes_of, view_offset
 from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -63,12 +64,16 @@ def element_bytes(tensor: Attribute) -> int:
 
 
 class StorageAssignment:
-    """The storage of every tensor value of a function."""
+    """The storage of every tensor value of a function.
+
+    A value that does not begin where its storage does is `offset` bytes into it.
+    """
 
     def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
         self._memories = memories
         self.numbering = Numbering(function.body)
         self.of: dict[SSAValue, Storage] = {}
+        self.offset: dict[SSAValue, int] = {}
         for index, argument in enumerate(_tensors(function.body.block.args)):
             self._new(argument, function, BufferAttr.input(index))
         self._visit(function.body.block)
@@ -77,6 +82,13 @@ class StorageAssignment:
     def memory_of(self, op: Operation) -> str:
         """The memory in which the results of `op` are."""
         return self._memories.of(op)
+
+    def place_of(self, value: SSAValue) -> BufferAttr | None:
+        """Where `value` begins; None for what is no tensor."""
+        storage = self.of.get(value)
+        if storage is None or storage.place is None:
+            return None
+        return storage.place.after(self.offset.get(value, 0))
 
     def copies(self, terminator: Operation, targets: Sequence[SSAValue]) -> list[tuple[int, bool]]:
         """Operands that `terminator` must copy to `targets`: (operand, needs a staging buffer).
@@ -116,14 +128,28 @@ class StorageAssignment:
                     self._visit_while(op)
                 case ConstantOp() | ParameterOp():
                     self._new(op.output, op, BufferAttr.of("weights", 0))
-                case _ if is_view(op):
+                case _ if is_view(op) or view_offset(op) is not None:
                     self._bind(op.results[0], self.of[op.operands[0]])
+                    begin = self.offset.get(op.operands[0], 0) + (view_offset(op) or 0)
+                    self.offset[op.results[0]] = begin
                     self._extend(op.operands[0], op.results[0])
-                case func.CallOp():
+                case func.CallOp() if not boxes_of(op):
                     self._visit_call(op)
                 case _:
                     for result in _tensors(op.results):
                         self._new(result, op)
+                    for operand, begin in boxes_of(op).items():
+                        self._move_into(op.operands[operand], op.results[0], begin)
+
+    def _move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
+        """Lets all that is in the storage of `box` lie in that of `whole`, from a byte on."""
+        source, storage = self.of[box], self.of[whole]
+        assert source.place is None and self.offset.get(box, 0) == 0
+        storage.lower = min(storage.lower, source.lower)
+        storage.upper = max(storage.upper, source.upper)
+        for value in [v for v, s in self.of.items() if s is source]:
+            self.of[value] = storage
+            self.offset[value] = self.offset.get(value, 0) + begin
 
     def _visit_call(self, call: func.CallOp) -> None:
         """Results take the memory of operands that the kernel reads for the last time."""
@@ -149,6 +175,7 @@ class StorageAssignment:
         once = sum(self.of.get(value) is storage for value in call.operands) == 1
         same_memory = storage.memory == self._memories.of(call)
         fits = same_memory and storage.size == tensor_bytes(result.type, call)
+        fits = fits and self.offset.get(operand, 0) == 0
         return dies and once and fits and not _is_handed_on(result)
 
     def _extend(self, source: SSAValue, view: SSAValue) -> None:
@@ -267,6 +294,7 @@ class StorageAssignment:
             source.place is None
             and source is not storage
             and source.memory == storage.memory
+            and source.size == storage.size
             and all(isinstance(v, OpResult) and _stands_in(v.op, block) for v in written)
         )
         if movable:

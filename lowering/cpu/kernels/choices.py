@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from braid.analysis.kernel_family import LayoutChoice
-from braid.dialects.braid.attributes import layout_of
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -18,11 +18,13 @@ def channel_blocks(lanes: int) -> Layout:
 
 
 def typed_choice(group: FusedOp) -> LayoutChoice:
-    """The layouts in the types of the group."""
-    return LayoutChoice(
-        tuple(layout_of(value.type) for value in group.inputs),
-        tuple(layout_of(value.type) for value in group.outputs),
-    )
+    """The layouts in the types of the group, with the strides of tensors inside larger ones."""
+    return stored_choice(group)
+
+
+def results_alike(choice: LayoutChoice) -> bool:
+    """Whether all results have the strides of the first."""
+    return len({result.strides for result in choice.results}) == 1
 
 
 def feature_choice(group: FusedOp, fixed: Mapping[int, Layout], other: Layout) -> LayoutChoice:

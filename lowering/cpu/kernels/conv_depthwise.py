@@ -8,6 +8,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.choices import (
     feature_choice,
+    results_alike,
     typed_choice,
 )
 from braid.lowering.cpu.kernels.conv_match import ConvMatch, match_convolution
@@ -57,6 +58,15 @@ class ConvDepthwiseFamily:
             for layout in window_layouts(match.op.windows, match.points.shape[1], self.unit.lanes)
         ]
         return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous."""
+        match = _match(group)
+        if match is None or choice.operands[match.weight.index].strides is not None:
+            return False
+        return (
+            results_alike(choice) and stored_tensors(match.input, match.points, choice) is not None
+        )
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Neighbouring outputs and channel vectors of a tile."""

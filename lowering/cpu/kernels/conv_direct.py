@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.choices import (
     CHANNELS_LAST,
     channel_blocks,
     feature_choice,
+    results_alike,
     typed_choice,
 )
 from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
@@ -68,6 +69,14 @@ class ConvDirectFamily:
             for choice in choices
             if ConvContraction(match, choice, self.unit.lanes).contraction(1) is not None
         ]
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous; the weight is on its own."""
+        match = _match(group)
+        if match is None or choice.operands[match.weight.index].strides is not None:
+            return False
+        problem = ConvContraction(match, choice, self.unit.lanes)
+        return results_alike(choice) and problem.contraction(1) is not None
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Tiles that fit the block of output channels, by predicted time."""

@@ -11,7 +11,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.choices import typed_choice
+from braid.lowering.cpu.kernels.choices import results_alike, typed_choice
 from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
@@ -42,6 +42,15 @@ class ElementwiseFamily:
             return ()
         choices = (_choice(group, layout) for layout in _candidates(points.shape))
         return [choice for choice in choices if _nest(group, points, choice) is not None]
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous."""
+        points = _points(group)
+        return (
+            points is not None
+            and results_alike(choice)
+            and _nest(group, points, choice) is not None
+        )
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Vectors per iteration of the innermost loop."""

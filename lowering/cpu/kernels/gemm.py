@@ -16,13 +16,13 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels import tiling
+from braid.lowering.cpu.kernels.choices import results_alike, typed_choice
 from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.iteration import (
     LoopDim,
     merged,
-    row_major_strides,
 )
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
 from braid.lowering.cpu.kernels.traffic import stored_bytes
@@ -65,6 +65,21 @@ class GemmFamily:
         vectors = tiling.ranked_vectors(_size(match, packed=True), self.unit)
         blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
         return [_choice(group, match, layout) for layout in (*blocks, Layout.row_major(rank))]
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """With neighbouring elements along the innermost dims; packed B is on its own."""
+        match = _match(group)
+        if match is None or not results_alike(choice):
+            return False
+        rhs = choice.operands[match.rhs.index]
+        if not rhs.is_row_major and rhs.strides is not None:
+            return False
+        values = (*group.inputs, *group.outputs)
+        layouts = (*choice.operands, *choice.results)
+        return all(
+            layout.strides is None or layout.strides[-1] == 1 or shape_of(value)[-1] == 1
+            for value, layout in zip(values, layouts, strict=True)
+        )
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""
@@ -158,15 +173,14 @@ def _contraction(group: FusedOp, match: _Match, block: int, lanes: int) -> Contr
     """The loop dims and strides of the group, for column blocks of `block`."""
     points = match.points
     shape = points.shape
-    layout = layout_of(group.inputs[match.rhs.index].type)
+    choice = typed_choice(group)
+    layout = choice.operands[match.rhs.index]
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
-    a_strides = _repeated(a_shape, row_major_strides(a_shape))
-    stored = row_major_strides(layout.storage_shape(b_shape))
+    a_strides = _strides(match.lhs, choice)
+    stored = layout.storage_strides(b_shape)
     b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
-    leaves = [
-        _repeated(shape_of(leaf), row_major_strides(shape_of(leaf))) for leaf in points.leaves
-    ]
-    columns = (a_strides, b_strides, *leaves, row_major_strides(shape))
+    leaves = [_strides(leaf, choice) for leaf in points.leaves]
+    columns = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
     dims = [
         LoopDim(extent, tuple(strides[dim] for strides in columns))
         for dim, extent in enumerate(shape[:-1])
@@ -176,7 +190,7 @@ def _contraction(group: FusedOp, match: _Match, block: int, lanes: int) -> Contr
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
     if layout.is_row_major:
-        k_stride, block_stride = shape[-1], block
+        k_stride, block_stride = stored[-2], block
     else:
         k_stride, block_stride = block, block * a_shape[-1]
     return Contraction(
@@ -192,6 +206,11 @@ def _contraction(group: FusedOp, match: _Match, block: int, lanes: int) -> Contr
         points=points,
         vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
     )
+
+
+def _strides(argument: BlockArgument, choice: LayoutChoice) -> tuple[int, ...]:
+    shape = shape_of(argument)
+    return _repeated(shape, choice.operands[argument.index].storage_strides(shape))
 
 
 def _repeated(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:

@@ -58,6 +58,14 @@ class MovementFamily:
             return ()
         return [choice for choice in _candidates(group) if _nest(group, movement, choice)]
 
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous on either side."""
+        movement = _match(group)
+        nest = None if movement is None else _nest(group, movement, choice)
+        if nest is None:
+            return False
+        return nest[-1].strides[1] == 1 and any(dim.strides[0] == 1 for dim in nest)
+
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
         for unroll in (2, 1, 4):

@@ -13,6 +13,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.choices import (
     feature_choice,
+    results_alike,
     typed_choice,
 )
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -58,6 +59,15 @@ class PoolFamily:
         layouts = window_layouts(match.op.windows, match.points.shape[1], self.unit.lanes)
         choices = [feature_choice(group, {match.input.index: layout}, layout) for layout in layouts]
         return [c for c in choices if stored_tensors(match.input, match.points, c) is not None]
+
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous."""
+        match = _match(group)
+        if match is None:
+            return False
+        return (
+            results_alike(choice) and stored_tensors(match.input, match.points, choice) is not None
+        )
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """Neighbouring outputs and channel vectors of a tile."""

@@ -1,6 +1,7 @@
 """Memory as the kernels see it: a flat row of elements behind every memref argument."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -9,21 +10,25 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
 from xdsl.ir import Attribute
 
+from braid.analysis.strided_storage import span
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """`count` contiguous elements; offsets count elements."""
+    """Elements from the first of a tensor to its last; offsets count elements."""
 
     ref: Value
     element_type: Attribute
 
     @staticmethod
     def of(e: Emitter, argument: Value) -> "Buffer":
-        """The elements of a contiguous memref argument of any rank."""
+        """The elements of a memref argument of any rank, with those between its own."""
         type = cast(MemRefType[Any], argument.type)
-        count = math.prod(type.get_shape())
+        strides = type.get_strides()
+        assert strides is not None and None not in strides
+        shape = type.get_shape()
+        count = span(shape, cast(Sequence[int], strides)) if math.prod(shape) else 0
         flat = MemRefType(type.element_type, [count])
         cast_op = memref.ReinterpretCastOp.from_dynamic(argument, [0], [count], [1], flat)
         return Buffer(e.insert(cast_op), type.element_type)

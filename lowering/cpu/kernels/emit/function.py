@@ -4,11 +4,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import (
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from braid.analysis.kernel_family import InPlace, Kernel, KernelRequest
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.argument_attributes import argument_attributes
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
@@ -18,11 +27,13 @@ Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
 
 
-def stored_type(tensor: Attribute) -> MemRefType[Any]:
-    """The memref of the physical shape of a tensor type."""
+def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
+    """The memref of the physical shape of a tensor type in `layout`, by default its own."""
     type = cast(TensorType[Any], tensor)
-    shape = layout_of(type).storage_shape(type.get_shape())
-    return MemRefType(type.element_type, shape)
+    layout = layout or layout_of(type)
+    shape = layout.storage_shape(type.get_shape())
+    strides = NoneAttr() if layout.strides is None else StridedLayoutAttr(layout.strides, 0)
+    return MemRefType(type.element_type, shape, strides)
 
 
 def grid_kernel(
@@ -35,7 +46,9 @@ def grid_kernel(
     """A kernel that runs `body` for each of its iterations [begin, end)."""
     group = request.group
     values: list[SSAValue] = [*group.inputs, *group.outputs]
-    memrefs = [stored_type(value.type) for value in values]
+    choice = stored_choice(group)
+    layouts = (*choice.operands, *choice.results)
+    memrefs = [stored_type(v.type, layout) for v, layout in zip(values, layouts, strict=True)]
     entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
     emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[:-2]]
