@@ -57,7 +57,6 @@ PASSES: dict[str, str] = {
     ),
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.memory.select_storage:SelectStoragePass",
-    "select-storage": "braid.passes.memory.select_storage:SelectStoragePass",
     "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }
 """Name of the pass -> `module:class`."""
