@@ -19,6 +19,8 @@ FOLDED_ELEMENTS = 4096
 """Larger results are computed by the model instead of at import."""
 CONSTANT_ELEMENTS = 1024
 """Larger known values become parameters instead of constants, unless all elements are equal."""
+CONSTANT_FLOATS = 8
+"""The same for floats: vectors of scales and biases are operands of kernels, not parts of them."""
 
 
 class Builder:
@@ -34,6 +36,8 @@ class Builder:
         self.parameters = parameters
         self.prologue: list[Operation] = []
         self.new_ops: list[Operation] = []
+        self.float_twins: dict[SSAValue, SSAValue] = {}
+        """Of some integer tensors, the same numbers as f32."""
         self._known: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}
         self._constants: dict[tuple[object, ...], SSAValue] = {}
@@ -83,7 +87,7 @@ class Builder:
             is_splat = array.size > 0 and bool((array == array.reshape(-1)[0]).all())
             if is_stored_only(from_numpy(array.dtype)):
                 value = self._bits_of(array)
-            elif array.size > CONSTANT_ELEMENTS and not is_splat:
+            elif array.size > _most_elements(array) and not is_splat:
                 value = self.parameter(f"constant/{len(self._constants)}", array)
             else:
                 value = self._wait(ConstantOp.of(array))
@@ -121,6 +125,11 @@ class Builder:
             raise
         finally:
             self.block = outer
+
+
+def _most_elements(array: Array) -> int:
+    is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
+    return CONSTANT_ELEMENTS if is_integer else CONSTANT_FLOATS
 
 
 def _empty(value: SSAValue) -> Array:

@@ -33,11 +33,16 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
 
 @importer("DequantizeLinear")
 def dequantize_linear(b: Builder, node: Node) -> SSAValue:
-    """(x - zero point) · scale."""
+    """(x - zero point) · scale.
+
+    What was just quantized is taken as the f32 numbers that it was: between two quantized
+    operators nothing is then left but f32 arithmetic, which kernels compute in their epilogues.
+    """
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
     offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     scale_type = element_type_of(scale)
-    value = centered(b, decoded(b, x), offset)
+    numbers = b.float_twins[x] if x in b.float_twins else decoded(b, x)
+    value = centered(b, numbers, offset)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
 
@@ -60,9 +65,9 @@ def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValu
 
 
 def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """x - zero point, in i32 (floats as they are)."""
-    if is_float(element_type_of(x)):
-        return x if zero is None else apply(b, "sub", x, zero)
+    """x - zero point, in i32, or in the type of x if that is a float type."""
+    if is_float(element_type := element_type_of(x)):
+        return x if zero is None else apply(b, "sub", x, cast(b, zero, element_type))
     wide = cast(b, x, i32)
     return wide if zero is None else apply(b, "sub", wide, cast(b, zero, i32))
 
@@ -79,7 +84,9 @@ def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -
     value = apply(b, "maximum", value, scalar(b, limits.min, value))
     value = apply(b, "minimum", value, scalar(b, limits.max, value))
     whole = cast(b, value, i32)
-    return encoded(b, whole, kind) if is_stored_only(kind) else cast(b, whole, kind)
+    result = encoded(b, whole, kind) if is_stored_only(kind) else cast(b, whole, kind)
+    b.float_twins[result] = value
+    return result
 
 
 @importer("MatMulInteger")
