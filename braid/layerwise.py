@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.ports import name_dictionaries
+from braid.nested_results import hand_out_results, one_tensor
 from braid.signature import entry_of, signature_of
 
 Array = NDArray[Any]
@@ -29,11 +29,13 @@ class Difference:
 def expose_results(module: ModuleOp, names: Iterable[str] | None = None) -> tuple[str, ...]:
     """Make the results of the named ops of `@main` further outputs of the model, in place.
 
-    Only ops outside control flow count, and of these those with one tensor result and, if
-    `names` is given, a name among them. Returns the names of all outputs in the order in which
-    the ops stand, which is the order in which to look for the first difference.
+    Only ops with one tensor result count, and of those outside control flow, if `names` is given,
+    the ones with a name among them. Of an op inside control flow, the output is what the last
+    iteration gave; `nested_results.has_run` tells whether the op ran in it. Returns the names of all outputs in
+    the order in which the ops stand, which is the order in which to look for the first difference.
     """
     function = entry_of(module)
+    nested = dict(map(hand_out_results, list(function.body.block.ops)))
     terminator = function.body.block.last_op
     assert isinstance(terminator, ReturnOp)
     outputs: dict[SSAValue, str] = dict(
@@ -43,23 +45,19 @@ def expose_results(module: ModuleOp, names: Iterable[str] | None = None) -> tupl
     taken = set(outputs.values())
     order: list[str] = []
     for op in function.body.block.ops:
+        inside = {value: name for name, value in nested.get(op, ()) if name not in taken}
+        outputs |= inside
+        taken.update(inside.values())
+        order += inside.values()
         name = next((n for n in names_of(op) if wanted is None or n in wanted), None)
-        if _has_one_tensor(op) and op.results[0] not in outputs and name not in {None, *taken}:
+        if one_tensor(op) and op.results[0] not in outputs and name not in {None, *taken}:
             assert name is not None
             outputs[op.results[0]] = name
             taken.add(name)
-        order += [outputs[result] for result in op.results if result in outputs]
+        order += [outputs[r] for r in op.results if r in outputs and r not in inside]
     added = list(outputs)[len(set(terminator.operands)) :]
     _append_outputs(module, {outputs[value]: value for value in added})
     return tuple(order)
-
-
-def _has_one_tensor(op: Operation) -> bool:
-    return (
-        len(op.results) == 1
-        and isinstance(op.results[0].type, TensorType)
-        and not isinstance(op, ConstantOp | ParameterOp)
-    )
 
 
 def _append_outputs(module: ModuleOp, added: Mapping[str, SSAValue]) -> None:

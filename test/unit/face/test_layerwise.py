@@ -4,10 +4,14 @@ import numpy as np
 import onnx
 import pytest
 
+from braid.analysis.verification import verify_module
+from braid.frontends.mlir import parse_mlir
 from braid.frontends.onnx import import_onnx
 from braid.interpreted import interpret
 from braid.layerwise import differences, expose_results, relative_error
+from braid.nested_results import has_run
 from braid.signature import signature_of
+from braid.universe import make_context
 
 
 def test_expose_results(affine: onnx.ModelProto, x: np.ndarray) -> None:
@@ -18,6 +22,50 @@ def test_expose_results(affine: onnx.ModelProto, x: np.ndarray) -> None:
     assert names == ["y", "total", "xw", "sum"]
     outputs = interpret(imported.module, parameters=imported.parameters).run_named({"x": x})
     np.testing.assert_array_equal(np.maximum(outputs["sum"], 0), outputs["y"])
+
+
+NESTED = """
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %c = arith.constant true
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %y = scf.for %i = %zero to %three step %one iter_args(%a = %x) -> (tensor<2xf32>) {
+    %b = scf.if %c -> (tensor<2xf32>) {
+      %n = braid.neg %a {braid.name = "neg"} : (tensor<2xf32>) -> tensor<2xf32>
+      scf.yield %n : tensor<2xf32>
+    } else {
+      %e = braid.exp %a {braid.name = "exp"} : (tensor<2xf32>) -> tensor<2xf32>
+      scf.yield %e : tensor<2xf32>
+    }
+    %s = braid.add %b, %x {braid.name = "sum"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %s : tensor<2xf32>
+  }
+  %w = scf.while (%v = %y) : (tensor<2xf32>) -> tensor<2xf32> {
+    %none = arith.constant false
+    scf.condition(%none) %v : tensor<2xf32>
+  } do {
+  ^bb0(%v: tensor<2xf32>):
+    %l = braid.log %v {braid.name = "log"} : (tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %l : tensor<2xf32>
+  }
+  return %w : tensor<2xf32>
+}
+"""
+
+
+def test_results_inside_control_flow() -> None:
+    """The last iteration counts; what did not run in it is known not to have run."""
+    module = parse_mlir(make_context(), NESTED, "m.mlir").module
+    order = expose_results(module)
+    verify_module(module)
+    assert order == ("neg", "exp", "sum", "log", "output0")
+    x = np.array([1.0, 3.0], np.float32)
+    outputs = interpret(module).run_named({"input0": x})
+    np.testing.assert_array_equal(outputs["neg"], -x)
+    np.testing.assert_array_equal(outputs["sum"], [0.0, 0.0])
+    np.testing.assert_array_equal(outputs["output0"], [0.0, 0.0])
+    assert {name for name in order if has_run(outputs[name])} == {"neg", "sum", "output0"}
 
 
 def test_all_named_ops(affine: onnx.ModelProto) -> None:
