@@ -1,0 +1,61 @@
+"""The oversize suite in small: compiled as one tiled kernel each, on one worker and on two."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.func import CallOp
+
+import braid
+from benchmarks.oversize.cases import CASES, Case
+from braid.compiler import graph_passes
+from braid.passes.manager import run_pipeline
+from braid.passes.memory.select_fusion import SelectFusionPass
+from braid.sources import read_source
+from braid.universe import make_context
+
+RULES = Path(__file__).parents[1] / "passes" / "memory" / "Inputs" / "always-tiles.toml"
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def passes():
+    """The default pipeline, with rules for which no tensor is too small."""
+    return [
+        replace(pass_, rules=str(RULES)) if isinstance(pass_, SelectFusionPass) else pass_
+        for pass_ in graph_passes("host")
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_result_is_that_of_the_pieces(case: Case):
+    model, inputs = case.build(case.small), case.inputs(case.small)
+    expected = case.pieces(*inputs)
+    for threads in (1, 2):
+        actual = braid.compile(model, passes=passes(), threads=threads)(*inputs)
+        error = np.abs(actual - expected).max() / np.abs(expected).max()
+        assert error < TOLERANCE
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_huge_tensor_is_in_no_buffer(case: Case):
+    """Of what kernels write in the huge model, only small tensors are left."""
+    context = make_context()
+    module = read_source(context, case.build(case.huge)).module
+    run_pipeline(context, module, graph_passes("host"), verify=False)
+    written = [
+        int(np.prod(result.type.get_shape()))
+        for op in module.walk()
+        if isinstance(op, CallOp)
+        for result in op.results
+    ]
+    inputs = case.inputs(case.huge)
+    largest = max(*(array.size for array in inputs), written[-1])
+    assert max(written) <= largest
