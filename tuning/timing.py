@@ -33,10 +33,11 @@ class TimingRequest:
     budget_seconds: float = 0.02
 
 
-def time_kernel(request: TimingRequest, clock: Clock = time.perf_counter) -> float:
+def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> float:
     """Seconds of one run: the first quartile of at least 3, after one that is not counted.
 
-    What other processes take from a run only makes it longer.
+    The time is that of the CPU for this thread: what other processes take does not count, and
+    what they push out of the caches only makes a run longer.
     """
     kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
     bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
