@@ -15,7 +15,9 @@ from braid.analysis.kernel_family import (
     KernelRequest,
     LayoutChoice,
     Schedule,
+    takes_strides,
 )
+from braid.analysis.strided_storage import Strides, set_strides, stored_choice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
@@ -68,6 +70,11 @@ def random_array(type: Attribute, seed: int) -> Array:
     return generator.integers(-5, 6, type.get_shape()).astype(dtype)
 
 
+def _whole(array: Array) -> Array:
+    """An array of sevens that is longer along each dim but the first."""
+    return np.full([e + (d > 0) * (2 + d % 2) for d, e in enumerate(array.shape)], 7, array.dtype)
+
+
 class KernelCheck:
     """Compares kernels with the semantics of the groups they were made of."""
 
@@ -103,6 +110,7 @@ class KernelCheck:
             assert family.seconds(group, choice) > 0
             kernel = family.emit(KernelRequest(group, "kernel", chosen))
             self._compare(kernel, choice, arrays, expected, relative)
+            self._compare_boxes(family, group, choice, arrays, expected, chosen)
 
     def _compare(
         self,
@@ -120,6 +128,46 @@ class KernelCheck:
                 largest = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
                 bound = 0.0 if relative else self.tolerance * largest
                 np.testing.assert_allclose(actual, reference, rtol=relative, atol=bound)
+
+    def _compare_boxes(
+        self,
+        family: KernelFamily,
+        group: FusedOp,
+        choice: LayoutChoice,
+        arrays: Sequence[Array],
+        expected: Sequence[Array],
+        schedule: Schedule,
+    ) -> None:
+        """Runs the group on tensors inside larger ones, as many as the family takes so.
+
+        The results are the same, and nothing around them is written.
+        """
+        layouts = (*choice.operands, *choice.results)
+        stored = [to_storage(a, tag) for a, tag in zip((*arrays, *expected), layouts, strict=True)]
+        wholes = [_whole(array) for array in stored]
+        strides: list[Strides | None] = [None] * len(stored)
+        for number, whole in enumerate(wholes):
+            strides[number] = tuple(s // whole.itemsize for s in whole.strides)
+            set_strides(group, strides)
+            if not takes_strides(family, group, stored_choice(group)):
+                strides[number] = None
+        set_strides(group, strides)
+        if strides == [None] * len(stored):
+            return
+        buffers = [w if s else a.copy() for w, a, s in zip(wholes, stored, strides, strict=True)]
+        boxes = [b[tuple(map(slice, a.shape))] for b, a in zip(buffers, stored, strict=True)]
+        for box, array in zip(boxes, stored[: len(arrays)], strict=False):
+            box[...] = array
+        CallableKernel(family.emit(KernelRequest(group, "kernel", schedule)))(*buffers)
+        results = stored[len(arrays) :]
+        for box, buffer, array in zip(
+            boxes[len(arrays) :], buffers[len(arrays) :], results, strict=True
+        ):
+            largest = np.abs(array[np.isfinite(array)]).max(initial=1e-30)
+            np.testing.assert_allclose(box, array, rtol=0, atol=4 * self.tolerance * largest)
+            box[...] = 7
+            assert np.all(buffer == 7), "written outside of the result"
+        set_strides(group, [None] * len(stored))
 
     def _run(
         self,

@@ -1,0 +1,37 @@
+"""Borders of paddings whose operand lies in place."""
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, f32
+
+from braid.analysis.kernel_family import KernelRequest, LayoutChoice
+from braid.analysis.strided_storage import set_boxes
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import PadOp
+from braid.dialects.braid.relayout import from_storage
+from braid.lowering.cpu.call import CallableKernel
+from braid.lowering.cpu.kernels.border import BorderFamily
+from test.run.kernels.conftest import make_group
+
+LOW, HIGH = (0, 0, 1, 2), (0, 0, 3, 1)
+
+
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd4b"])
+@pytest.mark.parametrize("shape", [(1, 20, 5, 7), (2, 4, 1, 1), (1, 64, 3, 40)])
+def test_only_the_border_is_written(tag: str, shape: tuple[int, ...]) -> None:
+    def pad(x):
+        op = PadOp.get(x, LOW, HIGH, -2.5)
+        return [op], [op.output]
+
+    layout = Layout.parse(tag)
+    family = BorderFamily()
+    group = make_group([TensorType(f32, shape)], pad, LayoutChoice((layout,), (layout,)))
+    assert not family.accepts(group)
+    set_boxes(group, {0: 0})
+    assert family.accepts(group)
+    padded = [e + low + high for e, low, high in zip(shape, LOW, HIGH, strict=True)]
+    stored = np.full(layout.storage_shape(padded), 7, np.float32)
+    CallableKernel(family.emit(KernelRequest(group, "border")))(stored, stored)
+    expected = np.full(padded, -2.5, np.float32)
+    expected[:, :, 1:-3, 2:-1] = 7
+    np.testing.assert_array_equal(from_storage(stored, layout, padded), expected)
