@@ -27,6 +27,8 @@ DEFAULT = (
     "apply-layouts",
     # Again: the weights' new layouts are made at compile time.
     "hoist-parameter-expressions",
+    # Ops of upstream dialects become groups only now: they know no layout but row-major.
+    "group-upstream-ops",
     # The order with the least peak memory; groups and layouts have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",

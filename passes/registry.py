@@ -38,6 +38,7 @@ PASSES: dict[str, str] = {
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
     "fuse-shuffles": "braid.passes.memory.fuse_shuffles:FuseShufflesPass",
+    "group-upstream-ops": "braid.passes.kernels.group_upstream_ops:GroupUpstreamOpsPass",
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),

@@ -1,0 +1,164 @@
+"""`group-upstream-ops`: tensor ops of upstream dialects become groups, and so kernels.
+
+An op joins the group of its users where they are all in one; then the group has one op whose
+results leave it, and no cycle can arise, as in `select-fusion`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnregisteredOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.locations import source_location
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.names import union_names
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.errors import UnsupportedError
+from braid.passes.memory.compute_ops import blocks_outside_groups, runtime_functions
+
+_DIALECTS = ("arith", "linalg", "math", "tensor")
+
+
+@dataclass
+class _Group:
+    """Ops in reverse order; the first one is the root, whose results leave the group."""
+
+    ops: list[Operation] = field(default_factory=list[Operation])
+
+
+@dataclass(frozen=True)
+class GroupUpstreamOpsPass(ModulePass):
+    """Puts ops of `linalg`, `tensor`, `arith` and `math` that make tensors into `braid.fused`.
+
+    Scalar constants, splats and empty tensors are copied into each group that reads them; dense
+    constants that others read become `braid.constant`. Layouts are chosen before: upstream's ops
+    know none but row-major. Raises UnsupportedError for an op that reads a scalar or an index
+    that is computed at run time.
+
+    ```mlir
+    %e = tensor.empty() : tensor<4x4xf32>
+    %y = linalg.matmul ins(%x, %x : …) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+    // becomes
+    %y = braid.fused(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
+    ^bb0(%0: tensor<4x4xf32>):
+      %e = tensor.empty() : tensor<4x4xf32>
+      %1 = linalg.matmul ins(%0, %0 : …) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+      braid.yield %1 : tensor<4x4xf32>
+    }
+    ```
+    """
+
+    name = "group-upstream-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Groups the ops of every function that runs with the model, in place."""
+        for function in runtime_functions(op):
+            for block in list(blocks_outside_groups(function)):
+                for group in _groups(block):
+                    _replace_by_group(group)
+                _finish_constants(block)
+
+
+def _is_upstream_compute(op: Operation) -> bool:
+    """Whether `op` is not braid's, makes tensors alone, and is none that the program runs."""
+    return (
+        not isinstance(op, tensor.FromElementsOp)
+        and _name(op).partition(".")[0] in _DIALECTS
+        and bool(op.results)
+        and all(isinstance(result.type, TensorType) for result in op.results)
+    )
+
+
+def _name(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether `op` costs nothing to make again wherever it is read."""
+    return isinstance(op, arith.ConstantOp) or (isinstance(op, tensor.EmptyOp) and not op.operands)
+
+
+def _groups(block: Block) -> list[_Group]:
+    groups: list[_Group] = []
+    group_of: dict[Operation, _Group] = {}
+    for op in reversed(list(block.ops)):
+        if not _is_upstream_compute(op) or _is_free(op):
+            continue
+        users = {use.operation for result in op.results for use in result.uses}
+        readers = [group_of.get(user) for user in users]
+        group = readers[0] if readers else None
+        if group is None or any(reader is not group for reader in readers):
+            group = _Group()
+            groups.append(group)
+        group.ops.append(op)
+        group_of[op] = group
+    return groups
+
+
+def _replace_by_group(group: _Group) -> None:
+    root, ops = group.ops[0], list(reversed(group.ops))
+    inside = {result for op in ops for result in op.results}
+    inputs: list[SSAValue] = []
+    copied: list[Operation] = []
+    for op in ops:
+        for value in _read_from_outside(op):
+            owner = value.owner
+            if value in inside or value in inputs:
+                continue
+            if isinstance(owner, Operation) and _is_free(owner):
+                if owner not in copied:
+                    copied.append(owner)
+            elif isinstance(value.type, TensorType):
+                inputs.append(value)
+            else:
+                raise UnsupportedError(
+                    f"'{_name(op)}' reads a value of type {value.type} that is computed at run "
+                    "time; only tensors and constants are passed to kernels",
+                    location=source_location(op),
+                )
+    body = Block(arg_types=[value.type for value in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
+    body.add_ops([op.clone(values) for op in (*copied, *ops)])
+    body.add_op(YieldOp(*(values[result] for result in root.results)))
+    fused = FusedOp(inputs, list(root.result_types), body)
+    fused.location = root.location
+    union_names(fused, *ops)
+    Rewriter.insert_op(fused, InsertPoint.before(root))
+    for old, new in zip(root.results, fused.results, strict=True):
+        old.replace_all_uses_with(new)
+    for op in group.ops:
+        Rewriter.erase_op(op)
+
+
+def _read_from_outside(op: Operation) -> Iterator[SSAValue]:
+    """The operands of `op` and of what is nested in it, without what that defines itself."""
+    defined: set[SSAValue] = set()
+    for inner in op.walk():
+        for region in inner.regions:
+            defined.update(argument for block in region.blocks for argument in block.args)
+        yield from (operand for operand in inner.operands if operand not in defined)
+        if inner is not op:
+            defined.update(inner.results)
+
+
+def _finish_constants(block: Block) -> None:
+    """Drop what was only read by groups; tensors that others read become braid's constants."""
+    for op in list(block.ops):
+        if not _is_free(op):
+            continue
+        if not op.results[0].uses:
+            Rewriter.erase_op(op)
+        elif not _is_upstream_compute(op):
+            continue  # A scalar that control flow reads.
+        elif isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
+            constant = ConstantOp.on(value=cast(Attribute, op.value))
+            constant.location = op.location
+            Rewriter.replace_op(op, constant)
+        else:
+            _replace_by_group(_Group([op]))
