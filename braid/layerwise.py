@@ -31,8 +31,9 @@ def expose_results(module: ModuleOp, names: Iterable[str] | None = None) -> tupl
 
     Only ops with one tensor result count, and of those outside control flow, if `names` is given,
     the ones with a name among them. Of an op inside control flow, the output is what the last
-    iteration gave; `nested_results.has_run` tells whether the op ran in it. Returns the names of all outputs in
-    the order in which the ops stand, which is the order in which to look for the first difference.
+    iteration gave; `nested_results.has_run` tells whether the op ran in it. Returns the names of
+    all outputs in the order in which the ops stand, which is the order in which to look for the
+    first difference.
     """
     function = entry_of(module)
     nested = dict(map(hand_out_results, list(function.body.block.ops)))

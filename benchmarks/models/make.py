@@ -29,6 +29,7 @@ def makers() -> dict[str, Maker]:
         from benchmarks.models import torch_models
 
         found |= {name: partial(torch_models.make_torch, name) for name in torch_models.MODELS}
+        found |= {name: partial(torch_models.make_open, name) for name in torch_models.OPEN}
     return found
 
 

@@ -66,14 +66,41 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]
 """Name to what makes the module and its example inputs."""
 
 
+OPEN: dict[str, tuple[str, dict[int, str]]] = {
+    "bert_base_open": ("bert_base", {0: "batch", 1: "sequence"}),
+    "resnet50_open": ("resnet50", {0: "batch"}),
+}
+"""Name to a model of the above and the dims of its input that stay open."""
+
+
 def make_torch(name: str) -> ModelProto:
     """The model `name` in opset 18, in evaluation mode."""
+    return _export(*MODELS[name])
+
+
+def make_open(name: str) -> ModelProto:
+    """A model of `OPEN`."""
+    closed, dims = OPEN[name]
+    make_module, make_inputs = MODELS[closed]
+    # An example of size 1 would be taken for a dim that is always 1.
+    return _export(make_module, lambda: tuple(torch.cat([x, x]) for x in make_inputs()), (dims,))
+
+
+def _export(
+    make_module: Callable[[], nn.Module],
+    make_inputs: Callable[[], tuple[Tensor, ...]],
+    dynamic_shapes: tuple[dict[int, str], ...] | None = None,
+) -> ModelProto:
     torch.manual_seed(0)
-    make_module, make_inputs = MODELS[name]
     module = make_module().eval().requires_grad_(False)
     randomize_statistics(module)
     program: Any = torch.onnx.export(
-        module, make_inputs(), dynamo=True, opset_version=OPSET, verbose=False
+        module,
+        make_inputs(),
+        dynamic_shapes=dynamic_shapes,
+        dynamo=True,
+        opset_version=OPSET,
+        verbose=False,
     )
     model: ModelProto = program.model_proto
     model.ir_version = min(model.ir_version, 10)
