@@ -82,8 +82,10 @@ def quantize(model: ModelProto, calibration: list[Array], target: Path) -> None:
             x = next(self._inputs, None)
             return None if x is None else {name: x}
 
+    own = ModelProto()
+    own.CopyFrom(model)  # the quantizer moves the weights of the one that it gets to a file
     quantize_static(
-        model,
+        own,
         target,
         Reader(),
         quant_format=QuantFormat.QDQ,

@@ -10,6 +10,7 @@ from benchmarks.conformance.cases import KINDS, Case, load_cases
 from benchmarks.conformance.executors import EXECUTORS
 from benchmarks.conformance.expectations import write_expected
 from benchmarks.conformance.outcomes import Outcome, Status
+from benchmarks.conformance.peers import missing_module
 from benchmarks.conformance.workers import run_in_workers
 
 
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
     failed = False
     for executor in options.executors:
+        if module := missing_module(executor):
+            print(f"{executor}: cannot run here: '{module}' is not installed")
+            continue
         outcomes = list(
             run_in_workers(
                 names, executor, options.kinds, jobs=options.jobs, seconds=options.seconds

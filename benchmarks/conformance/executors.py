@@ -8,10 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from onnx import ModelProto
-from onnx.reference import ReferenceEvaluator
 
 import braid
 from benchmarks.conformance.cases import Arrays
+from benchmarks.conformance.peers import (
+    by_iree,
+    by_onnx_runtime,
+    by_reference,
+    by_torch_mlir,
+    input_names,
+)
 from braid.analysis.interpreter import interpret
 from braid.errors import UnsupportedError
 from braid.frontends.onnx import ImportedModel, import_onnx
@@ -54,29 +60,12 @@ def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arr
     raise AssertionError("the last attempt returns or raises")
 
 
-def input_names(model: ModelProto) -> list[str]:
-    """The inputs that a caller gives: old models list their weights among the inputs too."""
-    initialized = {tensor.name for tensor in model.graph.initializer}
-    return [value.name for value in model.graph.input if value.name not in initialized]
-
-
-def by_onnx_runtime(model: ModelProto, inputs: Arrays) -> Arrays:
-    from onnxruntime import InferenceSession
-
-    session = InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [value.name for value in session.get_inputs()]
-    return session.run(None, dict(zip(names, inputs, strict=True)))
-
-
-def by_reference(model: ModelProto, inputs: Arrays) -> Arrays:
-    names = input_names(model)
-    return list(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True))))
-
-
 EXECUTORS: dict[str, Executor] = {
     "compile": by_compiler,
     "interpret": by_interpreter,
+    "iree": by_iree,
     "ort": by_onnx_runtime,
     "reference": by_reference,
+    "torch-mlir": by_torch_mlir,
 }
 """The executors by the name that the command line gives them."""

@@ -3,6 +3,7 @@
 ``python -m benchmarks.models --models DIR --peers ort,iree --runs 30 --json out.json`` measures
 every ``.onnx`` file in DIR (or those that ``--only`` names) on seeded random inputs. ONNX Runtime
 is the reference of ratios and errors. ``python -m benchmarks.models.make DIR`` makes the models.
+``--tolerance 1e-4 --runs 1`` checks answers alone.
 """
 
 import argparse
@@ -62,6 +63,9 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--tolerance", type=float, help="fail if braid's error on a model is larger: 1e-4"
+    )
     options = parser.parse_args()
     results: list[Result] = []
     for path in sorted(options.models.glob("*.onnx")):
@@ -74,6 +78,13 @@ def main() -> None:
     if options.json:
         report = {"peak_flops": flops, "results": [asdict(result) for result in results]}
         options.json.write_text(json.dumps(report, indent=1))
+    if wrong := [r.model for r in results if r.runtime == "braid" and not is_close(r, options)]:
+        raise SystemExit(f"not within {options.tolerance:g} of {REFERENCE}: {', '.join(wrong)}")
+
+
+def is_close(result: Result, options: argparse.Namespace) -> bool:
+    """Whether the error is within the tolerance that was asked for, if one was."""
+    return options.tolerance is None or result.error <= options.tolerance
 
 
 if __name__ == "__main__":
