@@ -15,10 +15,11 @@ from braid.analysis.verification import verify_module
 from braid.buckets import Bounds, Buckets, read_bucketed
 from braid.dialects.tosa import TosaOp
 from braid.errors import BraidError
-from braid.frontends.mlir import parse_mlir, read_mlir_text
+from braid.frontends.mlir import read_mlir_text
 from braid.frontends.onnx import import_onnx
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.manager import run_pipeline
+from braid.reading import read_mlir
 from braid.source_model import Parameters, SourceModel
 
 Shapes = Mapping[str, Sequence[int]]
@@ -75,8 +76,7 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
             _refuse_shapes(shapes)
-            module = parse_mlir(context, read_mlir_text(path), str(path)).module
-            verify_module(module)
+            module = read_mlir(context, read_mlir_text(path), str(path))
             parameters = parameters_of(module, path.parent)
             return SourceModel(path.stem, _in_braid(context, module), parameters)
         case suffix:

@@ -3,7 +3,7 @@
 Everything is named here and imported only when it is used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from xdsl.context import Context
 from xdsl.ir import Dialect
@@ -34,13 +34,15 @@ UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=braid_only_passes())
 """The entry point; `canonicalize` and `cse` are left out, since xDSL has taken these names."""
 
 
-def make_context(*, allow_unregistered: bool = False) -> Context:
+def make_context(*, allow_unregistered: bool = False, without: Collection[str] = ()) -> Context:
     """A context that knows the dialects of braid, xDSL and all installed packages.
 
-    `allow_unregistered` accepts ops, attributes and types of dialects that none of them has.
+    `allow_unregistered` accepts ops, attributes and types of dialects that none of them has, or
+    that are left out by `without`.
     Raises `BraidError` where an installed package is broken.
     """
     context = Context(allow_unregistered=allow_unregistered)
     for name, factory in (installed_universe().all_dialects | _OVER_XDSL | DIALECTS).items():
-        context.register_dialect(name, factory)
+        if name not in without:
+            context.register_dialect(name, factory)
     return context

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import braid
+from braid.errors import SourceLocation
 
 Array = NDArray[Any]
 X = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
@@ -70,3 +71,56 @@ def test_upstream_ops_are_compiled_with_the_rest(
     actual = braid.compile(path, jobs=1)(X)
     assert isinstance(actual, np.ndarray)
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+NAMED = """
+func.func @main(%x: tensor<1x2x5x5xf32>, %w: tensor<3x2x3x3xf32>) -> tensor<1x3x3x3xf32> {
+  %e = tensor.empty() : tensor<1x3x3x3xf32>
+  %z = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>
+  %c = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x2x5x5xf32>, tensor<3x2x3x3xf32>)
+                                outs(%f : tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>
+  %y = linalg.exp ins(%c : tensor<1x3x3x3xf32>)
+                  outs(%e : tensor<1x3x3x3xf32>) -> tensor<1x3x3x3xf32>
+  return %y : tensor<1x3x3x3xf32>
+}
+"""
+
+
+def test_what_only_upstream_parses_is_compiled(tmp_path: Path) -> None:
+    path = tmp_path / "named.mlir"
+    path.write_text(NAMED)
+    random = np.random.default_rng(0)
+    x, w = (random.standard_normal(shape, np.float32) for shape in ([1, 2, 5, 5], [3, 2, 3, 3]))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    expected = np.exp(np.einsum("nchwij,ocij->nohw", windows, w))
+    actual = braid.compile(path, jobs=1)(x, w)
+    assert isinstance(actual, np.ndarray)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+def test_what_neither_parses_is_xdsls_error(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.mlir"
+    for text in (NAMED.replace("nchw_fchw", "nowhere"), '"foreign.op"() : () -> ()'):
+        path.write_text(text)
+        with pytest.raises(braid.BraidError, match="is not registered") as caught:
+            braid.compile(path)
+        assert caught.value.location is not None and caught.value.location.file == str(path)
+
+
+def test_what_upstream_parsed_is_located_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "unsupported.mlir"
+    head, _, rest = NAMED.partition("(%x")
+    body = rest.partition("  return")[0].replace("3x3x3xf32> {", "1x1x1xf32> {", 1)
+    path.write_text(
+        f"""{head}(%k: tensor<i64>, %x{body}  %j = tensor.extract %k[] : tensor<i64>
+  %i = arith.index_cast %j : i64 to index
+  %s = tensor.extract_slice %y[0, 0, 0, %i] [1, 1, 1, 1] [1, 1, 1, 1]
+    : tensor<1x3x3x3xf32> to tensor<1x1x1x1xf32>
+  return %s : tensor<1x1x1x1xf32>
+}}
+"""
+    )
+    with pytest.raises(braid.BraidError, match="computed at run time") as caught:
+        braid.compile(path)
+    assert caught.value.location == SourceLocation(str(path), 12, 8)
