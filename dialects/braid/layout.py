@@ -94,6 +94,7 @@ class Layout:
         return Layout(tag, _storage_dims(outer, inner), match["storage"] is not None)
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def abstract(name: str) -> "Layout":
         """A layout of which only the name is known, such as `l0`, for ops that declare costs.
 
@@ -104,6 +105,7 @@ class Layout:
         return Layout(name, None, False)
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def named(text: str) -> "Layout":
         """The layout that `text` names: a tag, an alias, or an abstract layout.
 

@@ -60,17 +60,25 @@ class LayoutSets:
 
     def from_layout(self, made: Sequence[Layout]) -> Matrix:
         """Cost per (option that makes layout `made[i]`, set): the reorders needed."""
-        rows = [frozenset((self.layouts.index(layout),)) for layout in made]
-        return self._costs(rows, self.sets)
+        return self._from_each_layout[[self.layouts.index(layout) for layout in made]]
 
+    @cached_property
+    def _from_each_layout(self) -> Matrix:
+        return self._costs([frozenset((index,)) for index in range(len(self.layouts))], self.sets)
+
+    @cached_property
     def from_sets(self) -> Matrix:
         """Cost per (set in the outer block, set in the inner one): the reorders needed."""
         return self._costs(self.sets, self.sets)
 
     def contains(self, wanted: Sequence[Layout]) -> Matrix:
         """Per (set, option that wants layout `wanted[j]`): 0 if available, else infinity."""
-        columns = [self.layouts.index(layout) for layout in wanted]
-        return np.array([[0.0 if c in s else math.inf for c in columns] for s in self.sets])
+        return self._contains_each[:, [self.layouts.index(layout) for layout in wanted]]
+
+    @cached_property
+    def _contains_each(self) -> Matrix:
+        indices = range(len(self.layouts))
+        return np.array([[0.0 if i in s else math.inf for i in indices] for s in self.sets])
 
     def _costs(self, rows: Iterable[frozenset[int]], columns: Sequence[frozenset[int]]) -> Matrix:
         known: _Extensions = {}

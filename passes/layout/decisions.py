@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
@@ -27,8 +28,19 @@ REORDERS = "braid.reorders"
 def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
     """Writes one list of layouts per keyword."""
     op.attributes[LAYOUTS] = DictionaryAttr(
-        {key: ArrayAttr([LayoutAttr.of(x) for x in value]) for key, value in layouts.items()}
+        {key: _array(tuple(value)) for key, value in layouts.items()}
     )
+
+
+@lru_cache(maxsize=4096)
+def _array(layouts: tuple[Layout, ...]) -> ArrayAttr[LayoutAttr]:
+    """The same few lists stand on thousands of ops; making their attributes takes longest."""
+    return ArrayAttr([_attribute(layout) for layout in layouts])
+
+
+@lru_cache(maxsize=4096)
+def _attribute(layout: Layout) -> LayoutAttr:
+    return LayoutAttr.of(layout)
 
 
 def read_layouts(op: Operation, key: str) -> list[Layout] | None:
@@ -67,8 +79,8 @@ def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
             DictionaryAttr(
                 {
                     "value": _integer(numbering.number_of(reorder.value)),
-                    "source": LayoutAttr.of(reorder.source),
-                    "target": LayoutAttr.of(reorder.target),
+                    "source": _attribute(reorder.source),
+                    "target": _attribute(reorder.target),
                     "block": _integer(numbering.number_of(reorder.block)),
                 }
             )

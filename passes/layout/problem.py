@@ -164,7 +164,7 @@ class LayoutProblemBuilder:
             node = self._builder.add_node(np.zeros(len(sets.sets)))
             above = nodes[parent] if parent is not None else None
             nodes[block] = Available(value, block, sets, node, above)
-            matrix = sets.from_sets() if above else sets.from_layout(flow.port.layouts)
+            matrix = sets.from_sets if above else sets.from_layout(flow.port.layouts)
             source = above.node if above else flow.maker
             weighted = _weighted(matrix, self._counts.of_block(block))
             self._builder.add_edge(source, node, weighted)
