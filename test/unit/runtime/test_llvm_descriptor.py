@@ -11,7 +11,8 @@ from braid.runtime.native import NativeModel
 # y[i] = x[i] * w[i] for four floats.
 IR = """
 %braid.tensor = type { ptr, i64, i64, ptr, ptr, ptr }
-%braid.model = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64, ptr }
+%braid.model = type {
+    i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64, ptr }
 
 @x = private constant [2 x i8] c"x\\00"
 @y = private constant [2 x i8] c"y\\00"

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import ModelProto, TensorProto, helper
 
+import braid
 from braid.runtime.native_abi import find_library
 
 HEADERS = Path(__file__).parents[3] / "runtime" / "native" / "include"
@@ -41,3 +43,21 @@ def test_a_missing_file(run_model: Path) -> None:
     result = subprocess.run([run_model, "none.braid"], capture_output=True, text=True)
     assert result.returncode == 1
     assert "cannot open 'none.braid'" in result.stderr
+
+
+def open_model() -> ModelProto:
+    """Double the rows of x, of which there may be any number."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 8])
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "double", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+def test_open_dims(run_model: Path, tmp_path: Path, rows: int) -> None:
+    braid.compile(open_model(), shape_buckets={"rows": [1, 4]}, jobs=1).save(tmp_path / "m.braid")
+    command = [run_model, tmp_path / "m.braid", "1", f"rows={rows}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    y = 2 * (np.arange(rows * 8) % 17 / 16.0)
+    assert result.stdout.startswith("y: ")
+    np.testing.assert_allclose(float(result.stdout[3:]), np.linalg.norm(y), rtol=1e-5)
