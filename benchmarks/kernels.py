@@ -29,10 +29,13 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import to_storage
+from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
@@ -40,6 +43,7 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
+from braid.lowering.cpu.kernels.pooling import PoolFamily
 
 Build = Callable[..., TensorOp]
 Run = Callable[[], None]
@@ -65,6 +69,9 @@ CONVOLUTIONS = (
 DEPTHWISE = ((32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1))
 """Channels, height and width of the input, stride: layers of MobileNetV2."""
 
+GROUPED = ((4, 272, 68, 28, 1), (4, 136, 544, 14, 1), (32, 128, 128, 56, 3))
+"""Groups, channels, height and width, window: layers of ShuffleNet and ResNeXt."""
+
 MOVEMENTS = (
     ("reorder", (1, 3, 224, 224), "abcd", "acdb"),
     ("reorder", (1, 64, 56, 56), "abcd", "acdb"),
@@ -87,9 +94,14 @@ class Measurement:
     seconds: dict[str, float]
 
 
-def make_kernel(family: KernelFamily, shapes: Sequence[Sequence[int]], build: Build) -> Run:
-    """The family's default kernel in its preferred layouts, on random operands."""
-    choice = family.layouts(make_group(shapes, build, None, None))[0]
+def make_kernel(
+    family: KernelFamily,
+    shapes: Sequence[Sequence[int]],
+    build: Build,
+    choice: LayoutChoice | None = None,
+) -> Run:
+    """The family's default kernel in the given or its preferred layouts, on random operands."""
+    choice = choice or family.layouts(make_group(shapes, build, None, None))[0]
     group = make_group(shapes, build, choice.operands, choice.results[0])
     kernel = CallableKernel(
         family.emit(KernelRequest(group, "kernel", family.default_schedule(group)))
@@ -114,11 +126,17 @@ def make_group(
         types = [with_layout(t, layout) for t, layout in zip(types, operands, strict=True)]
     block = Block(arg_types=types)
     op = build(*block.args)
-    block.add_op(op)
-    value: SSAValue = op.results[0]
+    return _grouped(block, [op], result)
+
+
+def _grouped(block: Block, ops: Sequence[TensorOp], result: Layout | None) -> FusedOp:
+    """The group with `ops` in its body, the last one's result stored in `result`."""
+    block.add_ops(ops)
+    value: SSAValue = ops[-1].results[0]
     if result is not None:
         value = Rewriter.replace_value_with_new_type(value, with_layout(value.type, result))
     block.add_op(YieldOp(value))
+    types = [argument.type for argument in block.args]
     outside = Block(arg_types=types)
     group = FusedOp(outside.args, [value.type], block)
     outside.add_op(group)
@@ -131,6 +149,23 @@ def convolution(stride: int, groups: int = 1) -> Build:
         x, w, strides=(stride, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0),
         groups=groups,
     )  # fmt: skip
+
+
+def pooling(x: SSAValue) -> PoolOp:
+    """A maximum over 3 × 3 with stride 2."""
+    return PoolOp.get(
+        x, "max", (3, 3), strides=(2, 2), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0)
+    )
+
+
+LAYOUTS: tuple[tuple[KernelFamily, tuple[tuple[int, ...], ...], Build], ...] = (
+    (ConvDirectFamily(), ((1, 3, 230, 230), (64, 3, 7, 7)), convolution(2)),
+    (ConvDirectFamily(), ((1, 64, 58, 58), (64, 64, 3, 3)), convolution(1)),
+    (ConvDirectFamily(), ((1, 256, 14, 14), (1024, 256, 1, 1)), convolution(1)),
+    (ConvDepthwiseFamily(), ((1, 144, 58, 58), (144, 1, 3, 3)), convolution(1, 144)),
+    (PoolFamily(), ((1, 64, 114, 114),), pooling),
+)
+"""Kernels that are compared in all layouts."""
 
 
 def time_interleaved(contenders: dict[str, Run], rounds: int) -> dict[str, float]:
@@ -213,6 +248,41 @@ def measure_rows(rounds: int) -> list[Measurement]:
     return results
 
 
+def measure_shuffle(rounds: int) -> Measurement:
+    """ShuffleNet's permutation of channels in four groups, channels last."""
+    shape, last = (1, 272, 28, 28), Layout.parse("acdb")
+    split, turned = ReshapeOp.get, TransposeOp.get
+    block = Block(arg_types=[with_layout(TensorType(f32, shape), last)])
+    ops: list[TensorOp] = [split(block.args[0], (1, 4, 68, 28, 28))]
+    ops.append(turned(ops[0].results[0], (0, 2, 1, 3, 4)))
+    ops.append(split(ops[1].results[0], shape))
+    group = _grouped(block, ops, last)
+    kernel = CallableKernel(MovementFamily().emit(KernelRequest(group, "kernel")))
+    x, y, a, b = (np.ones(shape, np.float32) for _ in range(4))
+    contenders: dict[str, Run] = {
+        "braid": kernel.bound(x, y),
+        "copy": lambda: np.copyto(b, a),
+    }
+    seconds = time_interleaved(contenders, rounds)
+    return Measurement("shuffle 1x272x28x28 in 4 groups", 8.0 * x.size, "byte", seconds)
+
+
+def measure_choices(
+    family: KernelFamily, shapes: Sequence[Sequence[int]], build: Build, rounds: int
+) -> Measurement:
+    """One kernel in all pairs of layouts of its input and result; `braid` is the preferred one."""
+    plain = make_group(shapes, build, None, None)
+    contenders: dict[str, Run] = {}
+    for choice in family.layouts(plain):
+        name = f"{choice.operands[0]}-{choice.results[0]}" if contenders else "braid"
+        if name not in contenders:
+            contenders[name] = make_kernel(family, shapes, build, choice)
+    out = np.prod(plain.outputs[0].type.get_shape())
+    work = 2.0 * out * np.prod(shapes[-1][1:] if len(shapes) > 1 else 1)
+    label = f"{family.name} {'x'.join(map(str, shapes[0]))} by layout"
+    return Measurement(label, work, "flop", time_interleaved(contenders, rounds))
+
+
 def _reorder(x: SSAValue) -> ReorderOp:
     return ReorderOp.to(x, Layout.row_major(4))
 
@@ -278,7 +348,14 @@ def main() -> None:
         sizes = (channels, channels, size, 3, stride, 1)
         results.append(measure_convolution(ConvDepthwiseFamily(), sizes, channels, rounds))
         show(results[-1], peak)
-    for result in (*measure_rows(rounds), *measure_movement(rounds)):
+    for groups, inputs, outputs, size, window in GROUPED:
+        sizes = (inputs, outputs, size, window, 1, 0)
+        results.append(measure_convolution(ConvDirectFamily(), sizes, groups, rounds))
+        show(results[-1], peak)
+    for family, shapes, build in LAYOUTS:
+        results.append(measure_choices(family, shapes, build, rounds))
+        show(results[-1], peak)
+    for result in (*measure_rows(rounds), *measure_movement(rounds), measure_shuffle(rounds)):
         results.append(result)
         show(result, peak)
     if options.json:
