@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,17 +20,18 @@ from pathlib import Path
 
 from benchmarks.generators.big_modules import FAMILIES
 
-_COLUMNS = "{:<18} {:>8} {:>9} {:>9} {:>8} {:>8}"
+_COLUMNS = "{:<18} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8}"
 _BRAID_OPT = [sys.executable, "-m", "braid.tools.braid_opt"]
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run of `braid-opt`; `ops` counts those with results."""
+    """One run of `braid-opt`; `ops` counts those with results, `seconds` are of wall time."""
 
     family: str
     ops: int
     seconds: float
+    cpu_seconds: float
     ops_per_second: float
     peak_mib: float
     input_mib: float
@@ -47,12 +49,20 @@ def measure(family: str, size: int, directory: Path, timing: bool) -> Measuremen
     output = directory / "output.mlir"
     extra = ["--timing"] if timing else []
     began = time.perf_counter()
-    peak = _run([*_BRAID_OPT, str(source), "-p", "canonicalize,cse", "-o", str(output), *extra])
+    used = _run([*_BRAID_OPT, str(source), "-p", "canonicalize,cse", "-o", str(output), *extra])
     seconds = time.perf_counter() - began
     ops, left = _count_ops(source), _count_ops(output)
     if ops != left:
         raise RuntimeError(f"{family}: {ops} ops went in, {left} came out")
-    return Measurement(family, ops, seconds, ops / seconds, peak, source.stat().st_size / 2**20)
+    return Measurement(
+        family=family,
+        ops=ops,
+        seconds=seconds,
+        cpu_seconds=used.ru_utime + used.ru_stime,
+        ops_per_second=ops / seconds,
+        peak_mib=used.ru_maxrss / 1024,
+        input_mib=source.stat().st_size / 2**20,
+    )
 
 
 def _count_ops(file: Path) -> int:
@@ -61,14 +71,14 @@ def _count_ops(file: Path) -> int:
         return sum(line.lstrip().startswith("%") for line in lines)
 
 
-def _run(command: list[str]) -> float:
-    """Run to the end; the peak of the resident memory in MiB."""
+def _run(command: list[str]) -> resource.struct_rusage:
+    """Run to the end; what that took."""
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return usage.ru_maxrss / 1024
+    return usage
 
 
 def main() -> None:
@@ -80,17 +90,16 @@ def main() -> None:
     parser.add_argument("--timing", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    print(_COLUMNS.format("family", "ops", "seconds", "ops/s", "peak MiB", "file MiB"))
+    print(_COLUMNS.format("family", "ops", "seconds", "CPU s", "ops/s", "peak MiB", "file MiB"))
     measured: list[Measurement] = []
     for size in options.sizes:
         for family in options.families:
             with tempfile.TemporaryDirectory() as directory:
                 m = measure(family, size, Path(directory), options.timing)
             measured.append(m)
-            print(_COLUMNS.format(
-                m.family, m.ops, f"{m.seconds:.2f}", f"{m.ops_per_second:.0f}",
-                f"{m.peak_mib:.0f}", f"{m.input_mib:.1f}",
-            ), flush=True)  # fmt: skip
+            numbers = (f"{m.seconds:.2f}", f"{m.cpu_seconds:.2f}", f"{m.ops_per_second:.0f}")
+            sizes = (f"{m.peak_mib:.0f}", f"{m.input_mib:.1f}")
+            print(_COLUMNS.format(m.family, m.ops, *numbers, *sizes), flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(m) for m in measured], indent=2) + "\n")
 

@@ -10,6 +10,8 @@ from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Region
 
 from braid.analysis.verification import InvalidIRError, verify_dominance, verify_module
+from braid.frontends.mlir import parse_mlir
+from braid.universe import make_context
 
 
 def function(block: Block) -> ModuleOp:
@@ -53,4 +55,36 @@ def test_the_order_in_a_module_has_no_meaning() -> None:
 def test_an_empty_block_is_rejected() -> None:
     module = ModuleOp([FuncOp("f", ((), ()), Region(Block()))])
     with pytest.raises(InvalidIRError, match=r"'func.func'.*terminator"):
+        verify_module(module)
+
+
+ALIKE = """
+func.func @f(%x: tensor<4xf32>, %y: tensor<5xf32>) -> tensor<4xf32> {{
+  %a = braid.exp %x {{braid.name = "a"}} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = braid.exp %x {{braid.name = "b"}} : (tensor<4xf32>) -> tensor<4xf32>
+  {line}
+  func.return %b : tensor<4xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%c = braid.exp %x : (tensor<4xf32>) -> tensor<5xf32>",
+        "%c = braid.exp %y : (tensor<5xf32>) -> tensor<4xf32>",
+        "%c = braid.exp %x : (tensor<4xf32>) -> tensor<4xi32>",
+    ],
+)
+def test_an_op_nearly_like_a_valid_one_is_still_checked(line: str) -> None:
+    module = parse_mlir(make_context(), ALIKE.format(line=line), "m.mlir").module
+    with pytest.raises(InvalidIRError, match="expected tensor") as caught:
+        verify_module(module)
+    assert caught.value.location is not None and caught.value.location.line == 5
+
+
+def test_an_op_like_a_valid_one_may_not_end_a_block() -> None:
+    text = ALIKE.format(line="").replace("  func.return %b : tensor<4xf32>\n", "")
+    module = parse_mlir(make_context(), text, "m.mlir").module
+    with pytest.raises(InvalidIRError, match="terminates block"):
         verify_module(module)
