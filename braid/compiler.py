@@ -22,7 +22,9 @@ from braid.lowering.cpu.program.descriptor import SYMBOL
 from braid.lowering.cpu.program.variants import model_functions
 from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.cpu.target_machine import host_machine
+from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
+from braid.passes.memory.memory_report import MemoryReport, memory_report
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
@@ -50,6 +52,7 @@ def compile(
     jobs: int | None = None,
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
+    memory_budget: int | str | None = None,
     passes: Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -61,14 +64,17 @@ def compile(
     of the open dim, and `shape_bounds={"batch": 8}` for sizes that braid chooses, from which all
     up to 8 are padded. `parameters` gives weights by key, or a safetensors file with them.
     With `profile`, `Model.profile` tells how often each op ran and for how long; `use_profile` is
-    a file with such a profile (`braid run --profile`), by which decisions are weighted. `passes`
-    run instead of the default pipeline.
+    a file with such a profile (`braid run --profile`), by which decisions are weighted.
+    `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs take
+    together: what does not fit is recomputed. `passes` run instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
+        InfeasibleError: it cannot run within the memory budget.
 
     """
     context = make_context()
+    budget = None if memory_budget is None else parse_budget(memory_budget)
 
     def read() -> SourceModel:
         return read_source(
@@ -84,11 +90,23 @@ def compile(
     families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
     pipeline = _with_profile(default, use_profile)
-    run_reproducibly(context, model.module, pipeline, lambda: read().module)
+
+    def lower(passes: Sequence[ModulePass]) -> tuple[CpuCode, tuple[MemoryReport, ...]]:
+        run_reproducibly(context, model.module, passes, lambda: read().module)
+        code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
+        functions = model_functions(model.module)
+        return code, tuple(memory_report(function, target) for function in functions)
+
+    code, memory = lower(pipeline)
+    if budget is not None and not fits(memory, budget):
+        # Without recomputation it was too much; the kernels that are the same are at hand.
+        model = read()
+        code, memory = lower(with_budget(pipeline, budget))
+        check_budget(memory, budget)
+    functions = model_functions(model.module)
     prepared = evaluate_prepare(model.module, model.parameters)
-    code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
     weights = fill_weights(
-        model_functions(model.module),
+        functions,
         code.weights_bytes,
         chain_parameters(prepared, model.parameters),
     )
@@ -101,7 +119,7 @@ def compile(
         objects=code.objects,
     )
     executor = NativeExecutor(native, threads)
-    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package, memory)
 
 
 def emit_model(

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -14,6 +14,9 @@ from braid.runtime.artifact import read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry
+
+if TYPE_CHECKING:
+    from braid.passes.memory.memory_report import MemoryReport
 
 Array = NDArray[Any]
 
@@ -35,7 +38,8 @@ class Model:
     """A model that can be called, from any number of threads at once.
 
     `inputs` and `outputs` describe the tensors by name, dtype and shape; `arena_bytes` is the
-    memory for intermediates that each thread that calls the model takes.
+    memory for intermediates that each thread that calls the model takes. `memory` says what is in
+    it, for every function of a model that was just compiled.
     """
 
     def __init__(
@@ -45,11 +49,13 @@ class Model:
         executor: Executor,
         arena_bytes: int = 0,
         package: Package | None = None,
+        memory: "Sequence[MemoryReport]" = (),
     ) -> None:
         """Put a model together; users call `braid.compile`, `interpret` or `load`."""
         self.inputs = inputs
         self.outputs = outputs
         self.arena_bytes = arena_bytes
+        self.memory = tuple(memory)
         self._executor = executor
         self._package = package
 

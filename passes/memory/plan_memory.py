@@ -39,6 +39,7 @@ STAGING = "braid.staging_buffers"
 SCRATCH = "braid.scratch_buffer"
 SCRATCH_BYTES = "braid.scratch_bytes"
 ARENA_BYTES = "braid.arena_bytes"
+ARENA_BOUND = "braid.arena_bound"
 ARENAS = "braid.arenas"
 WEIGHTS_BYTES = "braid.weights_bytes"
 
@@ -124,10 +125,10 @@ class PlanMemoryPass(ModulePass):
     Out: `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
     `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
     `braid.staging_buffers` on terminators whose copies would overwrite each other, and
-    `braid.arena_bytes` and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of
-    the target's other memories. Functions share the weights. A tensor may live in the memory of an
-    output until that is written. Raises UnsupportedError for open dims, InfeasibleError where the
-    tensors in another memory are more than it holds.
+    `braid.arena_bytes`, the bound of that, and `braid.weights_bytes` on the function,
+    `braid.arenas` for the arenas of the target's other memories. Functions share the weights. A
+    tensor may live in the memory of an output until that is written. Raises UnsupportedError for
+    open dims, InfeasibleError where the tensors in another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -159,6 +160,7 @@ class PlanMemoryPass(ModulePass):
         record(plan)
         sizes = {arena.memory: IntegerAttr(arena.size, i64) for arena in arenas}
         function.attributes[ARENA_BYTES] = sizes.pop(MAIN)
+        function.attributes[ARENA_BOUND] = IntegerAttr(arenas[0].lower_bound, i64)
         if sizes:
             function.attributes[ARENAS] = DictionaryAttr(sizes)
         for arena in arenas:

@@ -1,12 +1,14 @@
 """`braid compile`: a model as one artifact file, or at a stage of its lowering."""
 
+import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from braid.errors import BraidError
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -18,6 +20,9 @@ from braid.tools.commands.options import (
     parse_buckets,
     parse_shapes,
 )
+
+if TYPE_CHECKING:
+    from braid.model import Model
 
 
 class Emit(StrEnum):
@@ -68,6 +73,18 @@ def compile_model(
         Path | None,
         typer.Option(help="Weigh decisions by this profile, as written by braid run --profile."),
     ] = None,
+    memory_budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Recompute what does not fit: bytes, or with a unit as in 512MiB."
+        ),
+    ] = None,
+    memory_report: Annotated[
+        bool, typer.Option("--memory-report", help="Print what is in the arena at its peak.")
+    ] = False,
+    memory_json: Annotated[
+        Path | None, typer.Option("--memory-json", help="Write the memory report to this file.")
+    ] = None,
 ) -> None:
     """Compile a model to one artifact file."""
     from rich.console import Console
@@ -76,6 +93,8 @@ def compile_model(
     from braid.measuring import measure_model
     from braid.runtime.atomic_file import atomic_file
 
+    if emit not in (Emit.ARTIFACT, Emit.SO) and (memory_budget or memory_report or memory_json):
+        raise BraidError("memory is planned for --emit=artifact and --emit=so only")
     shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
     bounds = parse_bounds(shape_bound)
     if measure is not None:
@@ -101,7 +120,9 @@ def compile_model(
                 jobs=jobs,
                 profile=profile,
                 use_profile=use_profile,
+                memory_budget=memory_budget,
             )
+            _report_memory(compiled, memory_report, memory_json)
             if emit is Emit.SO:
                 compiled.save_c_library(output or Path(model.with_suffix(".so").name))
             else:
@@ -124,3 +145,15 @@ def compile_model(
     output = output or Path(model.with_suffix(".o").name)
     with atomic_file(output) as file:
         file.write(stage.encode() if isinstance(stage, str) else stage)
+
+
+def _report_memory(model: "Model", printed: bool, file: Path | None) -> None:
+    """Print or write what `plan-memory` decided."""
+    from braid.runtime.atomic_file import atomic_file
+
+    if printed:
+        print("\n\n".join(map(str, model.memory)))
+    if file is not None:
+        with atomic_file(file) as output:
+            reports = [report.to_json() for report in model.memory]
+            output.write(json.dumps(reports, indent=1).encode())

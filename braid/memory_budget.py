@@ -1,0 +1,59 @@
+"""Compiling for a budget of memory: which passes, and whether the plan keeps to it."""
+
+from collections.abc import Sequence
+
+from xdsl.passes import ModulePass
+
+from braid.analysis.byte_sizes import format_size, parse_size
+from braid.errors import BraidError, InfeasibleError
+from braid.passes.memory.apply_rematerialization import ApplyRematerializationPass
+from braid.passes.memory.memory_report import MemoryReport
+from braid.passes.memory.select_rematerialization import SelectRematerializationPass
+
+_BEFORE = "select-storage"
+"""Groups, layouts and the order with the least peak are decided then, and groups still stand."""
+
+
+def parse_budget(budget: int | str) -> int:
+    """The bytes of a budget such as `512MiB`.
+
+    Raises:
+        BraidError: it is no size.
+
+    """
+    try:
+        return parse_size(budget)
+    except ValueError as error:
+        raise BraidError(f"the memory budget {error}") from error
+
+
+def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:
+    """`passes` with those that recompute what does not fit into `budget` bytes of activations."""
+    place = next((i for i, p in enumerate(passes) if p.name == _BEFORE), len(passes))
+    fit = (SelectRematerializationPass(budget=budget), ApplyRematerializationPass())
+    return (*passes[:place], *fit, *passes[place:])
+
+
+def fits(reports: Sequence[MemoryReport], budget: int) -> bool:
+    """Whether arena and outputs of every function take no more than `budget` bytes."""
+    return all(report.activation_bytes <= budget for report in reports)
+
+
+def check_budget(reports: Sequence[MemoryReport], budget: int) -> None:
+    """Compare the plans with the budget.
+
+    Raises:
+        InfeasibleError: an arena and the outputs together are larger: by what kernels need as
+            scratch, or by gaps between tensors, which only the plan knows.
+
+    """
+    for report in reports:
+        if report.activation_bytes > budget:
+            tensors = ", ".join(f"'{t.name}' ({format_size(t.bytes)})" for t in report.live[:4])
+            raise InfeasibleError(
+                f"a memory budget of {format_size(budget)} is not met: @{report.function} takes "
+                f"{report.activation_bytes} bytes, at most while '{report.peak_op}' runs with "
+                f"{tensors}",
+                hint=f"the smallest budget for this plan is {report.activation_bytes} bytes "
+                f"({format_size(report.activation_bytes)})",
+            )
