@@ -21,7 +21,9 @@ def declared_shapes(source: str | Path | ModelProto) -> dict[str, DeclaredShape]
     initialized = {tensor.name for tensor in graph.initializer}
     values = [value for value in graph.input if value.name not in initialized]
     return {
-        value.name: _shape(value) for value in values if value.type.tensor_type.HasField("shape")
+        value.name: declared_shape(value)
+        for value in values
+        if value.type.tensor_type.HasField("shape")
     }
 
 
@@ -33,7 +35,8 @@ def initializer_names(source: str | Path | ModelProto) -> frozenset[str]:
     return frozenset(tensor.name for tensor in ModelFile(source).proto.graph.initializer)
 
 
-def _shape(value: ValueInfoProto) -> DeclaredShape:
+def declared_shape(value: ValueInfoProto) -> DeclaredShape:
+    """The declared shape of an input that has one."""
     return tuple(
         dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{value.name}[{position}]"
         for position, dim in enumerate(value.type.tensor_type.shape.dim)

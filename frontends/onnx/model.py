@@ -24,6 +24,7 @@ from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.dimensions import declared_shape
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.parameters import ParameterStore
@@ -110,9 +111,16 @@ def _input_types(
         raise BraidError(
             f"dims of inputs are left open: {listing}",
             location=file.location,
-            hint=f"give their shapes, such as --shape {name}={example}",
+            hint=f"give their shapes, such as --shape {name}={example}, or compile for several "
+            f"sizes: --shape-buckets '{_open_dim(inputs, name)}=1,2,4'",
         )
     return types
+
+
+def _open_dim(inputs: Sequence[ValueInfoProto], name: str) -> str:
+    """The name of the first open dim of the input `name`."""
+    shapes = (declared_shape(value) for value in inputs if value.name == name)
+    return next(dim for shape in shapes for dim in shape if isinstance(dim, str))
 
 
 def _with_questions(shape: Sequence[int]) -> str:
