@@ -23,7 +23,7 @@ pre{{background:#f4f4f4;padding:8px}}</style>
 
 
 def table(timeline: Timeline, backend: Backend) -> str:
-    """Seconds per unit: busy, waiting with work left, and done early; then the total."""
+    """Seconds per unit: busy, waiting with work left, and done early; then total and memory."""
     lines = [f"{'unit':<10} {'busy us':>12} {'stalled us':>12} {'idle us':>12} {'use':>7}"]
     whole = timeline.seconds
     for unit, busy, stalled in zip(backend.units, timeline.busy, timeline.stalled, strict=True):
@@ -32,6 +32,9 @@ def table(timeline: Timeline, backend: Backend) -> str:
         numbers = " ".join(f"{1e6 * seconds:>12.3f}" for seconds in (busy, stalled, idle))
         lines.append(f"{unit.name:<10} {numbers} {share:>7.1%}")
     lines.append(f"total {1e6 * whole:.3f} us")
+    if backend.memories:
+        memory = backend.memories[0]
+        lines.append(f"{memory.name} {timeline.peak_bytes} of {memory.bytes} bytes")
     return "\n".join(lines)
 
 

@@ -2,11 +2,14 @@
 
 Instructions are fetched in order and handed to their units; every unit executes its own in that
 order, one at a time, and `sync` holds it until another instruction has ended. Transfers through
-one port share its bandwidth evenly, each up to the rate of its unit.
+one port share its bandwidth evenly, each up to the rate of its unit. The buffers of the stream
+must fit the memory of the chip at all times.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from math import inf
 
 from braid.analysis.simulator.instructions import Instruction, Kind, Stream
@@ -33,6 +36,8 @@ class Timeline:
     busy: tuple[float, ...]
     stalled: tuple[float, ...]
     """Waiting with instructions left."""
+    peak_bytes: int = 0
+    """The most that buffers on the chip take at one time."""
 
 
 def fetch_seconds(backend: Backend) -> float:
@@ -49,11 +54,31 @@ def fetch_seconds(backend: Backend) -> float:
 def simulate(stream: Stream, backend: Backend) -> Timeline:
     """Returns when each instruction of `stream` runs.
 
-    Raises BraidError for a unit that the backend lacks or that does not execute the kind, and
-    for a stream that comes to a standstill.
+    Raises BraidError for a unit that the backend lacks or that does not execute the kind, for a
+    stream that comes to a standstill, and for one whose buffers do not fit the chip's memory.
     """
     _check(stream, backend)
-    return _Machine(stream, backend, fetch_seconds(backend)).run()
+    timeline = _Machine(stream, backend, fetch_seconds(backend)).run()
+    peak = peak_bytes(stream, timeline.spans)
+    if backend.memories and peak > backend.memories[0].bytes:
+        memory = backend.memories[0]
+        raise BraidError(
+            f"the buffers of the stream take {peak} bytes at one time, but '{memory.name}' of "
+            f"backend '{backend.name}' has {memory.bytes}",
+            hint="the stream was made for another chip, or a sync is missing",
+        )
+    return replace(timeline, peak_bytes=peak)
+
+
+def peak_bytes(stream: Stream, spans: Iterable[Span]) -> int:
+    """The most bytes that the buffers of `stream` take at one time."""
+    when = {span.index: span for span in spans}
+    changes: list[tuple[float, int]] = []
+    for buffer in stream.buffers:
+        changes.append((when[buffer.first].start, buffer.size))
+        end = max((when[index].end for index in (buffer.first, *buffer.last)), default=0.0)
+        changes.append((end, -buffer.size))
+    return max(accumulate(size for _, size in sorted(changes)), default=0)
 
 
 def _check(stream: Stream, backend: Backend) -> None:

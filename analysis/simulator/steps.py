@@ -25,23 +25,17 @@ MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 @dataclass(frozen=True)
 class Step:
-    """`amount` of its resource (bytes or scalar operations) on unit number `unit`.
-
-    `waits` tells whether it needs what other ops make; loading weights does not.
-    """
+    """`amount` of its resource (bytes or scalar operations) on unit number `unit`."""
 
     unit: int
     amount: int
-    waits: bool = True
 
 
 @dataclass(frozen=True)
 class Work:
-    """What an op moves (bytes) and computes (scalar operations)."""
+    """What an op reads (bytes) and computes (scalar operations)."""
 
-    weight_bytes: int
-    input_bytes: int
-    output_bytes: int
+    operand_bytes: int
     compute: Mapping[str, float]
 
 
@@ -54,8 +48,35 @@ def is_addressing(op: Operation) -> bool:
     return is_leaf(op) or is_view(op) or isinstance(op, SliceOp | ConcatOp)
 
 
+@dataclass(frozen=True)
+class Transfers:
+    """The units between the chip and the memory outside, and the bytes that the chip holds."""
+
+    load: int
+    store: int
+    capacity: int
+
+
+def transfers_of(backend: Backend) -> Transfers | None:
+    """How data gets onto the chip; None for a backend whose ops read any memory themselves.
+
+    The first unit that loads is the way in, the last one that stores the way out, and the first
+    memory is the one between them.
+    """
+    loads = [n for n, unit in enumerate(backend.units) if unit.resource == "load"]
+    stores = [n for n, unit in enumerate(backend.units) if unit.resource == "store"]
+    if not loads or not stores or not backend.memories:
+        return None
+    return Transfers(loads[0], stores[-1], backend.memories[0].bytes)
+
+
+def is_declared(op: Operation) -> bool:
+    """Whether `op` declares all that it takes, what it moves included."""
+    return isinstance(op, OpaqueOp) and op.declared_cost is not None
+
+
 def steps_of(op: Operation, backend: Backend) -> tuple[Step, ...]:
-    """The steps of `op` on `backend`, one after the other; none for addressing.
+    """What `op` does with operands on the chip, one step after the other; none for addressing.
 
     Raises UnsupportedError for open dims.
     """
@@ -64,50 +85,38 @@ def steps_of(op: Operation, backend: Backend) -> tuple[Step, ...]:
     if isinstance(op, OpaqueOp) and op.declared_cost is not None:
         return _declared(op.declared_cost, backend)
     work = work_of(op)
+    outside = transfers_of(backend)
     steps: list[Step] = []
-    outer = True
     for number, unit in enumerate(backend.units):
         if unit.only_with and not work.compute.get(unit.only_with):
             continue
-        if unit.resource == "load":
-            steps += _loads(number, work, outer)
-            outer = False
-        elif unit.resource == "store":
-            steps.append(Step(number, work.output_bytes))
-        elif amount := work.compute.get(unit.resource):
+        if outside is not None and number in (outside.load, outside.store):
+            continue
+        amount = work.operand_bytes if unit.resource == "load" else work.compute.get(unit.resource)
+        if amount:
             steps.append(Step(number, int(amount)))
     return tuple(steps)
 
 
 def step_seconds(step: Step, backend: Backend) -> float:
     """How long `step` takes where nothing else uses the unit's port."""
-    unit = backend.units[step.unit]
-    return unit.startup_seconds + step.amount / unit.rate
+    return unit_seconds(backend.units[step.unit], step.amount)
+
+
+def unit_seconds(unit: Unit, amount: int) -> float:
+    """How long `unit` takes for `amount` of its resource."""
+    return unit.startup_seconds + amount / unit.rate
 
 
 def work_of(op: Operation) -> Work:
-    """What `op` moves and computes; a fused group moves only its operands and results."""
+    """What `op` reads and computes; a fused group reads only its operands."""
     inner = list(op.body.block.ops) if isinstance(op, GroupOp) else [op]
     matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
     vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
     if not matrix and not vector:
         vector = sum(_elements(value) for value in op.results)
-    weights = [value for value in dict.fromkeys(op.operands) if _is_weight(value)]
-    inputs = [value for value in dict.fromkeys(op.operands) if not _is_weight(value)]
-    return Work(
-        sum(map(value_bytes, weights)),
-        sum(map(value_bytes, inputs)),
-        sum(map(value_bytes, op.results)),
-        {"matrix": matrix, "vector": vector},
-    )
-
-
-def _loads(unit: int, work: Work, outer: bool) -> list[Step]:
-    """From outside the chip weights may come early; what moves on has waited already."""
-    if not outer:
-        return [Step(unit, work.weight_bytes + work.input_bytes)]
-    steps = [Step(unit, work.weight_bytes, waits=False)] if work.weight_bytes else []
-    return [*steps, Step(unit, work.input_bytes)] if work.input_bytes else steps
+    operands = sum(map(value_bytes, dict.fromkeys(op.operands)))
+    return Work(operands, {"matrix": matrix, "vector": vector})
 
 
 def _declared(cost: float | Mapping[str, float], backend: Backend) -> tuple[Step, ...]:
@@ -123,14 +132,6 @@ def _declared(cost: float | Mapping[str, float], backend: Backend) -> tuple[Step
 
 def _amount(seconds: float, unit: Unit) -> int:
     return round(max(seconds - unit.startup_seconds, 0.0) * unit.rate)
-
-
-def _is_weight(value: SSAValue) -> bool:
-    """Whether `value` is there before the program runs: a parameter, or a part of one."""
-    owner = value.owner
-    while isinstance(owner, Operation) and is_addressing(owner) and not is_leaf(owner):
-        owner = owner.operands[0].owner
-    return isinstance(owner, Operation) and is_leaf(owner)
 
 
 def _elements(value: SSAValue) -> int:

@@ -1,15 +1,53 @@
 """The time that the ops of a block take on a chip's units, as an ordering problem."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.simulator.steps import step_seconds, steps_of
-from braid.dialects.braid.regions import GroupOp
+from braid.analysis.memory_graph import value_bytes
+from braid.analysis.simulator.buffers import comes_from_outside
+from braid.analysis.simulator.steps import (
+    Transfers,
+    step_seconds,
+    steps_of,
+    transfers_of,
+    unit_seconds,
+)
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.buffer_reads import BufferReads, has_blocks
 from braid.passes.order.order_attribute import blocks_of
-from braid.solvers.ordering import LatencyProblem, Stage
+from braid.solvers.ordering import LatencyProblem, Residency, Sink, Stage, Traffic, Value
 from braid.targets.target import Backend
+
+Token = TypeVar("Token")
+
+
+@dataclass(frozen=True)
+class ChipProblem:
+    """A problem on a chip, and how data gets there: `transfers` is None without such traffic."""
+
+    problem: LatencyProblem
+    transfers: Transfers | None
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The bytes of each value that is moved."""
+        traffic = self.problem.traffic
+        return tuple(value.size for value in traffic.values) if traffic else ()
+
+    def made_by(self, op: int) -> tuple[int, ...]:
+        """The numbers of the values that `op` makes."""
+        traffic = self.problem.traffic
+        return traffic.makes.get(op, ()) if traffic else ()
+
+    def issue(self, sink: Sink[Token]) -> None:
+        """Issues the ops as they stand to `sink`."""
+        problem = self.problem
+        if problem.traffic is not None:
+            Residency(problem.graph, problem.traffic, sink).run(range(len(problem)))
 
 
 def latency_problem(
@@ -21,14 +59,56 @@ def latency_problem(
     simulation of the instruction stream it leaves out the fetching of instructions and the
     sharing of ports. `inner` are the seconds of nested blocks, during which the chip does
     nothing else on the unit that it uses last; the longest of an op's blocks counts.
+
+    Raises InfeasibleError for an op whose operands and results do not fit the chip, and
+    UnsupportedError for open dims.
     """
-    return LatencyProblem(block.graph, tuple(_stages(op, backend, inner) for op in block.ops))
+    return chip_problem(block, backend, inner).problem
+
+
+def chip_problem(block: BlockGraph, backend: Backend, inner: Mapping[Block, float]) -> ChipProblem:
+    """`latency_problem`, with what it takes to write down the transfers."""
+    stages = tuple(_stages(op, backend, inner) for op in block.ops)
+    transfers = transfers_of(backend)
+    if transfers is None:
+        return ChipProblem(LatencyProblem(block.graph, stages), None)
+    reads = BufferReads.of(block, transfers.capacity)
+    values = tuple(
+        _value(block, reads, value, users, backend, transfers)
+        for value, users in reads.readers.items()
+    )
+    traffic = Traffic(values, transfers.capacity, transfers.load, transfers.store)
+    return ChipProblem(LatencyProblem(block.graph, stages, traffic), transfers)
+
+
+def _value(
+    block: BlockGraph,
+    reads: BufferReads,
+    value: SSAValue,
+    users: list[int],
+    backend: Backend,
+    transfers: Transfers,
+) -> Value:
+    size = value_bytes(value)
+    sources = reads.sources.get(value, ())
+    producer = None
+    if not sources and not comes_from_outside(value):
+        maker = value.owner
+        assert isinstance(maker, Operation)
+        producer = block.index[maker]
+    return Value(
+        size,
+        producer,
+        tuple(users),
+        unit_seconds(backend.units[transfers.load], size),
+        unit_seconds(backend.units[transfers.store], size),
+        value in reads.stored,
+        sources=tuple(sources),
+    )
 
 
 def _stages(op: Operation, backend: Backend, inner: Mapping[Block, float]) -> tuple[Stage, ...]:
-    if op.regions and not isinstance(op, GroupOp):
+    if has_blocks(op):
         longest = max((inner[block] for block in blocks_of(op)), default=0.0)
         return tuple(Stage(unit, longest) for unit in range(len(backend.units))[-1:])
-    return tuple(
-        Stage(step.unit, step_seconds(step, backend), step.waits) for step in steps_of(op, backend)
-    )
+    return tuple(Stage(step.unit, step_seconds(step, backend)) for step in steps_of(op, backend))

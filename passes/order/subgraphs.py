@@ -130,9 +130,10 @@ class SubgraphSearch:
 
     @cached_property
     def _overlaps(self) -> bool:
-        """Whether steps that wait for nothing may run while an earlier subgraph does."""
-        return isinstance(self.problem, LatencyProblem) and not all(
-            stage.waits for own in self.problem.stages for stage in own
+        """Whether loads that wait for nothing may run while an earlier subgraph does."""
+        return isinstance(self.problem, LatencyProblem) and (
+            self.problem.traffic is not None
+            or not all(stage.waits for own in self.problem.stages for stage in own)
         )
 
     def _bound(self, subgraphs: Sequence[Subgraph]) -> float:

@@ -63,7 +63,10 @@ def split(builder: Builder, op: TensorOp, counts: Mapping[int, int]) -> SSAValue
         tile = dim.tile(part)
         if tile is None:
             raise _error(op, f"dim {number} cannot be split into {counts[number]} parts")
-        values.append(split(builder, _part_of(builder, op, part, tile), rest))
+        made = _part_of(builder, op, part, tile)
+        values.append(split(builder, made, rest))
+        if made.parent is None:  # its own parts took its place
+            made.erase()
     if dim.combine is None:
         return joined(builder, values, number)
     total = values[0]
@@ -74,10 +77,15 @@ def split(builder: Builder, op: TensorOp, counts: Mapping[int, int]) -> SSAValue
 
 def _part_of(builder: Builder, op: TensorOp, part: Part, tile: Tile) -> TensorOp:
     """`op` on a part of its operands, not inserted yet."""
-    operands = [
-        slice_of(builder, value, tile.operands[index]) if index in tile.operands else value
-        for index, value in enumerate(op.operands)
-    ]
+    slices: dict[tuple[SSAValue, Part], SSAValue] = {}
+    operands: list[SSAValue] = []
+    for index, value in enumerate(op.operands):
+        needed = tile.operands.get(index)
+        if needed is not None:
+            if (value, needed) not in slices:
+                slices[value, needed] = slice_of(builder, value, needed)
+            value = slices[value, needed]
+        operands.append(value)
     attributes: dict[str, Attribute] = {**op.attributes, **tile.attributes}
     attributes.pop(SPLIT, None)
     made = type(op).create(

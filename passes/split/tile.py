@@ -1,5 +1,6 @@
 """Parts of a dim, and what a part of an op's result needs of its operands."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -28,12 +29,10 @@ class Tile:
 
 
 def parts_of(dim: int, extent: int, count: int, unit: int = 1) -> list[Part]:
-    """`count` parts of a dim whose sizes differ by at most one `unit`, of which extent is made."""
-    whole, rest = divmod(extent // unit, count)
-    parts: list[Part] = []
-    start = 0
-    for index in range(count):
-        size = (whole + (index < rest)) * unit
-        parts.append(Part(dim, start, size))
-        start += size
-    return parts
+    """`count` parts of a dim whose sizes differ by at most one `unit`, of which extent is made.
+
+    Twice as many parts are the halves of these parts, and so for every multiple.
+    """
+    units = extent // unit
+    cuts = [-(-index * units // count) * unit for index in range(count + 1)]
+    return [Part(dim, begin, end - begin) for begin, end in itertools.pairwise(cuts)]

@@ -4,15 +4,21 @@ from braid.solvers.ordering.graph import Graph, count_orders
 from braid.solvers.ordering.key_nodes import key_nodes, split_at_key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, Stage
 from braid.solvers.ordering.memory import MemoryProblem, Tensor
+from braid.solvers.ordering.residency import Residency, Sink
 from braid.solvers.ordering.search import Order, baselines, search
+from braid.solvers.ordering.traffic import Traffic, Value
 
 __all__ = [
     "Graph",
     "LatencyProblem",
     "MemoryProblem",
     "Order",
+    "Residency",
+    "Sink",
     "Stage",
     "Tensor",
+    "Traffic",
+    "Value",
     "baselines",
     "count_orders",
     "key_nodes",

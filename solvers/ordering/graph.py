@@ -1,6 +1,6 @@
 """A dependence graph of ops numbered from 0, and its topological orders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +66,29 @@ class Graph:
                 for op in ops
             )
         )
+
+
+def all_orders(graph: Graph) -> Iterator[list[int]]:
+    """Yield every topological order, each as a list of its own."""
+    missing = [len(before) for before in graph.predecessors]
+    order: list[int] = []
+
+    def extend() -> Iterator[list[int]]:
+        if len(order) == len(graph):
+            yield list(order)
+            return
+        for op in [op for op, count in enumerate(missing) if not count]:
+            missing[op] = -1
+            order.append(op)
+            for after in graph.successors[op]:
+                missing[after] -= 1
+            yield from extend()
+            for after in graph.successors[op]:
+                missing[after] += 1
+            order.pop()
+            missing[op] = 0
+
+    return extend()
 
 
 def count_orders(graph: Graph, limit: int | None = None) -> int | None:

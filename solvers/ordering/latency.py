@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
-from math import inf
 
 from braid.solvers.ordering.graph import Graph
+from braid.solvers.ordering.latency_bounds import LatencyBounds
+from braid.solvers.ordering.residency import Residency
+from braid.solvers.ordering.traffic import Traffic
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class LatencyProblem:
 
     The stages of an op run one after the other. Every unit executes its stages in the order in
     which they are issued (op by op) and waits for what a stage depends on. An op's successors
-    wait for its last stage.
+    wait for its last stage. Where there is `traffic`, loads, spills and stores come on top, as
+    the order makes them necessary (see `residency`).
     """
 
     graph: Graph
     stages: tuple[tuple[Stage, ...], ...]
+    traffic: Traffic | None = None
 
     def __post_init__(self) -> None:
         if len(self.stages) != len(self.graph):
@@ -45,7 +48,8 @@ class LatencyProblem:
     @cached_property
     def unit_count(self) -> int:
         """The number of units."""
-        return 1 + max((s.unit for op in self.stages for s in op), default=-1)
+        moving = (self.traffic.load_unit, self.traffic.store_unit) if self.traffic else ()
+        return 1 + max((*moving, *(s.unit for op in self.stages for s in op)), default=-1)
 
     @cached_property
     def plain(self) -> tuple[tuple[tuple[int, float, bool], ...], ...]:
@@ -64,7 +68,14 @@ class LatencyProblem:
         return end if end > ready else ready
 
     def evaluate(self, order: Sequence[int]) -> float:
-        """Return the makespan of `order`."""
+        """Return the makespan of `order`.
+
+        Raises ValueError where the values of an op do not fit the capacity.
+        """
+        if self.traffic is not None:
+            timing = _Timing(self, self.traffic)
+            Residency(self.graph, self.traffic, timing).run(order)
+            return max(timing.free, default=0.0)
         free = [0.0] * self.unit_count
         ends = [0.0] * len(self)
         predecessors = self.graph.predecessors
@@ -80,72 +91,57 @@ class LatencyProblem:
         return last
 
     @cached_property
-    def heads(self) -> tuple[float, ...]:
-        """The earliest time at which each op's predecessors can have ended."""
-        heads = [0.0] * len(self)
-        for op in self.graph.topological_order:
-            end = self.advance(op, heads[op], [0.0] * self.unit_count)
-            for after in self.graph.successors[op]:
-                heads[after] = max(heads[after], end)
-        return tuple(heads)
+    def bounds(self) -> LatencyBounds:
+        """What holds for every order."""
+        return LatencyBounds(self.graph, self.plain, self.traffic, self.unit_count)
 
-    @cached_property
-    def tails(self) -> tuple[float, ...]:
+    @property
+    def tails(self) -> Sequence[float]:
         """The least time from when an op's waiting stages may start until all that follows ends."""
-        tails = [0.0] * len(self)
-        for op in reversed(self.graph.topological_order):
-            follow = max((tails[after] for after in self.graph.successors[op]), default=0.0)
-            own = self.stages[op]
-            first = next((k for k, stage in enumerate(own) if stage.waits), len(own))
-            tails[op] = follow + sum(stage.duration for stage in own[first:])
-        return tuple(tails)
+        return self.bounds.tails
 
     def lower_bound(self) -> float:
         """Return the greatest of the critical path and the bound of every unit on its own."""
-        path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
-        return max(path, max(map(self._unit_bound, range(self.unit_count)), default=0.0))
-
-    def _unit_bound(self, unit: int) -> float:
-        """Return the least makespan if only `unit` were scarce and stages could be interrupted."""
-        jobs: list[tuple[float, float, float]] = []
-        for op, own in enumerate(self.stages):
-            follow = max((self.tails[after] for after in self.graph.successors[op]), default=0.0)
-            head = 0.0
-            for place, stage in enumerate(own):
-                head = max(head, self.heads[op]) if stage.waits else head
-                if stage.unit == unit:
-                    rest = follow + sum(later.duration for later in own[place + 1 :])
-                    jobs.append((head, stage.duration, rest))
-                head += stage.duration
-        return one_machine_bound(jobs)
+        return self.bounds.value
 
 
-def one_machine_bound(jobs: Sequence[tuple[float, float, float]]) -> float:
-    """Return the makespan of `jobs`, (head, duration, tail), on one machine with preemption.
+class _Timing:
+    """Runs steps at once: a token is the time at which they end."""
 
-    Jackson's schedule: at any time, of the jobs whose head has passed, that of the longest tail
-    runs. (Carlier, "The one-machine sequencing problem", EJOR 1982.)
-    """
-    pending = sorted(jobs)
-    available: list[tuple[float, float]] = []
-    now, bound, index = 0.0, 0.0, 0
-    while index < len(pending) or available:
-        if not available:
-            now = max(now, pending[index][0])
-        while index < len(pending) and pending[index][0] <= now:
-            heappush(available, (-pending[index][2], pending[index][1]))
-            index += 1
-        tail, duration = heappop(available)
-        arrival = pending[index][0] if index < len(pending) else inf
-        if now + duration <= arrival:
-            now += duration
-            bound = max(bound, now - tail)
-        else:
-            heappush(available, (tail, duration - (arrival - now)))
-            now = arrival
-    return bound
+    start = 0.0
+
+    def __init__(self, problem: LatencyProblem, traffic: Traffic) -> None:
+        self.problem = problem
+        self.traffic = traffic
+        self.free = [0.0] * problem.unit_count
+
+    def begin(self, op: int) -> None:
+        """Which op it is does not matter."""
+
+    def join(self, first: float, second: float, /) -> float:
+        return first if first > second else second
+
+    def load(self, value: int, after: float) -> float:
+        return self._transfer(self.traffic.load_unit, self.traffic.values[value].load, after)
+
+    def store(self, value: int, after: float) -> float:
+        return self._transfer(self.traffic.store_unit, self.traffic.values[value].store, after)
+
+    def _transfer(self, unit: int, duration: float, after: float) -> float:
+        self.free[unit] = end = max(self.free[unit], after) + duration
+        return end
+
+    def compute(self, op: int, after: float) -> float:
+        return self.problem.advance(op, after, self.free)
+
+    def release(self, value: int, after: float) -> None:
+        """Room has no time."""
 
 
 def restrict(problem: LatencyProblem, ops: Sequence[int]) -> LatencyProblem:
     """Return the problem of ordering `ops` alone, renumbered by their place in `ops`."""
-    return LatencyProblem(problem.graph.restrict(ops), tuple(problem.stages[op] for op in ops))
+    traffic = problem.traffic
+    if traffic is not None:
+        traffic = traffic.restrict({op: place for place, op in enumerate(ops)})
+    stages = tuple(problem.stages[op] for op in ops)
+    return LatencyProblem(problem.graph.restrict(ops), stages, traffic)

@@ -16,7 +16,7 @@ class BranchAndBound:
         self.search = IssueSearch(problem)
         self.size = len(problem)
         self.value = value
-        self.best: list[int] | None = None
+        self.found: list[list[int]] = []
         self.deadline = deadline
         self.fronts: dict[int, list[tuple[float, ...]]] = {}
         self.remembered = 0
@@ -34,7 +34,8 @@ class BranchAndBound:
             if state.bound >= self.value or self._dominated(state):
                 continue
             if state.ideal.bit_count() == self.size:
-                self.value, self.best = state.bound, state.order()
+                self.value = state.bound
+                self.found.append(state.order())
                 if self.value <= max(root.bound, good_enough):
                     return self.value <= root.bound
                 continue

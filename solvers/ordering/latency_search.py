@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from time import monotonic
 
+from braid.solvers.ordering.graph import all_orders, count_orders
 from braid.solvers.ordering.key_nodes import key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, restrict
 from braid.solvers.ordering.latency_beam import beam_search, local_search
@@ -11,6 +12,9 @@ from braid.solvers.ordering.latency_exact import BranchAndBound
 EXACT_OPS = 300
 """Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
 LOCAL_ROUNDS = 200_000
+BEAMS = (1, 8, 64)
+ENUMERATED_OPS = 64
+ENUMERATED_ORDERS = 2000
 
 
 def improve_latency(
@@ -41,7 +45,7 @@ def improve_latency(
 
 def _independent_pieces(problem: LatencyProblem, order: Sequence[int]) -> list[list[int]]:
     cuts = set(key_nodes(problem.graph))
-    if not all(stage.waits for own in problem.stages for stage in own):
+    if problem.traffic or not all(stage.waits for own in problem.stages for stage in own):
         cuts = set[int]()
     pieces: list[list[int]] = [[]]
     for op in order:
@@ -57,8 +61,13 @@ def _improve_piece(
     """Return an order no worse than the given one (0, 1, ...) and a lower bound."""
     order = list(range(len(problem)))
     bound = problem.lower_bound()
+    if problem.evaluate(order) <= max(bound, good_enough):
+        return order, bound
+    if len(problem) <= ENUMERATED_OPS and count_orders(problem.graph, ENUMERATED_ORDERS):
+        order = min(all_orders(problem.graph), key=problem.evaluate)
+        return order, problem.evaluate(order)
     now = monotonic()
-    for width in (1, 8, 64):
+    for width in BEAMS:
         value = problem.evaluate(order)
         if value <= max(bound, good_enough):
             return order, bound
@@ -70,8 +79,9 @@ def _improve_piece(
         now = monotonic()
         exact = BranchAndBound(problem, problem.evaluate(order), now + (deadline - now) * 0.5)
         complete = exact.run(good_enough)
-        order = exact.best or order
+        order = min([order, *exact.found], key=problem.evaluate)
         if complete:
-            return order, exact.value
+            # Nothing is faster than this even without spills.
+            bound = max(bound, exact.value)
     target = max(bound, good_enough)
     return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound

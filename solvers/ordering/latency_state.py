@@ -1,5 +1,10 @@
-"""Partial orders of issue and what can be said about their completions."""
+"""Partial orders of issue and what can be said about their completions.
 
+Of the traffic only what no order can avoid is seen here: a load of each leaf value at its first
+reader and a store of each output. Spills come on top, so that what is said is a lower bound.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.solvers.ordering.latency import LatencyProblem
@@ -9,15 +14,14 @@ from braid.solvers.ordering.latency import LatencyProblem
 class IssueState:
     """What the rest depends on once the ops of `ideal` are issued.
 
-    `ends` has the ops that still have successors to issue; `loads` is the work left per unit;
-    `bound` holds for every completion.
+    `ends` has the ops that still have successors to issue, and under -1 - leaf the loads that
+    still have readers; `bound` holds for every completion.
     """
 
     ideal: int
     ready: tuple[int, ...]
     free: tuple[float, ...]
     ends: dict[int, float]
-    loads: tuple[float, ...]
     bound: float
     op: int
     parent: "IssueState | None"
@@ -40,58 +44,105 @@ class IssueSearch:
         graph = problem.graph
         self.before = [sum(1 << op for op in ops) for ops in graph.predecessors]
         self.after = [sum(1 << op for op in ops) for ops in graph.successors]
-        self.follow = [
-            max((problem.tails[after] for after in ops), default=0.0) for ops in graph.successors
-        ]
-        self.work = [[0.0] * problem.unit_count for _ in problem.stages]
-        for op, own in enumerate(problem.stages):
-            for stage in own:
-                self.work[op][stage.unit] += stage.duration
+        self.follow = problem.bounds.follows
+        leaves = problem.bounds.leaves
+        self.readers = [sum(1 << op for op in users) for _, users in leaves]
+        self.leaves: list[list[tuple[int, float]]] = [[] for _ in problem.stages]
+        for leaf, (seconds, users) in enumerate(leaves):
+            for op in users:
+                self.leaves[op].append((leaf, seconds))
+        self.jobs = [self._jobs(unit) for unit in range(problem.unit_count)]
+        self.stores: list[list[float]] = [[] for _ in problem.stages]
+        for value in problem.traffic.values if problem.traffic else ():
+            if value.output and value.producer is not None:
+                self.stores[value.producer].append(value.store)
+
+    def _jobs(self, unit: int) -> list[tuple[int, float, float]]:
+        """What `unit` executes: the ops with any of which it is done, seconds, and tail.
+
+        Longest tails first: Jackson's schedule of jobs that are all ready.
+        """
+        problem, jobs = self.problem, list[tuple[int, float, float]]()
+        for op, own in enumerate(problem.plain):
+            rest = sum(duration for _, duration, _ in own)
+            for where, duration, _ in own:
+                rest -= duration
+                if where == unit:
+                    jobs.append((1 << op, duration, self.follow[op] + rest))
+        traffic = problem.traffic
+        if traffic is not None and unit == traffic.load_unit:
+            tails = problem.tails
+            for (seconds, users), readers in zip(problem.bounds.leaves, self.readers, strict=True):
+                jobs.append((readers, seconds, max(tails[op] for op in users)))
+        if traffic is not None and unit == traffic.store_unit:
+            made = [v for v in traffic.values if v.output and v.producer is not None]
+            jobs += [(1 << v.producer, v.store, 0.0) for v in made if v.producer is not None]
+        return sorted(jobs, key=lambda job: -job[2])
 
     def root(self) -> IssueState:
         """Return the state before any op is issued."""
         sources = tuple(op for op, before in enumerate(self.before) if not before)
         units = self.problem.unit_count
-        loads = tuple(sum(work[unit] for work in self.work) for unit in range(units))
-        bound = self.problem.lower_bound()
-        return IssueState(0, sources, (0.0,) * units, {}, loads, bound, -1, None)
+        return IssueState(0, sources, (0.0,) * units, {}, self.problem.lower_bound(), -1, None)
 
     def peek(self, state: IssueState, op: int) -> tuple[float, float]:
-        """Return the bound and the end of `op` if it were issued next."""
+        """Return a bound and the end of `op` if it were issued next."""
         free = list(state.free)
-        ready = 0.0
-        ends = state.ends
-        for before in self.problem.graph.predecessors[op]:
-            if ends[before] > ready:
-                ready = ends[before]
-        end = self.problem.advance(op, ready, free)
-        bound = max(state.bound, end + self.follow[op])
-        work = self.work[op]
-        for unit, time in enumerate(free):
-            left = time + state.loads[unit] - work[unit]
-            if left > bound:
-                bound = left
-        return bound, end
+        end = self._advance(state, op, free, None)
+        return max(state.bound, end + self.follow[op]), end
 
     def issue(self, state: IssueState, op: int) -> IssueState:
         """Return the state after `op`."""
         graph = self.problem.graph
-        free = list(state.free)
-        ready = max((state.ends[before] for before in graph.predecessors[op]), default=0.0)
-        end = self.problem.advance(op, ready, free)
-        loads = tuple(a - b for a, b in zip(state.loads, self.work[op], strict=True))
-        bound = max(
-            state.bound,
-            end + self.follow[op],
-            max(map(sum, zip(free, loads, strict=True)), default=0),
-        )
+        free, ends = list(state.free), dict(state.ends)
+        end = self._advance(state, op, free, ends)
         ideal = state.ideal | 1 << op
-        ends = dict(state.ends)
         for before in graph.predecessors[op]:
             if self.after[before] & ideal == self.after[before]:
                 del ends[before]
+        for leaf, _ in self.leaves[op]:
+            if self.readers[leaf] & ideal == self.readers[leaf]:
+                del ends[-1 - leaf]
         if graph.successors[op]:
             ends[op] = end
-        now = [other for other in state.ready if other != op]
-        now += [a for a in graph.successors[op] if self.before[a] & ideal == self.before[a]]
-        return IssueState(ideal, tuple(now), tuple(free), ends, loads, bound, op, state)
+        ready = [other for other in state.ready if other != op]
+        ready += [a for a in graph.successors[op] if self.before[a] & ideal == self.before[a]]
+        bound = max(state.bound, end + self.follow[op], *self._unit_bounds(ideal, free))
+        return IssueState(ideal, tuple(ready), tuple(free), ends, bound, op, state)
+
+    def _advance(
+        self, state: IssueState, op: int, free: list[float], ends: dict[int, float] | None
+    ) -> float:
+        """Issue `op` with its loads and stores; note in `ends` when the loads end."""
+        ready, known = 0.0, state.ends
+        for before in self.problem.graph.predecessors[op]:
+            if known[before] > ready:
+                ready = known[before]
+        for leaf, seconds in self.leaves[op]:
+            loaded = known.get(-1 - leaf)
+            if loaded is None:
+                assert self.problem.traffic is not None
+                loaded = free[self.problem.traffic.load_unit] + seconds
+                free[self.problem.traffic.load_unit] = loaded
+                if ends is not None:
+                    ends[-1 - leaf] = loaded
+            if loaded > ready:
+                ready = loaded
+        end = self.problem.advance(op, ready, free)
+        for seconds in self.stores[op]:
+            assert self.problem.traffic is not None
+            unit = self.problem.traffic.store_unit
+            free[unit] = max(free[unit], end) + seconds
+        return end
+
+    def _unit_bounds(self, ideal: int, free: Sequence[float]) -> Sequence[float]:
+        bounds: list[float] = []
+        for time, jobs in zip(free, self.jobs, strict=True):
+            bound = time
+            for done, seconds, tail in jobs:
+                if not ideal & done:
+                    time += seconds
+                    if time + tail > bound:
+                        bound = time + tail
+            bounds.append(bound)
+        return bounds

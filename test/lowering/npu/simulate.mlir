@@ -11,20 +11,20 @@
 // RUN: not %braid simulate %t.mlir.missing 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not %braid simulate %t.bin --target host 2>&1 | filecheck %s --check-prefix=HOST
 
-// Weights are loaded without waiting; the matrix unit waits for both loads, the store for it.
-// CHECK:      load 0 64 ; product
-// CHECK-NEXT: load 0 32 ; product
+// The matrix unit waits for both loads. What it makes stays on the chip: the slice has no
+// instruction and the vector unit reads it where it is; only the result is stored.
+// CHECK:      load 0 32 ; product
+// CHECK-NEXT: load 0 64 ; product
 // CHECK-NEXT: sync 1 1 ; product
 // CHECK-NEXT: matrix 1 64 ; product
-// CHECK-NEXT: sync 3 3 ; product
-// CHECK-NEXT: store 3 32 ; product
-// The slice is where the next load begins: it has no instruction, its reader waits for the store.
-// CHECK-NEXT: sync 0 5 ; exp#1
-// CHECK-NEXT: load 0 16 ; exp#1
-// CHECK-NEXT: sync 2 7 ; exp#1
+// CHECK-NEXT: sync 2 3 ; exp#1
 // CHECK-NEXT: vector 2 48 ; exp#1
-// CHECK-NEXT: sync 3 9 ; exp#1
+// CHECK-NEXT: sync 3 5 ; exp#1
 // CHECK-NEXT: store 3 16 ; exp#1
+// CHECK-NEXT: buffer 32 0 0 3
+// CHECK-NEXT: buffer 64 1 1 3
+// CHECK-NEXT: buffer 32 3 3 5
+// CHECK-NEXT: buffer 16 5 7
 
 // TABLE:      unit
 // TABLE-NEXT: load
@@ -32,6 +32,7 @@
 // TABLE-NEXT: vector
 // TABLE-NEXT: store
 // TABLE-NEXT: total
+// TABLE-NEXT: scratchpad {{[0-9]+}} of 2097152 bytes
 // HTML: <title>product: 0.
 // MISSING: error: cannot read the stream
 // HOST: error: {{.*}}unit

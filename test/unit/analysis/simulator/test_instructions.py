@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from braid.analysis.simulator.instructions import (
+    Buffer,
     Instruction,
     Kind,
     Stream,
@@ -28,10 +29,21 @@ instructions = st.builds(
 @given(st.lists(instructions))
 def test_both_forms_keep_everything(listed: list[Instruction]) -> None:
     stream = Stream(
-        (Instruction(Kind.LOAD, 0, 1, 0), Instruction(Kind.LOAD, 0, 1, 1), *listed), OPS
+        (Instruction(Kind.LOAD, 0, 1, 0), Instruction(Kind.LOAD, 0, 1, 1), *listed),
+        OPS,
+        (Buffer(9, 0, (1,)), Buffer(7, 1, ())),
     )
     assert from_text(to_text(stream)) == stream
     assert from_bytes(to_bytes(stream)) == stream
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("buffer 8 0 3", "instruction 3, which is beyond"), ("buffer 8 1", "1, which is a sync")],
+)
+def test_buffers_are_of_instructions_that_do_something(last: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        from_text(f"load 0 1\nsync 1 0\n{last}\n")
 
 
 @pytest.mark.parametrize("text", ["jump 0 1", "load 0", "load -1 2", "load 0 x ; op"])
@@ -46,8 +58,8 @@ def test_malformed_text_names_its_line(text: str) -> None:
         (lambda data: b"ELF" + data[3:], "no instruction stream"),
         (lambda data: data[:4] + b"\x09" + data[5:], "version 9"),
         (lambda data: data[:-1], "bytes, expected"),
-        (lambda data: data[:16] + b"\x63" + data[17:], "malformed"),
-        (lambda data: data[:20] + b"\x63" + data[21:], "names ops beyond"),
+        (lambda data: data[:20] + b"\x63" + data[21:], "malformed"),
+        (lambda data: data[:24] + b"\x63" + data[25:], "names ops beyond"),
     ],
 )  # fmt: skip
 def test_malformed_bytes(change, message: str) -> None:  # type: ignore[no-untyped-def]

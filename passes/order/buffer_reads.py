@@ -1,0 +1,101 @@
+"""Which ops of a block read which buffers on a chip, and what goes through memory instead."""
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.byte_sizes import format_size
+from braid.analysis.locations import source_location
+from braid.analysis.memory_graph import value_bytes
+from braid.analysis.simulator.buffers import buffers_of
+from braid.analysis.simulator.steps import is_addressing, is_declared
+from braid.dialects.braid.regions import GroupOp
+from braid.errors import InfeasibleError
+from braid.passes.order.block_graph import BlockGraph
+
+
+@dataclass
+class BufferReads:
+    """`readers` are the ops that read each buffer.
+
+    A value of which an op reads a part and that does not fit beside what else the op uses is
+    `stored`, and its parts are loaded: `sources` has the position of the whole for each of them.
+    Results of the block are stored as well.
+    """
+
+    capacity: int
+    stored: set[SSAValue] = field(default_factory=set[SSAValue])
+    readers: dict[SSAValue, list[int]] = field(default_factory=dict[SSAValue, list[int]])
+    sources: dict[SSAValue, list[int]] = field(default_factory=dict[SSAValue, list[int]])
+
+    @staticmethod
+    def of(block: BlockGraph, capacity: int) -> "BufferReads":
+        """The reads of `block` on a chip that holds `capacity` bytes.
+
+        Raises InfeasibleError for an op whose operands and results do not fit.
+        """
+        found = BufferReads(capacity)
+        moving = [(number, op) for number, op in enumerate(block.ops) if moves(op)]
+        changed = True
+        while changed:
+            changed = sum(found._store_what_does_not_fit(op) for _, op in moving) > 0
+        parts: dict[tuple[SSAValue, SSAValue], None] = {}
+        for number, op in moving:
+            for result in op.results:
+                found.readers.setdefault(result, [])
+            for whole, part in _buffers_read(op):
+                used = part if whole in found.stored else whole
+                users = found.readers.setdefault(used, [])
+                if number not in users:
+                    users.append(number)
+                if used is not whole:
+                    parts[whole, part] = None
+        position = {value: place for place, value in enumerate(found.readers)}
+        for whole, part in parts:
+            found.sources.setdefault(part, []).append(position[whole])
+        end = block.block.last_op
+        for whole, _ in _buffers_read(end) if end is not None else ():
+            found.stored.add(whole)
+        return found
+
+    def _store_what_does_not_fit(self, op: Operation) -> bool:
+        """Lets parts go through memory until `op` fits; returns whether that was needed."""
+        buffers = _buffers_read(op)
+        made, before = sum(map(value_bytes, op.results)), len(self.stored)
+        torn = {part for whole, part in buffers if part is not whole and whole in self.stored}
+        self.stored |= {whole for whole, part in buffers if part in torn}
+        while made + self._held(buffers) > self.capacity:
+            sliced = [b for b in buffers if b[0] is not b[1] and b[0] not in self.stored]
+            if not sliced:
+                raise self._too_large(op, made + self._held(buffers))
+            _, largest = max(sliced, key=lambda buffer: value_bytes(buffer[0]))
+            self.stored |= {whole for whole, part in buffers if part is largest}
+        return len(self.stored) > before
+
+    def _held(self, buffers: list[tuple[SSAValue, SSAValue]]) -> int:
+        held = {part if whole in self.stored else whole for whole, part in buffers}
+        return sum(map(value_bytes, held))
+
+    def _too_large(self, op: Operation, used: int) -> InfeasibleError:
+        return InfeasibleError(
+            f"'{op.name}' uses {format_size(used)} ({used} bytes), but the chip holds "
+            f"{format_size(self.capacity)} ({self.capacity} bytes)",
+            location=source_location(op),
+            hint="run split-ops first",
+        )
+
+
+def _buffers_read(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
+    """The buffers that hold the operands of `op`, and the parts that it reads, each once."""
+    found = {pair: None for value in op.operands for pair in buffers_of(value)}
+    return [(whole, part) for whole, part in found if value_bytes(part)]
+
+
+def moves(op: Operation) -> bool:
+    """Whether what `op` reads and makes goes through the memory of the chip."""
+    return not is_addressing(op) and not is_declared(op) and not has_blocks(op)
+
+
+def has_blocks(op: Operation) -> bool:
+    """Whether `op` is control flow."""
+    return bool(op.regions) and not isinstance(op, GroupOp)

@@ -1,0 +1,193 @@
+"""What no order of issue can be faster than, before any is searched.
+
+Every unit is a machine that executes its stages one at a time, each with a head (the earliest
+time at which it can start) and a tail (the least time from its end to the end of all). Heads and
+tails grow by what all ancestors or descendants of an op need on one unit; Jackson's preemptive
+schedule then bounds every unit (J. Carlier, "The one-machine sequencing problem", EJOR 1982).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heappop, heappush
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.solvers.ordering.graph import Graph
+from braid.solvers.ordering.traffic import Traffic
+
+MAX_CLOSURE = 2500
+"""Graphs of more ops have heads and tails from paths alone: the closure is quadratic."""
+
+Floats = NDArray[np.float64]
+Job = tuple[float, float, float]
+"""Head, duration and tail."""
+
+
+@dataclass(frozen=True)
+class LatencyBounds:
+    """Heads, tails and the bound of one problem; `stages` are (unit, seconds, waits) per op."""
+
+    graph: Graph
+    stages: tuple[tuple[tuple[int, float, bool], ...], ...]
+    traffic: Traffic | None
+    unit_count: int
+
+    @cached_property
+    def leaves(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
+        """The seconds of each load that every order needs, and the ops that wait for it."""
+        values = self.traffic.values if self.traffic else ()
+        return tuple((v.load, v.consumers) for v in values if v.is_leaf)
+
+    @cached_property
+    def stores(self) -> tuple[float, ...]:
+        """The seconds of the longest store behind each op."""
+        found = [0.0] * len(self.graph)
+        for value in self.traffic.values if self.traffic else ():
+            if value.output and value.producer is not None:
+                found[value.producer] = max(found[value.producer], value.store)
+        return tuple(found)
+
+    @cached_property
+    def waiting(self) -> tuple[float, ...]:
+        """The seconds from when an op's waiting stages may start until its end."""
+        found: list[float] = []
+        for own in self.stages:
+            first = next((k for k, stage in enumerate(own) if stage[2]), len(own))
+            found.append(sum(duration for _, duration, _ in own[first:]))
+        return tuple(found)
+
+    @cached_property
+    def _closure(self) -> NDArray[np.bool_] | None:
+        """Row op: its ancestors."""
+        size = len(self.graph)
+        if size > MAX_CLOSURE:
+            return None
+        closure = np.zeros((size, size), dtype=bool)
+        for op in self.graph.topological_order:
+            for before in self.graph.predecessors[op]:
+                closure[op, :] |= closure[before, :]
+                closure[op, before] = True
+        return closure
+
+    @cached_property
+    def _work(self) -> Floats:
+        """Seconds of each op on each unit."""
+        work = np.zeros((len(self.graph), self.unit_count))
+        for op, own in enumerate(self.stages):
+            for unit, duration, _ in own:
+                work[op, unit] += duration
+        return work
+
+    def _loaded(self, closure: NDArray[np.bool_]) -> Floats:
+        """Seconds of loading before each op can start: what it or its ancestors read."""
+        total = np.zeros(len(self.graph))
+        for seconds, users in self.leaves:
+            needs: NDArray[np.bool_] = np.any(closure[:, list(users)], axis=1)
+            needs[list(users)] = True
+            total += seconds * needs
+        return total
+
+    @cached_property
+    def heads(self) -> tuple[float, ...]:
+        """The earliest time at which each op's waiting stages can start."""
+        floor = np.zeros(len(self.graph))
+        for seconds, users in self.leaves:
+            floor[list(users)] = np.maximum(floor[list(users)], seconds)
+        if self._closure is not None:
+            before = self._closure.astype(np.float64) @ self._work
+            if self.traffic:
+                before[:, self.traffic.load_unit] += self._loaded(self._closure)
+            floor = np.maximum(floor, before.max(axis=1, initial=0.0))
+        heads: list[float] = floor.tolist()
+        for op in self.graph.topological_order:
+            end = self._end(op, heads[op])
+            for after in self.graph.successors[op]:
+                heads[after] = max(heads[after], end)
+        return tuple(heads)
+
+    def _end(self, op: int, head: float) -> float:
+        end = 0.0
+        for _, duration, waits in self.stages[op]:
+            end = (max(end, head) if waits else end) + duration
+        return max(end, head)
+
+    @cached_property
+    def follows(self) -> tuple[float, ...]:
+        """The least time from the end of each op to the end of all."""
+        floor = np.zeros(len(self.graph))
+        if self._closure is not None:
+            waiting = np.zeros_like(self._work)
+            for op, own in enumerate(self.stages):
+                for unit, duration, waits in own:
+                    waiting[op, unit] += duration if waits else 0.0
+            floor = (self._closure.T.astype(np.float64) @ waiting).max(axis=1, initial=0.0)
+        follows = np.maximum(floor, self.stores).tolist()
+        for op in reversed(self.graph.topological_order):
+            for after in self.graph.successors[op]:
+                follows[op] = max(follows[op], self.waiting[after] + follows[after])
+        return tuple(follows)
+
+    @cached_property
+    def tails(self) -> tuple[float, ...]:
+        """The least time from when an op's waiting stages may start until all that follows ends."""
+        return tuple(own + after for own, after in zip(self.waiting, self.follows, strict=True))
+
+    @cached_property
+    def value(self) -> float:
+        """The greatest of the critical path and the bound of every unit on its own."""
+        path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
+        return max([path, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))])
+
+    def jobs(self, unit: int) -> list[Job]:
+        """What `unit` executes in every order."""
+        jobs: list[Job] = []
+        for op, own in enumerate(self.stages):
+            head = 0.0
+            for place, (where, duration, waits) in enumerate(own):
+                head = max(head, self.heads[op]) if waits else head
+                if where == unit:
+                    rest = sum(seconds for _, seconds, _ in own[place + 1 :])
+                    jobs.append((head, duration, self.follows[op] + rest))
+                head += duration
+        return jobs + self._transfers(unit)
+
+    def _transfers(self, unit: int) -> list[Job]:
+        jobs: list[Job] = []
+        if self.traffic and unit == self.traffic.load_unit:
+            jobs += [(0.0, s, max(self.tails[op] for op in users)) for s, users in self.leaves]
+            jobs.append((0.0, self.traffic.excess, 0.0))
+        if self.traffic and unit == self.traffic.store_unit:
+            for value in self.traffic.values:
+                if value.output and value.producer is not None:
+                    op = value.producer
+                    jobs.append((self._end(op, self.heads[op]), value.store, 0.0))
+        return jobs
+
+
+def one_machine_bound(jobs: Sequence[Job]) -> float:
+    """Return the makespan of `jobs` on one machine with preemption.
+
+    Jackson's schedule: at any time, of the jobs whose head has passed, that of the longest tail
+    runs.
+    """
+    pending = sorted(jobs)
+    available: list[tuple[float, float]] = []
+    now, bound, index = 0.0, 0.0, 0
+    while index < len(pending) or available:
+        if not available:
+            now = max(now, pending[index][0])
+        while index < len(pending) and pending[index][0] <= now:
+            heappush(available, (-pending[index][2], pending[index][1]))
+            index += 1
+        tail, duration = heappop(available)
+        arrival = pending[index][0] if index < len(pending) else inf
+        if now + duration <= arrival:
+            now += duration
+            bound = max(bound, now - tail)
+        else:
+            heappush(available, (tail, duration - (arrival - now)))
+            now = arrival
+    return bound

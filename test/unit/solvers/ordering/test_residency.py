@@ -1,0 +1,126 @@
+"""Values on a chip: what is loaded, spilled and reloaded, and that it always fits."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from braid.solvers.ordering import Graph, LatencyProblem, Residency, Stage, Traffic, Value, search
+from braid.solvers.ordering.latency import restrict
+
+
+class Recorder:
+    """Notes what is done; a token counts steps, since each begins when the one before ends."""
+
+    start = 0
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes = sizes
+        self.steps: list[tuple[str, int]] = []
+        self.held = self.peak = 0
+
+    def begin(self, op: int) -> None:
+        self.op = op
+
+    def join(self, first: int, second: int, /) -> int:
+        return max(first, second)
+
+    def load(self, value: int, after: int) -> int:
+        return self._step("load", value)
+
+    def store(self, value: int, after: int) -> int:
+        return self._step("store", value)
+
+    def compute(self, op: int, after: int) -> int:
+        return self._step("compute", op)
+
+    def release(self, value: int, after: int) -> None:
+        self.steps.append(("release", value))
+
+    def _step(self, kind: str, number: int) -> int:
+        self.steps.append((kind, number))
+        return len(self.steps)
+
+
+def chip(random: Random, size: int) -> LatencyProblem:
+    """Ops on a chip for a bit more than the largest of them needs."""
+    graph = Graph.from_edges(
+        size,
+        {(i, j) for j in range(1, size) for i in random.sample(range(j), min(j, 2))},
+    )
+    values = [
+        Value(random.randint(1, 9), op, graph.successors[op], 2.0, 3.0, not graph.successors[op])
+        for op in range(size)
+    ]
+    values += [Value(random.randint(1, 9), None, (op,), 1.0, 1.0) for op in range(0, size, 2)]
+    needs = [
+        sum(value.size for value in values if op in (value.producer, *value.consumers))
+        for op in range(size)
+    ]
+    stages = tuple((Stage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
+    capacity = max(needs) + random.randint(0, 6)
+    return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, 3))
+
+
+@given(st.integers(0, 1 << 30), st.integers(2, 12))
+def test_what_is_read_is_there_and_everything_fits(seed: int, size: int) -> None:
+    problem = chip(Random(seed), size)
+    traffic = problem.traffic
+    assert traffic is not None
+    recorder = Recorder([value.size for value in traffic.values])
+    Residency(problem.graph, traffic, recorder).run(problem.graph.topological_order)
+    there, outside = set[int](), {v for v, value in enumerate(traffic.values) if value.is_leaf}
+    for kind, number in recorder.steps:
+        if kind == "load":
+            assert number in outside and number not in there
+            there.add(number)
+        elif kind == "compute":
+            assert there.issuperset(traffic.reads.get(number, ()))
+            there |= {*traffic.makes.get(number, ())}
+            assert sum(traffic.values[v].size for v in there) <= traffic.capacity
+        elif kind == "store":
+            assert number in there
+            outside.add(number)
+        else:
+            there.remove(number)
+    assert outside.issuperset(v for v, value in enumerate(traffic.values) if value.output)
+
+
+@given(st.integers(0, 1 << 30), st.integers(2, 7))
+def test_bounds_hold_for_every_order(seed: int, size: int) -> None:
+    from itertools import permutations
+
+    problem = chip(Random(seed), size)
+    orders = filter(problem.graph.is_order, permutations(range(size)))
+    best = min(map(problem.evaluate, orders))
+    assert problem.lower_bound() <= best * (1 + 1e-9)
+    found = search(problem, time_limit=1.0)
+    assert found.lower_bound <= best * (1 + 1e-9)
+    assert best * (1 - 1e-9) <= found.value <= best * (1 + 1e-9)
+
+
+def test_what_is_needed_last_makes_room() -> None:
+    """Of three results of which two fit, the one with the furthest use is stored and reloaded."""
+    graph = Graph.from_edges(5, [(1, 3), (2, 3), (3, 4), (0, 4)])
+    users = [(4,), (3,), (3,), (4,), ()]
+    values = tuple(Value(10, op, users[op], 1.0, 1.0) for op in range(5))
+    recorder = Recorder([10] * 5)
+    Residency(graph, Traffic(values, 30, 0, 1), recorder).run(range(5))
+    assert recorder.steps[2:6] == [("compute", 2), ("store", 0), ("release", 0), ("compute", 3)]
+    assert ("load", 0) in recorder.steps[6:]
+
+
+def test_an_op_that_does_not_fit() -> None:
+    traffic = Traffic((Value(10, 0, ()),), 9, 0, 1)
+    problem = LatencyProblem(Graph.from_edges(1, []), ((Stage(0, 1.0),),), traffic)
+    with pytest.raises(ValueError, match="op 0 does not fit 9 bytes"):
+        problem.evaluate((0,))
+
+
+def test_a_part_finds_present_what_was_made_before_it() -> None:
+    graph = Graph.from_edges(3, [(0, 1), (1, 2)])
+    values = tuple(Value(8, op, graph.successors[op], 5.0, 5.0) for op in range(3))
+    whole = LatencyProblem(graph, ((Stage(1, 1.0),),) * 3, Traffic(values, 16, 0, 2))
+    part = restrict(whole, [1, 2])
+    assert part.evaluate((0, 1)) == part.lower_bound() == 2.0
