@@ -23,6 +23,9 @@ Scope = MutableMapping[str, SSAValue]
 
 _KNOWN_FLOATS = 8
 
+_MALFORMED = (LookupError, ValueError, TypeError, ArithmeticError, MemoryError)
+"""What Python and numpy raise about ranks, extents and attributes that no valid node has."""
+
 
 class GraphImporter:
     """Imports the graphs of one model."""
@@ -95,6 +98,13 @@ class GraphImporter:
                 raise
             raise type(error)(
                 f"{node}: {error.message}", location=self._file.location, hint=error.hint
+            ) from error
+        except _MALFORMED as error:
+            raise BraidError(
+                f"{node}: its inputs and attributes do not fit together ({error})",
+                location=self._file.location,
+                hint="see what onnx.checker.check_model says about the model; if nothing, this is "
+                "a bug of braid",
             ) from error
         return [outputs] if isinstance(outputs, SSAValue) else outputs
 

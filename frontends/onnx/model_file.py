@@ -11,6 +11,9 @@ from braid.errors import BraidError, SourceLocation, UnsupportedError
 from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
 
+_NO_VERSION = 2**31
+"""Versions are 32-bit numbers in ONNX's schemas."""
+
 
 class ModelFile:
     """A model whose large tensors are still in its file.
@@ -31,7 +34,7 @@ class ModelFile:
         self.tensors = TensorReader(directory, self.location)
         _check_is_model(proto, self.location)
         self.opset = _opset(proto, self.location)
-        self._opsets = {entry.domain: entry.version for entry in proto.opset_import}
+        self._opsets = _opsets_by_domain(proto, self.location)
         self.proto = _with_functions_inlined(proto, self.location)
 
     def opset_of(self, domain: str) -> int:
@@ -63,6 +66,16 @@ def _check_is_model(proto: ModelProto, location: SourceLocation) -> None:
         raise BraidError(f"not an ONNX model: it has {missing}", location=location)
     if not proto.graph.output:
         raise BraidError("the model has no outputs", location=location)
+
+
+def _opsets_by_domain(proto: ModelProto, location: SourceLocation) -> dict[str, int]:
+    for entry in proto.opset_import:
+        if not 0 <= entry.version < _NO_VERSION:
+            raise BraidError(
+                f"not an ONNX model: domain '{entry.domain}' has version {entry.version}",
+                location=location,
+            )
+    return {entry.domain: entry.version for entry in proto.opset_import}
 
 
 def _opset(proto: ModelProto, location: SourceLocation) -> int:

@@ -14,7 +14,11 @@ from braid.frontends.onnx.node import Node
 
 def has_function_body(op_type: str, domain: str, opset: int) -> bool:
     """Whether ONNX defines the op by other ops."""
-    if not onnx.defs.has(op_type, domain=domain, max_inclusive_version=opset):
+    try:
+        is_known = onnx.defs.has(op_type, domain=domain, max_inclusive_version=opset)
+    except TypeError:  # protobuf gives bytes for a name that is not UTF-8
+        is_known = False
+    if not is_known:
         return False
     schema = _schema(op_type, domain, opset)
     return bool(schema.has_function or schema.has_context_dependent_function)

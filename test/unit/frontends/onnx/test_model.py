@@ -1,5 +1,6 @@
 """Whole models: names, shapes, functions, order, and what is wrong with bad ones."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,30 @@ def test_bad_files(tmp_path: Path) -> None:
         path.write_bytes(good[:length])
         with pytest.raises(BraidError):
             import_onnx(path)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        node("Pad", ["x"], ["y"], pads=[1], mode="constant"),
+        node("Slice", ["x"], ["y"], starts=[0, 0, 0], ends=[1, 1, 1], axes=[0, 1, 5]),
+        node("BitShift", ["x", "x"], ["y"], direction="R-GHT"),
+        node("Det", ["x"], ["y"]),
+    ],
+)
+def test_nodes_that_do_not_fit_together(bad: Any) -> None:
+    with pytest.raises(BraidError, match=f"{bad.op_type}.: .*(fit together|expected)"):
+        import_onnx(model_of([bad], shape=[4], opset=9 if bad.op_type != "BitShift" else 18))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_give_diagnostics(seed: int, tmp_path: Path) -> None:
+    random = np.random.default_rng(seed)
+    whole = model_of([node("Relu", ["x"], ["z"]), node("Neg", ["z"], ["y"])]).SerializeToString()
+    data = bytearray(whole)
+    for place in random.integers(0, len(data), 3):
+        data[place] = random.integers(256)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data[: len(data) - int(random.integers(3))])
+    with contextlib.suppress(BraidError):
+        import_onnx(path)
