@@ -102,8 +102,22 @@ class TileEmitter:
         for op in code.members.function.body.block.ops:
             if isinstance(op, func.CallOp):
                 self._call(op, places)
+        self._return(places)
         if code.output.is_copied:
             self._copy(code.output, starts[code.output], False)
+
+    def _return(self, places: dict[Port, Place]) -> None:
+        """Copies the result where no member computed it: an input, as it is."""
+        last = self._code.members.function.body.block.last_op
+        assert isinstance(last, func.ReturnOp)
+        buffer = self._buffer_of(last.arguments[0])
+        if buffer.space.data.startswith("output"):
+            return
+        e, port = self._e, self._code.output
+        elements, bytes = count(port.box), _element(port)
+        source = self._resolve(buffer, places).elements(e, bytes, elements)
+        target = places[port].elements(e, bytes, elements)
+        copy_elements(e, Strided(source, 0, (1,)), Strided(target, 0, (1,)), [elements])
 
     def _start(self, port: Port, moves: Sequence[Index]) -> Index:
         """The number of the port's first element in the value outside."""

@@ -164,6 +164,16 @@ def test_no_tensor_inside_of_the_group_is_in_memory(name):
     assert kernel.scratch_bytes < bytes_of(f32) * sum(map(math.prod, inside))
 
 
+def test_a_tile_that_is_part_of_an_operand(check: KernelCheck):
+    """Tiles of a concatenation that no op computes are copied."""
+
+    def build(x):
+        negated = elementwise("neg", x)
+        return chain(negated, ConcatOp.get([x, negated], 1))
+
+    check(TiledFamily(), [TensorType(f32, [6, 4])], build, schedule=schedule_of([3, 2]))
+
+
 def test_a_constant_that_is_no_number_is_not_taken():
     """A part of it could not be told from another part."""
 
