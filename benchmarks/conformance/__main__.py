@@ -34,6 +34,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name, known in (("executors", EXECUTORS), ("kinds", KINDS)):
         if unknown := set(getattr(options, name)) - set(known):
             parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}")
+    if options.update and (options.patterns != ["*"] or options.kinds != ["node"]):
+        parser.error("--update takes all node tests: no patterns, no other kinds")
     return options
 
 

@@ -128,13 +128,16 @@ def _with_questions(shape: Sequence[int]) -> str:
 
 
 def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | None) -> AnyTensor:
-    if not value.type.HasField("tensor_type"):
-        kind = value.type.WhichOneof("value") or "untyped value"
+    # An optional tensor that is an input is one that is there.
+    is_optional = value.type.HasField("optional_type")
+    value_type = value.type.optional_type.elem_type if is_optional else value.type
+    if not value_type.HasField("tensor_type"):
+        kind = value_type.WhichOneof("value") or "untyped value"
         raise UnsupportedError(
             f"input '{value.name}' is a {kind.removesuffix('_type')}, expected a tensor",
             location=file.location,
         )
-    tensor = value.type.tensor_type
+    tensor = value_type.tensor_type
     declared: list[int] | None = None
     if tensor.HasField("shape"):
         declared = [
