@@ -17,10 +17,10 @@ from xdsl.ir import (
     SSAValue,
     TypeAttribute,
 )
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from braid.dialects.float_literals import BitPatternParser
 from braid.errors import Note, SourceLocation
@@ -72,11 +72,18 @@ def _location(span: Span[str] | Span[bytes], line_offset: int) -> SourceLocation
     return SourceLocation(location.file, location.line + line_offset, location.col)
 
 
+class LinearLexer(MLIRLexer):
+    """xDSL's lexer, whose pattern takes exponential time for a string that does not end."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+
+
 class LocatingParser(BitPatternParser):
     """xDSL's parser, which keeps locations, collects external resources and never crashes."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
-        super().__init__(context, text, file)
+        super().__init__(context, "", file)
+        self._resume_from(ParserState(LinearLexer(Input(text, file))))
         self._scopes = ScopedValues()
         self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}

@@ -62,6 +62,11 @@ def test_garbage_is_an_error_with_a_place(text: str) -> None:
     assert caught.value.location is not None and caught.value.location.line >= 1
 
 
+def test_a_string_that_does_not_end_is_an_error_at_once() -> None:
+    with pytest.raises(MLIRSyntaxError, match="string literal"):
+        parse(f'"{"a" * 1000}')
+
+
 @pytest.mark.parametrize(
     ("literal", "values"),
     [
