@@ -1,7 +1,7 @@
 """Topological orders of real models: peak memory, and latency on a chip with splitting.
 
-    python -m benchmarks.order_models memory  MODEL.onnx… [--time-limit 20]
-    python -m benchmarks.order_models latency MODEL.onnx… [--target npu-small] [--memory 256KiB]
+    python -m benchmarks.order_models memory  MODEL.onnx… [--time-limit 60]
+    python -m benchmarks.order_models latency MODEL.onnx… [--target npu-small] [--memory 699050]
 
 Each takes `--json FILE`. The import order is the order in which the model stands in its file.
 """
@@ -98,8 +98,12 @@ def main() -> None:
     parser.add_argument("objective", choices=["memory", "latency"])
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--target", default="npu-small")
-    parser.add_argument("--memory", default="1835008", help="limit of split-ops")
-    parser.add_argument("--time-limit", type=float, default=20.0)
+    parser.add_argument(
+        "--memory",
+        default="699050",
+        help="limit of split-ops; by default a third of 2 MiB, so that tiles overlap",
+    )
+    parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     records: list[Record] = []

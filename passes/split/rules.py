@@ -9,12 +9,15 @@ from xdsl.ir import Operation
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, integer, integers, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.structure import IteratorKind
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.split.access_maps import operand_dims
+from braid.passes.split.indexing_rules import gather_elements_tile, gather_tile
 from braid.passes.split.tile import Part, Tile
 
 TileOf = Callable[[Part], Tile | None]
@@ -41,7 +44,8 @@ def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
     """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
 
     Convolutions and pooling: batch, channels, then spatial dims with a halo. Transposes: first
-    the dims that stay in place. Others: outermost in storage first. Reduced dims come last and
+    the dims that stay in place. Gathers: any, of the data or of the indices. Scans: all but the
+    scanned one. Others: outermost in storage first. Reduced dims come last and
     only with `reductions`, since their parts must be accumulated.
     """
     if not isinstance(op, TensorOp) or len(op.results) != 1:
@@ -75,6 +79,12 @@ def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
         return _transposed_dim(op, dim, extent)
     if isinstance(op, ResizeOp):
         return SplitDim(dim, extent, _same_dim) if _keeps(op, dim) else None
+    if isinstance(op, ScanOp):
+        return SplitDim(dim, extent, _same_dim) if dim != op.dim.value.data else None
+    if isinstance(op, GatherOp):
+        return SplitDim(dim, extent, partial(gather_tile, op))
+    if isinstance(op, GatherElementsOp):
+        return SplitDim(dim, extent, partial(gather_elements_tile, op))
     if not isinstance(op, StructuredOp):
         return None
     cut = operand_dims(op, dim)

@@ -1,5 +1,6 @@
 """Splitting keeps what a function computes, for every kind of op, shape and memory limit."""
 
+import math
 from collections.abc import Callable
 from random import Random
 
@@ -16,19 +17,22 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.interpreter import interpret
 from braid.analysis.simulator.steps import is_addressing
 from braid.dialects.braid.base import integer, integers
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import BroadcastOp, TransposeOp
-from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.movement import BroadcastOp, PadOp, TransposeOp
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.errors import InfeasibleError
 from braid.passes.manager import run_pipeline
@@ -147,7 +151,70 @@ def broadcast(random: Random) -> tuple[list[Shape], Make]:
     return [source], lambda x: BroadcastOp.get(x, shape)
 
 
+def layer_norm(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(2, 5) for _ in range(3))
+    first = random.randint(1, 2)
+    rest = (1,) * first + shape[first:]
+    return [shape, rest, rest], lambda x, scale, bias: LayerNormOp.get(
+        x, scale, bias, first_dim=first, epsilon=1e-5
+    )
+
+
+def scan(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(2, 5) for _ in range(3))
+    attributes = {
+        "kind": StringAttr("add"),
+        "dim": integer(random.randrange(3)),
+        "exclusive": BoolAttr.from_bool(random.random() < 0.5),
+        "reverse": BoolAttr.from_bool(random.random() < 0.5),
+    }
+    return [shape], lambda x: ScanOp.on(x, **attributes)
+
+
+def pad(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(2, 5) for _ in range(3))
+    low = [random.choice([0, 0, 2]) for _ in range(3)]
+    return [shape], lambda x: PadOp.on(
+        x, low=integers(low), high=integers([0, 1, 0]), value=FloatAttr(1.5, f32)
+    )
+
+
+def gather(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(2, 5) for _ in range(3))
+    dim = random.randrange(3)
+    indices = constant_indices(random, (2, 3), shape[dim])
+    return [shape], lambda x: GatherOp.get(x, indices(x), dim)
+
+
+def gather_elements(random: Random) -> tuple[list[Shape], Make]:
+    shape = tuple(random.randint(2, 5) for _ in range(3))
+    dim = random.randrange(3)
+    taken = tuple(extent - random.randrange(2) for extent in shape)
+    indices = constant_indices(random, taken, shape[dim])
+    return [shape], lambda x: GatherElementsOp.get(x, indices(x), dim)
+
+
+def constant_indices(random: Random, shape: Shape, extent: int) -> Callable[[SSAValue], ConstantOp]:
+    """Makes a constant of indices in front of the op that is being made."""
+    numbers = np.array([random.randrange(-extent, extent) for _ in range(math.prod(shape))])
+    array = numbers.reshape(shape).astype(np.int64)
+
+    def make(beside: SSAValue) -> ConstantOp:
+        constant = ConstantOp.of(array)
+        block = beside.owner
+        assert isinstance(block, Block)
+        block.add_op(constant)
+        return constant
+
+    return make
+
+
 KINDS = [
+    layer_norm,
+    scan,
+    pad,
+    gather,
+    gather_elements,
     convolution,
     transposed_convolution,
     pooling,
