@@ -89,9 +89,11 @@ def compile_model(
     """Compile a model to one artifact file."""
     from rich.console import Console
 
+    from braid.analysis.diagnostics import handle_diagnostics
     from braid.compiler import compile, emit_model
     from braid.measuring import measure_model
     from braid.runtime.atomic_file import atomic_file
+    from braid.tools.commands.diagnostics import show_diagnostic
 
     if emit not in (Emit.ARTIFACT, Emit.SO) and (memory_budget or memory_report or memory_json):
         raise BraidError("memory is planned for --emit=artifact and --emit=so only")
@@ -109,7 +111,10 @@ def compile_model(
                 jobs=jobs,
             )
         print(report, file=sys.stderr)
-    with Console(stderr=True).status(f"compiling {model.name}"):
+    with (
+        Console(stderr=True).status(f"compiling {model.name}"),
+        handle_diagnostics(show_diagnostic),
+    ):
         if emit in (Emit.ARTIFACT, Emit.SO):
             compiled = compile(
                 model,
