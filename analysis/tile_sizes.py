@@ -36,7 +36,7 @@ _RECOMPUTATION = 1.1
 _LOOKED_AT = 16
 """Tiles along each dim that are tried before a size is taken."""
 
-_ENOUGH_TILES = 16
+_ENOUGH_TILES = 8
 """Fewer tiles would not spread over the cores of one machine."""
 
 

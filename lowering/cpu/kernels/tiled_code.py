@@ -16,7 +16,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.iteration import row_major_strides
 from braid.lowering.cpu.kernels.tiled_members import Members
-from braid.lowering.cpu.kernels.tiled_memory import Notes, Place, Strided, copy_elements
+from braid.lowering.cpu.kernels.tiled_memory import Notes, Place, Strided, copy_elements, span
 from braid.lowering.cpu.kernels.tiled_program import Port
 from braid.passes.memory.plan_memory import BUFFERS, SCRATCH
 
@@ -117,7 +117,7 @@ class TileEmitter:
         elements, bytes = count(port.box), _element(port)
         source = self._resolve(buffer, places).elements(e, bytes, elements)
         target = places[port].elements(e, bytes, elements)
-        copy_elements(e, Strided(source, 0, (1,)), Strided(target, 0, (1,)), [elements])
+        copy_elements(e, Strided(source, (1,)), Strided(target, (1,)), [elements])
 
     def _start(self, port: Port, moves: Sequence[Index]) -> Index:
         """The number of the port's first element in the value outside."""
@@ -143,13 +143,12 @@ class TileEmitter:
 
     def _copy(self, port: Port, start: Index, inward: bool) -> None:
         e, bytes = self._e, _element(port)
-        strides = row_major_strides(shape_of(port.value))
-        elements = count(tuple((0, n) for n in shape_of(port.value)))
-        outside = Place(self._arguments[port.value], 0).elements(e, bytes, elements)
-        there = Strided(outside, start, tuple(strides[dim] for dim in port.order))
+        whole = row_major_strides(shape_of(port.value))
+        strides = tuple(whole[dim] for dim in port.order)
+        first = Place(self._arguments[port.value], e.mul(start, bytes))
+        there = Strided(first.elements(e, bytes, span(port.shape, strides)), strides)
         inside = self._scratch.plus(e, self._code.copy_offset(port))
-        buffer = inside.elements(e, bytes, count(port.box))
-        here = Strided(buffer, 0, row_major_strides(port.shape))
+        here = Strided(inside.elements(e, bytes, count(port.box)), row_major_strides(port.shape))
         source, target = (there, here) if inward else (here, there)
         copy_elements(e, source, target, port.shape)
 

@@ -1,5 +1,6 @@
 """Memory of a tiled kernel: places in its arguments and its scratch, and copies between them."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from xdsl.ir import SSAValue
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.iteration import LoopDim, merged
+from braid.lowering.cpu.kernels.movement_tiles import TransposeLoops
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,31 @@ class Place:
 
 @dataclass(frozen=True)
 class Strided:
-    """Elements of a buffer: the first one, and the distance of neighbours along every dim."""
+    """Elements of a buffer from its first one on, and how far neighbours along a dim are apart."""
 
     buffer: Buffer
-    start: Index
     strides: tuple[int, ...]
 
 
+def span(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last one of a strided array."""
+    return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+
+
 def copy_elements(e: Emitter, source: Strided, target: Strided, shape: Sequence[int]) -> None:
-    """Copies an array of this shape; by vectors where neighbours are neighbours in both."""
+    """Copies an array of this shape, by vectors where elements are neighbours on either side."""
     columns = zip(source.strides, target.strides, strict=True)
-    dims = merged([LoopDim(n, pair) for n, pair in zip(shape, columns, strict=True)])
-    dims = dims or (LoopDim(1, (1, 1)),)
-    _copy(e, dims, (source.buffer, target.buffer), (source.start, target.start))
+    dims = [LoopDim(n, pair) for n, pair in zip(shape, columns, strict=True)]
+    dims = merged(sorted(dims, key=lambda dim: -dim.strides[1])) or (LoopDim(1, (1, 1)),)
+    buffers = (source.buffer, target.buffer)
+    lines = next((dim for dim in dims[:-1] if dim.strides[0] == 1), None)
+    if lines is None or dims[-1].strides[1] != 1:
+        _copy(e, dims, buffers, (0, 0))
+        return
+    outer = tuple(dim for dim in dims[:-1] if dim is not lines)
+    chunk = -(-max(lines.extent, dims[-1].extent) // e.lanes) * e.lanes
+    loops = TransposeLoops(outer, lines, dims[-1], e.lanes, chunk)
+    e.loop(0, math.prod(loops.grid_extents), 1, lambda i: loops.iteration(e, buffers, i))
 
 
 def _copy(
