@@ -21,7 +21,8 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
 from braid.passes.layout.flow import Chooser, Flow, Port
-from braid.passes.layout.memory_rows import MemoryRows, Reader
+from braid.passes.layout.memory_forms import Reader, ValueForms
+from braid.passes.layout.memory_rows import MemoryRows
 from braid.solvers.strategy import ProblemBuilder, StrategyProblem
 
 
@@ -154,7 +155,7 @@ class LayoutProblemBuilder:
         if memory is not None:
             readers = [Reader(user.port.op, user.node, user.port.layouts) for user in flow.users]
             maker = (flow.maker, flow.port.layouts)
-            memory.add(value, maker, sets, list(nodes.values()), readers)
+            ValueForms(memory, value, maker, sets, list(nodes.values()), readers).add()
 
     def _add_sets(self, value: SSAValue, flow: _Value, sets: LayoutSets) -> dict[Block, Available]:
         """Nodes for where the value is available, with the reorders between them."""
