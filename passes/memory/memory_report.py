@@ -1,5 +1,6 @@
 """What a planned function takes in memory: its arena, and what is live when that is fullest."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import cast
@@ -85,9 +86,63 @@ def _rows(tensors: Sequence[TensorMemory]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class LiveTensor:
+    """A buffer and the first and last step, counted from 0, at which it is needed."""
+
+    tensor: TensorMemory
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class MemoryTimeline:
+    """The ops of a planned function in their order, and when each buffer is in use."""
+
+    steps: tuple[str, ...]
+    tensors: tuple[LiveTensor, ...]
+
+
+def memory_timeline(function: FuncOp, target: str = "host") -> MemoryTimeline:
+    """What is where at which step of a function after `plan-memory`."""
+    plan = Plan(function, MemorySpaces(load_target(target)))
+    numbers = _numbers(plan, function)
+    every = sorted(numbers)
+    live: list[LiveTensor] = []
+    for storage, tensor in _tensors(plan).items():
+        first = bisect_left(every, storage.lower)
+        last = max(bisect_right(every, storage.upper) - 1, first)
+        live.append(LiveTensor(tensor, min(first, len(every) - 1), min(last, len(every) - 1)))
+    return MemoryTimeline(tuple(_name(numbers[number]) for number in every), tuple(live))
+
+
 def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
     """The report of a function after `plan-memory`."""
     plan = Plan(function, MemorySpaces(load_target(target)))
+    tensors = _tensors(plan)
+    in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
+    peak = _peak(list(in_arena))
+    live = [t for s, t in in_arena.items() if s.lower <= peak <= s.upper]
+    numbers = _numbers(plan, function)
+    stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
+    return MemoryReport(
+        function=function.sym_name.data,
+        arena_bytes=_integer(function, ARENA_BYTES),
+        lower_bound=_integer(function, ARENA_BOUND),
+        output_bytes=sum(map(storage_bytes, function.function_type.outputs)),
+        weights_bytes=_integer(function, WEIGHTS_BYTES),
+        peak_op=_name(numbers[peak]) if peak in numbers else "",
+        live=_largest(live),
+        largest=_largest(stored)[:_LARGEST],
+    )
+
+
+def _numbers(plan: Plan, function: FuncOp) -> dict[int, Operation]:
+    return {plan.values.numbering.span(op).start: op for op in function.walk() if op != function}
+
+
+def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
+    """Every buffer once, with the first value that is in it."""
     tensors: dict[Storage, TensorMemory] = {}
     for value, storage in plan.values.of.items():
         place = _place(value)
@@ -105,21 +160,7 @@ def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
         tensors[storage] = TensorMemory(
             f"scratch of {_name(call)}", "", storage.size, place.space.data, place.offset.data
         )
-    in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
-    peak = _peak(list(in_arena))
-    live = [t for s, t in in_arena.items() if s.lower <= peak <= s.upper]
-    numbers = {plan.values.numbering.span(op).start: op for op in function.walk() if op != function}
-    stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
-    return MemoryReport(
-        function=function.sym_name.data,
-        arena_bytes=_integer(function, ARENA_BYTES),
-        lower_bound=_integer(function, ARENA_BOUND),
-        output_bytes=sum(map(storage_bytes, function.function_type.outputs)),
-        weights_bytes=_integer(function, WEIGHTS_BYTES),
-        peak_op=_name(numbers[peak]) if peak in numbers else "",
-        live=_largest(live),
-        largest=_largest(stored)[:_LARGEST],
-    )
+    return tensors
 
 
 def _peak(storages: Sequence[Storage]) -> int:

@@ -1,6 +1,6 @@
 """Walks a model through the default pipeline and keeps what explains its decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,10 @@ from xdsl.passes import ModulePass
 from braid.analysis.execution_counts import ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
 from braid.analysis.remarks import Remark, collect_remarks
-from braid.compiler import graph_passes
+from braid.compiler import graph_passes, kernel_families
+from braid.dialects.braid.variants import public_functions
+from braid.lowering.cpu.pipeline import lower_to_cpu
+from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
@@ -20,6 +23,7 @@ from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.targets.target import load_target
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
+from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
 from braid.tools.explain.views import GraphView
 
 RESOURCE = "seconds"
@@ -44,9 +48,7 @@ def walk_through(
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    passes: Sequence[ModulePass] = graph_passes(target)
-    if profile is not None:
-        passes = (AnnotateProfilePass(str(profile)), *passes)
+    passes = _passes(target, profile)
     decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
     graph = _graph(module)
     with collect_remarks() as remarks:
@@ -60,6 +62,45 @@ def walk_through(
     return Walk(graph, layouts, layout_view, remarks)
 
 
+def plan_memory(
+    context: Context,
+    read: Callable[[], ModuleOp],
+    *,
+    target: str = "host",
+    profile: Path | None = None,
+    budget: str | None = None,
+) -> MemoryExplanation:
+    """Compile what `read` gives, and again with what keeps to `budget` if there is one.
+
+    Raises:
+        BraidError: as `walk_through`; InfeasibleError where the budget cannot be met.
+
+    """
+    passes = _passes(target, profile)
+    before = _planned(context, read(), passes, target, "Without a budget" if budget else "Plan")
+    if budget is None:
+        return MemoryExplanation(before)
+    limit = parse_budget(budget)
+    fitting = with_budget(passes, limit)
+    after = _planned(context, read(), fitting, target, f"With a budget of {budget}")
+    check_budget([after.report], limit)
+    return MemoryExplanation(before, after)
+
+
+def _planned(
+    context: Context, module: ModuleOp, passes: Sequence[ModulePass], target: str, label: str
+) -> PlannedMemory:
+    with collect_remarks() as remarks:
+        run_pipeline(context, module, passes, verify=False)
+    lower_to_cpu(context, module, kernel_families(target))
+    return PlannedMemory.of(module, label, target, tuple(remarks))
+
+
+def _passes(target: str, profile: Path | None) -> tuple[ModulePass, ...]:
+    passes = graph_passes(target)
+    return passes if profile is None else (AnnotateProfilePass(str(profile)), *passes)
+
+
 def _graph(module: ModuleOp) -> GraphView:
     graph = function_graph(_main(module), plain_node)
     summary = f"The model as it was read: {len(graph.nodes)} inputs, ops and outputs."
@@ -68,9 +109,9 @@ def _graph(module: ModuleOp) -> GraphView:
 
 def _layouts(module: ModuleOp, target: str, counts: ExecutionCounts) -> LayoutExplanation:
     costs = LayoutCosts(module, load_target(target).backends[0], RESOURCE)
-    report = layout_report(_main(module), costs, counts)
-    return LayoutExplanation(report, RESOURCE)
+    return LayoutExplanation(layout_report(_main(module), costs, counts), RESOURCE)
 
 
 def _main(module: ModuleOp) -> FuncOp:
-    return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    """The function that runs; of several variants the first."""
+    return public_functions(module)[0]

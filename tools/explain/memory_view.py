@@ -1,0 +1,110 @@
+"""Memory: what is in the arena at every step, before and after recomputation."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.analysis.byte_sizes import format_size
+from braid.analysis.remarks import Remark
+from braid.dialects.braid.variants import public_functions
+from braid.passes.memory.memory_report import (
+    MemoryReport,
+    MemoryTimeline,
+    memory_report,
+    memory_timeline,
+)
+from braid.tools.explain.views import Block, MemoryPlan, MemoryView, Table
+
+ARENA = "arena"
+CALL = "func.call"
+"""What ops without a name are called."""
+RECOMPUTE_PASS = "select-rematerialization"
+
+
+@dataclass(frozen=True)
+class PlannedMemory:
+    """The plan of a model's first function, and what was said while it was made."""
+
+    label: str
+    report: MemoryReport
+    timeline: MemoryTimeline
+    remarks: tuple[Remark, ...] = ()
+
+    @staticmethod
+    def of(
+        module: ModuleOp, label: str, target: str, remarks: tuple[Remark, ...] = ()
+    ) -> "PlannedMemory":
+        """The plan that is written in `module`, after `plan-memory`."""
+        function = public_functions(module)[0]
+        report, timeline = memory_report(function, target), memory_timeline(function, target)
+        return PlannedMemory(label, report, timeline, remarks)
+
+    def recomputed(self) -> dict[str, int]:
+        """How often each op runs that has a name and runs more than once."""
+        counts = Counter(self.timeline.steps)
+        return {name: n for name, n in counts.items() if n > 1 and name not in ("", CALL)}
+
+    def drawn(self) -> MemoryPlan:
+        """The arena over time."""
+        blocks = tuple(
+            Block(live.tensor.name, live.first, live.last, live.tensor.offset, live.tensor.bytes)
+            for live in self.timeline.tensors
+            if live.tensor.space == ARENA
+        )
+        return MemoryPlan(self.label, self.timeline.steps, blocks, self.report.arena_bytes)
+
+
+@dataclass(frozen=True)
+class MemoryExplanation:
+    """The plan without a budget and, if there is one, the plan that keeps to it."""
+
+    before: PlannedMemory
+    after: PlannedMemory | None = None
+
+    @property
+    def summary(self) -> str:
+        """What the arena takes, and what was recomputed for it and why."""
+        lines = [_sentence(plan) for plan in self._plans()]
+        if self.after is not None:
+            again = self._recomputed()
+            names = ", ".join(f"{name} ({count}×)" for name, count in again.items())
+            lines += [f"Recomputed: {names}."] if names else []
+            lines += [
+                f"Why: {remark.message}"
+                for remark in self.after.remarks
+                if remark.pass_name == RECOMPUTE_PASS
+            ]
+        return "\n".join(lines)
+
+    def tables(self) -> Iterator[tuple[str, Table]]:
+        """For each plan, the tensors that are live at its peak, the largest first."""
+        for plan in self._plans():
+            rows = tuple(
+                (format_size(t.bytes), f"{t.offset}", t.name, t.type) for t in plan.report.live
+            )
+            title = f"{plan.label}: live while {plan.report.peak_op or 'it'} runs"
+            yield title, Table(("bytes", "offset", "made by", "type"), rows)
+
+    def view(self) -> MemoryView:
+        """The plans side by side."""
+        _, table = list(self.tables())[-1]
+        return MemoryView("Memory", self.summary, tuple(p.drawn() for p in self._plans()), table)
+
+    def _plans(self) -> list[PlannedMemory]:
+        return [self.before] if self.after is None else [self.before, self.after]
+
+    def _recomputed(self) -> dict[str, int]:
+        """What runs more often than it did without a budget."""
+        assert self.after is not None
+        usual = self.before.recomputed()
+        return {n: c for n, c in self.after.recomputed().items() if c > usual.get(n, 1)}
+
+
+def _sentence(plan: PlannedMemory) -> str:
+    report = plan.report
+    return (
+        f"{plan.label}: arena {format_size(report.arena_bytes)} (no plan for this order is below "
+        f"{format_size(report.lower_bound)}), outputs {format_size(report.output_bytes)}."
+    )
