@@ -68,8 +68,10 @@ class RepeatedOps:
         `stack` holds the dialects whose names may be left out there.
         """
         text = self._text
-        if text.endswith(("{", "}", ",", "("), start, end):
+        if text.endswith(("{", "}", ",", "("), start, end) or text.find("//", start, end) >= 0:
             return None
+        if text.find(" ", start, end) < 0:
+            return None  # A mere name may go on with operands in the next line.
         match = _RESULTS.match(text, start, end)
         name_start = match.end() if match else start
         location = _LOCATION.search(text, max(name_start, end - 300), end)
@@ -139,6 +141,8 @@ class RepeatedOps:
         """
         template = self._templates.get(line.form)
         if template is None or not _binds(line.results, len(template.result_types)):
+            return None
+        if len(values) != len(template.order):
             return None
         operands = [values[index] for index in template.order]
         for value, expected in zip(operands, template.operand_types, strict=True):

@@ -277,3 +277,22 @@ func.func @f(%0: i32) -> i32 {
 func.func @g(%0: i32) -> i32 {
   return %0 : i32
 }
+
+// -----
+
+// A name alone, of an op that may have operands.
+func.func @f() {
+  func.return
+  func.return
+  %0 = "a.b"() : () -> i32
+  func.return
+}
+
+// -----
+
+// Values without a name.
+func.func @f(%0: i32) -> i32 {
+  "a.b"(%0) : (i32) -> ()
+  "a.b"(%) : (i32) -> ()
+  func.return %0 : i32
+}
