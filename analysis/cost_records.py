@@ -23,11 +23,19 @@ FALLBACK = "fallback"
 """The maker of kernels for groups that no family takes."""
 
 
+class GroupRecords(Protocol):
+    """What is known of the kernels of one group from measurements."""
+
+    def seconds(self, choice: LayoutChoice, maker: str) -> float | None:
+        """One run of the kernel that `maker`, a family, makes in `choice`; None if not measured."""
+        ...
+
+
 class CostRecords(Protocol):
     """What is known of kernels from measurements."""
 
-    def seconds(self, group: FusedOp, choice: LayoutChoice, maker: str) -> float | None:
-        """One run of the kernel that `maker`, a family, makes of `group`; None if not measured."""
+    def of_group(self, group: FusedOp) -> GroupRecords:
+        """The records of `group`; the layouts in its types do not count."""
         ...
 
 
@@ -37,17 +45,29 @@ class RecordTable:
 
     table: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def seconds(self, group: FusedOp, choice: LayoutChoice, maker: str) -> float | None:
+    def of_group(self, group: FusedOp) -> GroupRecords:
         """See `CostRecords`."""
-        if not self.table:
-            return None
-        return self.table.get(record_key(group, choice, maker))
+        return _TableOfGroup(self.table, plain_text(group) if self.table else "")
+
+
+@dataclass(frozen=True)
+class _TableOfGroup:
+    table: Mapping[str, float]
+    text: str
+
+    def seconds(self, choice: LayoutChoice, maker: str) -> float | None:
+        """See `GroupRecords`."""
+        return self.table.get(_key(self.text, choice, maker)) if self.table else None
 
 
 def record_key(group: FusedOp, choice: LayoutChoice, maker: str) -> str:
     """Digest of what a measurement is of; the layouts in the types of `group` do not count."""
+    return _key(plain_text(group), choice, maker)
+
+
+def _key(text: str, choice: LayoutChoice, maker: str) -> str:
     layouts = [layout.tag for layout in (*choice.operands, *choice.results)]
-    parts = (plain_text(group), *layouts, maker, machine_name(), _kernel_sources())
+    parts = (text, *layouts, maker, machine_name(), _kernel_sources())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -4,7 +4,9 @@ Ops whose operands have the rank of their result and whose meaning does not depe
 of dims in memory run in any permutation, as long as all their tensors have the same one.
 """
 
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
@@ -35,6 +37,9 @@ _FLEXIBLE = (
     SliceOp,
 )
 
+_BLOCKS = (8, 16)
+"""Channels in one vector of 256 and 512 bits."""
+
 _CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
 
 
@@ -47,27 +52,38 @@ def row_major_choice(group: FusedOp) -> LayoutChoice:
 
 
 def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
-    """Row-major, and for feature maps channels last, if every op of the group allows it."""
+    """Row-major; for feature maps channels last and in blocks, if every op of the group allows it.
+
+    Ops that only compute with, move or repeat whole channels run in blocks too, where these
+    divide the channels of all tensors.
+    """
     choices = [row_major_choice(group)]
-    values = (*group.operands, *group.results)
-    ranks = {len(shape_of(value)) for value in values}
+    ranks = {len(shape_of(value)) for value in (*group.operands, *group.results)}
     inner = [op for op in group.body.block.ops if op is not group.terminator]
-    if len(ranks) == 1 and all(isinstance(op, _FLEXIBLE) for op in inner):
-        tag = _CHANNELS_LAST.get(ranks.pop())
-        if tag is not None:
-            layout = Layout.parse(tag)
-            choices.append(
-                LayoutChoice(
-                    tuple(
-                        _row_major(operand) if _is_weight(argument) else _permuted(operand, layout)
-                        for operand, argument in zip(
-                            group.operands, group.body.block.args, strict=True
-                        )
-                    ),
-                    tuple(_permuted(value, layout) for value in group.results),
-                )
-            )
+    if len(ranks) != 1 or not all(isinstance(op, _FLEXIBLE) for op in inner):
+        return choices
+    rank = ranks.pop()
+    if rank in _CHANNELS_LAST:
+        choices.append(_choice_of(group, Layout.parse(_CHANNELS_LAST[rank])))
+    if rank == 4 and not any(isinstance(op, _WEIGHTED) for op in inner):
+        blocks = (block for block in _BLOCKS if _divides_channels(block, group, inner))
+        choices += [_choice_of(group, Layout.parse(f"aBcd{block}b")) for block in blocks]
     return choices
+
+
+def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
+    """Everything in `layout` but weights and what extends along one dim at most."""
+    operands = tuple(
+        _row_major(operand) if _is_weight(argument) else _permuted(operand, layout)
+        for operand, argument in zip(group.operands, group.body.block.args, strict=True)
+    )
+    return LayoutChoice(operands, tuple(_permuted(value, layout) for value in group.results))
+
+
+def _divides_channels(block: int, group: FusedOp, inner: Sequence[Operation]) -> bool:
+    """Whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
+    values = [*group.operands, *group.results, *(r for op in inner for r in op.results)]
+    return all(shape_of(value)[1] % block == 0 for value in values)
 
 
 def _is_weight(argument: SSAValue) -> bool:

@@ -6,7 +6,7 @@ Layout selection and lowering ask the same question here and so get the same ans
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from braid.analysis.cost_records import CostRecords, load_records
+from braid.analysis.cost_records import CostRecords, GroupRecords, load_records
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice, takes_strides
 from braid.dialects.braid.regions import FusedOp
 
@@ -34,27 +34,35 @@ class KernelCosts:
     def options(self, group: FusedOp) -> list[KernelOption]:
         """The best way to make `group` in each choice of layouts, the preferred one first."""
         best: dict[LayoutChoice, KernelOption] = {}
+        records = self.records.of_group(group)
         for family in self._families:
             if family.accepts(group):
                 for choice in family.layouts(group):
-                    option = self.option(group, family, choice)
+                    option = _option(group, family, choice, records)
                     if choice not in best or option.seconds < best[choice].seconds:
                         best[choice] = option
         return list(best.values())
 
     def family_for(self, group: FusedOp, choice: LayoutChoice) -> KernelFamily | None:
         """The family of the best option in `choice`, strides included; None if none takes it."""
-        options = [
-            self.option(group, family, choice)
+        takers = [
+            family
             for family in self._families
             if family.accepts(group)
             and choice in family.layouts(group)
             and takes_strides(family, group, choice)
         ]
-        return min(options, key=lambda option: option.seconds).family if options else None
+        if len(takers) <= 1:
+            return takers[0] if takers else None
+        records = self.records.of_group(group)
+        options = [_option(group, family, choice, records) for family in takers]
+        return min(options, key=lambda option: option.seconds).family
 
-    def option(self, group: FusedOp, family: KernelFamily, choice: LayoutChoice) -> KernelOption:
-        """What `family` makes of `group`, by measurement if there is one."""
-        measured = self.records.seconds(group, choice, family.name)
-        seconds = family.seconds(group, choice) if measured is None else measured
-        return KernelOption(family, choice, seconds, measured is not None)
+
+def _option(
+    group: FusedOp, family: KernelFamily, choice: LayoutChoice, records: GroupRecords
+) -> KernelOption:
+    """What `family` makes of `group`, by measurement if there is one."""
+    measured = records.seconds(choice, family.name)
+    seconds = family.seconds(group, choice) if measured is None else measured
+    return KernelOption(family, choice, seconds, measured is not None)

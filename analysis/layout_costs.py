@@ -36,6 +36,9 @@ REORDER_COSTS = "braid.reorder_costs"
 """On the module: the reorders between abstract layouts, an array of dictionaries
 `{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
 
+_BLOCKED_FACTOR = 1.1
+"""How much longer the generic lowering takes with channels in blocks, measured on paddings."""
+
 
 @dataclass(frozen=True)
 class CostedChoice:
@@ -95,7 +98,7 @@ class LayoutCosts:
             options = self._kernels.options(group)
             if options:
                 return self._launch + options[0].seconds
-            measured = self._kernels.records.seconds(group, as_typed(group), FALLBACK)
+            measured = self._kernels.records.of_group(group).seconds(as_typed(group), FALLBACK)
             if measured is not None:
                 return self._launch + measured
         return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
@@ -134,8 +137,11 @@ class LayoutCosts:
             return self._estimate(group)
         known = _profiled(group, choice)
         if known is None:
-            known = self._kernels.records.seconds(group, choice, FALLBACK)
-        return self._estimate(group) if known is None else known
+            known = self._kernels.records.of_group(group).seconds(choice, FALLBACK)
+        if known is not None:
+            return known
+        blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
+        return self._estimate(group) * (_BLOCKED_FACTOR if blocked else 1.0)
 
     def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
         whole = None if op.cost is None else self._declared(plain_cost(op.cost))

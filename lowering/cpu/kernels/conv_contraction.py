@@ -7,6 +7,7 @@ output channels; over positions, A is the weight and B the input.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
@@ -39,12 +40,12 @@ class ConvContraction:
         """With tiles of `block` columns; None where a vector would not be contiguous."""
         return self._over_positions(block) if self.over_positions else self._over_channels(block)
 
-    @property
+    @cached_property
     def _x(self) -> Stored:
         argument = self.match.input
         return Stored(shape_of(argument), self.choice.operands[argument.index])
 
-    @property
+    @cached_property
     def _outputs(self) -> list[Stored]:
         """The leaves of the epilogue, then the result."""
         points, operands = self.match.points, self.choice.operands

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from braid.dialects.braid.layout import Layout, StorageDim
 
@@ -46,13 +47,17 @@ class Stored:
         """
         if self.shape[dim] == 1:
             return 0
-        strides = self.layout.storage_strides(self.shape)
-        unit, stride = max(
-            (stored.step, stride)
-            for stored, stride in zip(self.layout.dims, strides, strict=True)
-            if stored.dim == dim and stored.step <= step
-        )
+        unit, stride = max(unit for unit in self._units[dim] if unit[0] <= step)
         return stride * (step // unit)
+
+    @cached_property
+    def _units(self) -> list[list[tuple[int, int]]]:
+        """Per logical dim, the steps that its storage dims count in and their strides."""
+        units: list[list[tuple[int, int]]] = [[] for _ in self.shape]
+        strides = self.layout.storage_strides(self.shape)
+        for stored, stride in zip(self.layout.dims, strides, strict=True):
+            units[stored.dim].append((stored.step, stride))
+        return units
 
 
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -64,7 +69,8 @@ def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[
     """Elements that a step along each storage dim of `order` advances a stored tensor by.
 
     The tensor has logical `shape` and is stored in `layout`, perhaps with strides of its own; dims
-    of extent 1 are repeated, so their strides are 0. None where a step along a dim has no single stride.
+    of extent 1 are repeated, so their strides are 0. None where a step along a dim has no single
+    stride.
     """
     stored = layout.storage_strides(shape)
     stride_of = dict(zip(layout.dims, stored, strict=True))

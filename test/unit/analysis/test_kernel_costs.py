@@ -106,8 +106,8 @@ def test_broken_lines_are_not_records(tmp_path) -> None:
         '{"key": "cut of',
     ]
     path.write_text("\n".join(lines))
-    assert load_records(path).seconds(negation(), PLAIN, "first") == 0.25
-    assert load_records(tmp_path / "none").seconds(negation(), PLAIN, "first") is None
+    assert load_records(path).of_group(negation()).seconds(PLAIN, "first") == 0.25
+    assert not load_records(tmp_path / "none").table
 
 
 def test_reorders_are_costed_by_records() -> None:
