@@ -77,6 +77,8 @@ class StoragePlacement:
     def _spread(self, candidate: Candidate) -> dict[SSAValue, Strides] | None:
         """The strides of all values that are the memory of a box; None where one cannot move."""
         found: dict[SSAValue, Strides] = {}
+        if candidate.is_view and any(_root(r) in self.placed for r in candidate.group.results):
+            return None  # The slice is computed inside another tensor already.
         outer = self.strides_of(candidate.whole)
         for box in candidate.boxes.values():
             movable = candidate.is_view or self._is_movable(box, candidate)

@@ -59,3 +59,11 @@ def test_the_huge_tensor_is_in_no_buffer(case: Case):
     inputs = case.inputs(case.huge)
     largest = max(*(array.size for array in inputs), written[-1])
     assert max(written) <= largest
+
+
+def test_slices_that_are_joined_lie_in_one_tensor_only():
+    """Too small for tiles, the slices could be views of the input and boxes of the result."""
+    case = next(case for case in CASES if case.name == "unfold")
+    inputs = case.inputs(case.small)
+    actual, expected = braid.compile(case.build(case.small))(*inputs), case.pieces(*inputs)
+    assert np.abs(actual - expected).max() < TOLERANCE * np.abs(expected).max()
