@@ -18,7 +18,7 @@ from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.errors import BraidError
 from braid.passes.split.addressing import joined, slice_of
 from braid.passes.split.rules import SplitDim, part_type, split_dims
-from braid.passes.split.tile import SPLIT, Part, Tile, parts_of
+from braid.passes.split.tile import SPLIT, Part, Tile
 
 
 def decided_counts(op: Operation, dims: Mapping[int, SplitDim]) -> dict[int, int]:
@@ -52,14 +52,14 @@ def split(builder: Builder, op: TensorOp, counts: Mapping[int, int]) -> SSAValue
     Splits along one dim after the other, so that the parts of a dim are joined before those of
     the dims before it.
     """
-    dims = {dim.dim: dim for dim in split_dims(op, reductions=True)}
-    number = next((dim for dim in dims if counts.get(dim, 1) > 1), None)
-    if number is None:
+    if all(count == 1 for count in counts.values()):
         return builder.insert(op).results[0]
+    dims = {dim.dim: dim for dim in split_dims(op, reductions=True)}
+    number = next(dim for dim in dims if counts.get(dim, 1) > 1)
     dim = dims[number]
     rest = {other: count for other, count in counts.items() if other != number}
     values: list[SSAValue] = []
-    for part in parts_of(number, dim.extent, counts[number], dim.unit):
+    for part in dim.parts(counts[number]):
         tile = dim.tile(part)
         if tile is None:
             raise _error(op, f"dim {number} cannot be split into {counts[number]} parts")

@@ -18,7 +18,7 @@ from braid.dialects.braid.structure import IteratorKind
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.split.access_maps import operand_dims
 from braid.passes.split.indexing_rules import gather_elements_tile, gather_tile
-from braid.passes.split.tile import Part, Tile
+from braid.passes.split.tile import Part, Tile, parts_of
 
 TileOf = Callable[[Part], Tile | None]
 
@@ -27,17 +27,35 @@ class SplitDim:
     """A dim along which an op may be split: `tile` says what a part of the result needs.
 
     `extent` elements in whole `unit`s; `combine` names the elementwise op that joins the partial
-    results of a reduced dim, and is None for a dim of the result.
+    results of a reduced dim, and is None for a dim of the result. With `has_halo`, what a part
+    needs depends on where it is, not on its size alone.
     """
 
     def __init__(
-        self, dim: int, extent: int, tile: TileOf, unit: int = 1, combine: str | None = None
+        self,
+        dim: int,
+        extent: int,
+        tile: TileOf,
+        unit: int = 1,
+        combine: str | None = None,
+        has_halo: bool = False,
     ) -> None:
         self.dim = dim
         self.extent = extent
         self.tile = tile
         self.unit = unit
         self.combine = combine
+        self.has_halo = has_halo
+
+    def parts(self, count: int) -> list[Part]:
+        """The parts when there are `count`."""
+        return parts_of(self.dim, self.extent, count, self.unit)
+
+    def typical_parts(self, count: int) -> list[Part]:
+        """Parts of which one needs the most: without a halo the first, none is larger."""
+        if self.has_halo:
+            return self.parts(count)
+        return [Part(self.dim, 0, -(-(self.extent // self.unit) // count) * self.unit)]
 
 
 def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
@@ -71,7 +89,7 @@ def _preference(op: TensorOp) -> list[int]:
 def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
     extent = op.result_type().get_shape()[dim]
     if isinstance(op, ConvOp | PoolOp) and dim >= 2:
-        return SplitDim(dim, extent, partial(_window_tile, op))
+        return SplitDim(dim, extent, partial(_window_tile, op), has_halo=True)
     if isinstance(op, ConvOp) and dim == 1 and op.groups.value.data > 1:
         unit = extent // op.groups.value.data
         return SplitDim(dim, extent, partial(_group_tile, op), unit)

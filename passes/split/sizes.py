@@ -10,7 +10,6 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.passes.split.rules import SplitDim
-from braid.passes.split.tile import parts_of
 
 Extents = dict[int, int]
 """The extent of each dim of a value that is cut; other dims are whole."""
@@ -34,7 +33,7 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
             continue
         if count > dim.extent // dim.unit:
             return math.inf
-        for part in parts_of(dim.dim, dim.extent, count, dim.unit):
+        for part in dim.typical_parts(count):
             tile = dim.tile(part)
             if tile is None:
                 return math.inf

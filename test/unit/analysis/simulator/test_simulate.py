@@ -1,8 +1,11 @@
 """The simulator on streams whose times are known by hand, and its errors."""
 
+from dataclasses import asdict
+
 import pytest
 
 from braid.analysis.simulator.instructions import Instruction, Kind, Stream
+from braid.analysis.simulator.report import report
 from braid.analysis.simulator.simulate import simulate
 from braid.errors import BraidError
 from braid.targets.target import Backend, Issue, Port, Unit
@@ -84,3 +87,13 @@ def test_streams_that_cannot_run(instructions: list[tuple[Kind, int, int]], mess
 def test_a_backend_without_issue_model() -> None:
     with pytest.raises(BraidError, match="not programmed by instructions"):
         simulate(stream(), Backend("cpu", ("*",), 0, 0.0, (), UNITS, ()))
+
+
+def test_the_report_is_plain_data() -> None:
+    chain = stream((Kind.LOAD, 0, 3), (Kind.SYNC, 1, 0), (Kind.MATRIX, 1, 4))
+    found = report(simulate(chain, backend()), chain, backend())
+    assert [bar.unit for bar in found.bars] == ["in", "mac"]
+    assert [bar.op for bar in found.bars] == ["op", "op"]
+    for unit in found.units:
+        assert unit.busy + unit.stalled + unit.idle == pytest.approx(found.seconds)
+    assert asdict(found)["units"][1]["busy"] == pytest.approx(4.5)
