@@ -54,15 +54,17 @@ class KernelCosts:
         ]
         if len(takers) <= 1:
             return takers[0] if takers else None
-        records = self.records.of_group(group)
-        options = [_option(group, family, choice, records) for family in takers]
+        options = [self.option(group, family, choice) for family in takers]
         return min(options, key=lambda option: option.seconds).family
+
+    def option(self, group: FusedOp, family: KernelFamily, choice: LayoutChoice) -> KernelOption:
+        """What `family` makes of `group`, by measurement if there is one."""
+        return _option(group, family, choice, self.records.of_group(group))
 
 
 def _option(
     group: FusedOp, family: KernelFamily, choice: LayoutChoice, records: GroupRecords
 ) -> KernelOption:
-    """What `family` makes of `group`, by measurement if there is one."""
     measured = records.seconds(choice, family.name)
     seconds = family.seconds(group, choice) if measured is None else measured
     return KernelOption(family, choice, seconds, measured is not None)

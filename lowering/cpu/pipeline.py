@@ -46,7 +46,7 @@ def lower_to_cpu(
 ) -> CpuCode:
     """Emits and compiles all kernels, plans memory (in place, as attributes), compiles the program.
 
-    `module` is what `outline-kernels` leaves. Kernels come from the first family that takes
+    `module` is what `outline-kernels` leaves. Kernels come from the cheapest family that takes
     their group, else from the fallback. Raises BraidError where a kernel cannot be compiled.
     """
     machine = machine or host_machine()
