@@ -164,7 +164,7 @@ class StoragePlacement:
         choice = stored_choice(group)
         family = self.costs.family_for(group, choice)
         if family is not None:
-            return self.costs.option(group, family, choice).seconds
+            return family.seconds(group, choice)
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else op_seconds(group)
