@@ -16,7 +16,8 @@ from braid.dialects.braid.base import (
     require_dim,
     shape_of,
 )
-from braid.dialects.braid.dtypes import i1
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, SliceOp
@@ -108,11 +109,14 @@ class ScanOp(DecomposableOp):
     def _shifted(self, builder: Builder, value: SSAValue, step: int) -> SSAValue:
         """`value` moved by `step`, with neutral elements where it has moved away."""
         shape, dim, zeros = shape_of(value), self.dim.value.data, [0] * len(shape_of(value))
+        neutral = neutral_of(self.kind.data, element_type_of(self.input))
+        if shape[dim] <= step:
+            dtype = to_numpy(element_type_of(self.input))
+            return builder.insert(ConstantOp.of(np.full(shape, neutral, dtype))).output
         moved, edge, sizes = list(zeros), list(zeros), list(shape)
         edge[dim], sizes[dim] = step, shape[dim] - step
         reverse = bool(self.reverse.value.data)
         moved[dim] = step if reverse else 0
         kept = builder.insert(SliceOp.get(value, moved, sizes))
         low, high = (zeros, edge) if reverse else (edge, zeros)
-        neutral = neutral_of(self.kind.data, element_type_of(self.input))
         return builder.insert(PadOp.get(kept, low, high, neutral)).output

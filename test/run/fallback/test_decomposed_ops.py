@@ -32,6 +32,14 @@ def test_scan(check, element_type, exclusive, reverse) -> None:
     )
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_of_one_element_that_leaves_it_out(check, reverse) -> None:
+    check(
+        [TensorType(f32, (3, 1))],
+        lambda x: [ScanOp.get(x, "mul", 1, exclusive=True, reverse=reverse)],
+    )
+
+
 @pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 2)])
 def test_conv_transpose(check, window, stride) -> None:
     check(
