@@ -13,6 +13,8 @@ EXACT_OPS = 300
 """Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
 LOCAL_ROUNDS = 200_000
 BEAMS = (1, 8, 64)
+CLOSE = 0.95
+"""A gap of so much is proven before the least value is looked for."""
 ENUMERATED_OPS = 64
 ENUMERATED_ORDERS = 2000
 
@@ -76,12 +78,28 @@ def _improve_piece(
             break
         order = min(order, found, key=problem.evaluate)
     if len(problem) <= EXACT_OPS:
+        order, bound = _prove(problem, order, bound, deadline, good_enough)
+    target = max(bound, good_enough)
+    return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound
+
+
+def _prove(
+    problem: LatencyProblem, order: list[int], bound: float, deadline: float, good_enough: float
+) -> tuple[list[int], float]:
+    """Return an order no worse than `order` and a bound no lower than `bound`.
+
+    That no order is faster than a bit less than the known value takes a far smaller tree than
+    finding the least, so it is tried first.
+    """
+    for part in (CLOSE, 1.0):
         now = monotonic()
-        exact = BranchAndBound(problem, problem.evaluate(order), now + (deadline - now) * 0.5)
+        value = problem.evaluate(order)
+        if value <= max(bound, good_enough):
+            break
+        exact = BranchAndBound(problem, part * value, now + (deadline - now) * 0.4)
         complete = exact.run(good_enough)
         order = min([order, *exact.found], key=problem.evaluate)
         if complete:
             # Nothing is faster than this even without spills.
             bound = max(bound, exact.value)
-    target = max(bound, good_enough)
-    return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound
+    return order, bound
