@@ -14,7 +14,7 @@ from braid.dialects.braid.base import StructuredOp, TensorOp, element_type_of, i
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.resampling import Taps
 from braid.dialects.braid.resize import ResizeOp, resample
@@ -62,13 +62,21 @@ def emit_tile(
         for dim, taps in tile.taps.items():
             value = resample(builder, value, dim, taps)
         return value
-    if isinstance(op, ConcatOp) and len(operands) == 1:
+    if _is_whole_operand(op, operands, shape):
         return operands[0]
     attributes = {**op.attributes, **tile.attributes}
     result = TensorType(element_type, shape)
     new = type(op).create(operands=operands, result_types=[result], attributes=attributes)
     new.location = op.location
     return builder.insert(new).results[0]
+
+
+def _is_whole_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequence[int]) -> bool:
+    """Whether the tile is its operand as it is: a piece, a part that is read without gaps."""
+    moves = isinstance(op, BroadcastOp | ConcatOp | PadOp) or (
+        isinstance(op, SliceOp) and set(op.strides.get_values()) <= {1}
+    )
+    return moves and len(operands) == 1 and shape_of(operands[0]) == tuple(shape)
 
 
 def _structured(op: StructuredOp, box: Box) -> OpTile | None:
