@@ -34,6 +34,9 @@ def simulate(
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.runtime.atomic_file import atomic_file
     from braid.targets.target import load_target
+    from braid.tools.explain.render import render
+    from braid.tools.explain.timeline_view import timeline_view
+    from braid.tools.explain.views import Page
 
     backend = load_target(target).backends[0]
     loaded = _load(stream, backend)
@@ -42,9 +45,9 @@ def simulate(
         with atomic_file(output) as file:
             file.write(encoded(loaded, output))
     if html is not None:
-        page = report.gantt_page(timeline, loaded, backend, f"{stream.name} on {target}")
+        view = timeline_view(report.report(timeline, loaded, backend))
         with atomic_file(html) as file:
-            file.write(page.encode())
+            file.write(render(Page(f"{stream.name} on {target}", (view,))).encode())
     print(report.table(timeline, backend))
 
 

@@ -33,7 +33,8 @@
 // TABLE-NEXT: store
 // TABLE-NEXT: total
 // TABLE-NEXT: scratchpad {{[0-9]+}} of 2097152 bytes
-// HTML: <title>product: 0.
+// HTML: "kind":"timeline"
+// HTML-SAME: "label":"product"
 // MISSING: error: cannot read the stream
 // HOST: error: {{.*}}unit
 func.func @main(%x: tensor<2x4xf32>) -> tensor<1x4xf32> {
