@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from braid.analysis.byte_sizes import format_size
+from braid.analysis.parameter_expressions import is_leaf
 from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.names import names_of
@@ -106,7 +107,7 @@ class MemoryTimeline:
 def memory_timeline(function: FuncOp, target: str = "host") -> MemoryTimeline:
     """What is where at which step of a function after `plan-memory`."""
     plan = Plan(function, MemorySpaces(load_target(target)))
-    numbers = _numbers(plan, function)
+    numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
     every = sorted(numbers)
     live: list[LiveTensor] = []
     for storage, tensor in _tensors(plan).items():
