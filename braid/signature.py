@@ -50,6 +50,19 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     return inputs, _specs(function, output_names(function), types.outputs.data)
 
 
+def check_ports(functions: Sequence[FuncOp]) -> None:
+    """Check the signatures of a model's functions before anything is done with them.
+
+    Raises:
+        BraidError: one takes or returns something else than tensors.
+
+    """
+    for function in functions:
+        types = function.function_type
+        _specs(function, input_names(function), types.inputs.data)
+        _specs(function, output_names(function), types.outputs.data)
+
+
 def _specs(
     function: FuncOp, names: Sequence[str], types: Sequence[Attribute]
 ) -> tuple[TensorSpec, ...]:
@@ -59,6 +72,7 @@ def _specs(
             raise BraidError(
                 f"'{name}' of the model has type {type}, expected a tensor",
                 location=source_location(function),
+                hint=f"take a tensor<{type}> and read it with tensor.extract",
             )
         tensor = cast(TensorType[Any], type)
         dtype = to_numpy(tensor.element_type).name

@@ -8,10 +8,12 @@ import numpy as np
 import onnx
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
 
 import braid
 from braid.errors import BraidError
 from braid.frontends.onnx import import_onnx
+from braid.universe import make_context
 
 Expected = Callable[[np.ndarray], np.ndarray]
 
@@ -205,3 +207,11 @@ def test_the_face_is_lazy() -> None:
     assert {"compile", "load", "interpret"} <= set(dir(braid))
     with pytest.raises(AttributeError, match="no attribute 'frobnicate'"):
         braid.frobnicate  # noqa: B018  # pyright: ignore
+
+
+def test_a_model_takes_tensors_alone() -> None:
+    text = "func.func @main(%c: i1) -> i1 { func.return %c : i1 }"
+    module = Parser(make_context(), text).parse_module()
+    with pytest.raises(BraidError, match="'input0' of the model has type i1") as raised:
+        braid.compile(module)
+    assert "tensor.extract" in str(raised.value)
