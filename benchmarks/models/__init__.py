@@ -1,5 +1,6 @@
 """ONNX models of public packages with seeded random weights.
 
-`python -m benchmarks.models.make DIRECTORY [NAME…]` writes them. Those of `light` and
-`hand_written` need only the `onnx` package, the others the extra `bench`.
+`python -m benchmarks.models.make DIRECTORY [NAME…]` writes them. Those of `light`,
+`darts`, `control_flow` and `hand_written` need only the `onnx` package, the others the extra
+`bench`.
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from benchmarks.models import control_flow, hand_written, light
+from benchmarks.models import control_flow, darts, hand_written, light
 
 Maker = Callable[[], ModelProto]
 
@@ -22,7 +22,7 @@ Maker = Callable[[], ModelProto]
 def makers() -> dict[str, Maker]:
     """Every model that the installed packages can make, by name."""
     found: dict[str, Maker] = {name: partial(light.make_light, name) for name in light.NAMES}
-    found |= control_flow.MODELS
+    found |= control_flow.MODELS | darts.MODELS
     found["loop_if"] = hand_written.make_loop_if
     found["transformer_block"] = hand_written.make_transformer_block
     if all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
