@@ -86,11 +86,13 @@ def kernel_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 
 def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Kernel]:
-    """The kernels that the model calls, before they are compiled."""
-    return [
+    """The kernels that the model calls, before they are compiled; their needs are annotated."""
+    kernels = [
         emit_kernel(function.sym_name.data, group_of(function), families)
         for function in kernel_functions(module)
     ]
+    annotate_kernels(module, kernels)
+    return kernels
 
 
 def workers_of(kernel: BuiltKernel | Kernel) -> int:

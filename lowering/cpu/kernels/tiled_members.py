@@ -10,7 +10,6 @@ from xdsl.ir import Operation
 
 from braid.analysis.kernel_family import KernelFamily
 from braid.lowering.cpu.pipeline import (
-    annotate_kernels,
     emit_kernels,
     kernel_functions,
 )
@@ -56,7 +55,6 @@ def compile_members(
     run_pipeline(context, module, passes, verify=False)
     names = [function.sym_name.data for function in kernel_functions(module)]
     kernels = emit_kernels(module, families)
-    annotate_kernels(module, kernels)
     run_pipeline(context, module, [PlanMemoryPass()], verify=False)
     (function,) = model_functions(module)
     arena = function.attributes[ARENA_BYTES]
