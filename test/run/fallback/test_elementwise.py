@@ -78,7 +78,7 @@ def check_rows(check, names, element_type) -> None:
 
 @pytest.mark.parametrize("type", FLOATS, ids=str)
 def test_floats(check, type) -> None:
-    names = {row.name for row in TABLE} - BITWISE - SHIFTS - {"cast"}
+    names = {row.name for row in TABLE} - BITWISE - SHIFTS - {"cast", "bitcast"}
     check_rows(check, names, type)
 
 
@@ -97,6 +97,14 @@ def test_bools(check) -> None:
 def test_shifts(check, name, type) -> None:
     amounts = 5 * np.arange(21).reshape(SHAPE).astype(to_numpy(type))  # beyond every width
     check([TensorType(type, SHAPE)] * 2, lambda *x: [ELEMENTWISE[name].on(*x)], inputs={1: amounts})
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(f32, IntegerType(32)), (IntegerType(16), FLOATS[2]), (FLOATS[1], IntegerType(64))],
+)
+def test_bitcasts(check, source, target) -> None:
+    check([TensorType(source, SHAPE)], lambda x: [elementwise("bitcast", x, element_type=target)])
 
 
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, i1], ids=str)
