@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from xdsl.builder import Builder
 from xdsl.ir import SSAValue
 
+from braid.analysis.boxes import reshaped, sizes
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.tile import Part
 
 
 def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
     """The elements `part` of `value`.
 
-    Of a concatenation along the same dim only the pieces concerned are read: where the parts are
-    those of the ops before, nothing is joined.
+    Of a concatenation along the same dim only the pieces concerned are read, also through a
+    reshape: where the parts are those of the ops before, nothing is joined.
     """
     shape = shape_of(value)
     if part.size == shape[part.dim]:
@@ -22,6 +23,8 @@ def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
     owner = value.owner
     if isinstance(owner, ConcatOp) and owner.dim.value.data == part.dim:
         return _slice_of_pieces(builder, owner.inputs, part)
+    if isinstance(owner, ReshapeOp) and (found := _slice_before(builder, owner, part)) is not None:
+        return found
     offsets = [part.start if dim == part.dim else 0 for dim in range(len(shape))]
     sizes = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
     if isinstance(owner, SliceOp) and set(owner.strides.get_values()) <= {1}:
@@ -29,6 +32,23 @@ def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
         offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
         value = owner.input
     return builder.insert(SliceOp.get(value, offsets, sizes)).output
+
+
+def _slice_before(builder: Builder, op: ReshapeOp, part: Part) -> SSAValue | None:
+    """The reshaped slice of what is reshaped, where that is a concatenation of such parts."""
+    shape, source = shape_of(op.output), shape_of(op.input)
+    box = [(0, extent) for extent in shape]
+    box[part.dim] = (part.start, part.size)
+    needed = reshaped(tuple(box), shape, source)
+    if needed is None:
+        return None
+    cut = [dim for dim, extent in enumerate(sizes(needed)) if extent != source[dim]]
+    owner = op.input.owner
+    if len(cut) != 1 or not isinstance(owner, ConcatOp) or owner.dim.value.data != cut[0]:
+        return None
+    start, size = needed[cut[0]]
+    value = slice_of(builder, op.input, Part(cut[0], start, size))
+    return builder.insert(ReshapeOp.get(value, sizes(tuple(box)))).output
 
 
 def _slice_of_pieces(builder: Builder, pieces: Sequence[SSAValue], part: Part) -> SSAValue:

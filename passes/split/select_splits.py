@@ -1,7 +1,6 @@
 """`select-splits`: into how many parts each op that does not fit a memory is split."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -17,9 +16,11 @@ from braid.analysis.simulator.steps import is_addressing
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError, InfeasibleError
-from braid.passes.split.rules import SplitDim, split_dims
+from braid.passes.split.aligned_counts import Chosen, aligned_counts
+from braid.passes.split.part_counts import select_counts
+from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
-from braid.passes.split.tile import SPLIT, Part
+from braid.passes.split.tile import SPLIT
 from braid.targets.target import load_target
 
 MARGIN = 8
@@ -56,79 +57,6 @@ def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
             yield from visit(function)
 
 
-def select_counts(
-    op: Operation, dims: Sequence[SplitDim], limit: int, start: Mapping[int, int]
-) -> dict[int, int] | None:
-    """The parts per dim with which every part fits `limit`, None if there are none.
-
-    The first dim alone where that suffices; otherwise the dims in their order, unless leaving
-    out the first ones makes fewer parts. Counts are multiples of `start`, so that parts of parts
-    stay aligned.
-    """
-    found = _in_order(op, dims, dims, limit, start)
-    if found is None or len(found) <= 1:
-        return found
-    others = [_in_order(op, dims, dims[skip:], limit, start) for skip in range(1, len(dims))]
-    feasible = [found, *(other for other in others if other is not None)]
-    return min(feasible, key=lambda counts: math.prod(counts.values()))
-
-
-def _in_order(
-    op: Operation,
-    dims: Sequence[SplitDim],
-    order: Sequence[SplitDim],
-    limit: int,
-    start: Mapping[int, int],
-) -> dict[int, int] | None:
-    """Splits one dim of `order` after the other, each into as few parts as suffice.
-
-    Where none suffice, into as many as there can be; what later dims make unnecessary is taken
-    back.
-    """
-    counts = dict(start)
-    for dim in order:
-        if part_bytes(op, dims, counts) <= limit:
-            break
-        counts[dim.dim] = _fewest(op, dims, counts, dim, limit, start.get(dim.dim, 1))
-    if part_bytes(op, dims, counts) > limit:
-        return None
-    for dim in order:
-        counts[dim.dim] = _fewest(op, dims, counts, dim, limit, start.get(dim.dim, 1))
-    return {dim: count for dim, count in counts.items() if count > 1}
-
-
-def _fewest(
-    op: Operation,
-    dims: Sequence[SplitDim],
-    counts: Mapping[int, int],
-    dim: SplitDim,
-    limit: int,
-    step: int,
-) -> int:
-    """The least multiple of `step` with which all fits; the largest possible where none does.
-
-    By bisection, as parts only shrink when there are more of them.
-    """
-
-    def needs(factor: int) -> float:
-        return part_bytes(op, dims, {**counts, dim.dim: factor * step})
-
-    low, high = 0, dim.extent // dim.unit // step
-    while high > 1 and needs(high) == math.inf:
-        high -= 1
-    if high == 0:
-        return step
-    if needs(high) > limit:
-        return high * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        if needs(middle) <= limit:
-            high = middle
-        else:
-            low = middle
-    return high * step
-
-
 @dataclass(frozen=True)
 class SelectSplitsPass(ModulePass):
     """Decides for each op that uses more than `memory` bytes into how many parts it is split.
@@ -155,14 +83,14 @@ class SelectSplitsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
         limit = memory_limit(self.memory, self.target)
-        chosen: dict[SSAValue, dict[int, int]] = {}
+        chosen: Chosen = {}
         for each in list(splittable_ops(op)):
             each.attributes.pop(SPLIT, None)
             used = op_bytes(each)
             if used > limit:
                 counts = self._select(each, used, limit, chosen)
                 chosen[each.results[0]] = counts
-                entries = range(max(rank_of(each.results[0]) - 1, *counts) + 1)
+                entries = range(max(len(shape_of(each.results[0])) - 1, *counts) + 1)
                 each.attributes[SPLIT] = integers([counts.get(dim, 1) for dim in entries])
 
     def _select(
@@ -176,7 +104,7 @@ class SelectSplitsPass(ModulePass):
         counts = next(
             (
                 found
-                for start in (*_aligned(op, dims, chosen), {})
+                for start in (*aligned_counts(op, dims, chosen), {})
                 if (found := select_counts(op, dims, limit, start)) is not None
             ),
             None,
@@ -204,24 +132,3 @@ class SelectSplitsPass(ModulePass):
         if not self.allow_split_reduction and any(d.combine for d in split_dims(op, True)):
             return "give more memory, or allow-split-reduction=true"
         return "give more memory"
-
-
-def _aligned(
-    op: Operation, dims: Sequence[SplitDim], chosen: Mapping[SSAValue, dict[int, int]]
-) -> Iterator[dict[int, int]]:
-    """The splits of the ops that make the operands, where they make the same parts here."""
-    for index, operand in enumerate(op.operands):
-        counts = {d: count for d, count in chosen.get(operand, {}).items() if d < rank_of(operand)}
-        start: dict[int, int] = {}
-        for dim in dims:
-            tile = dim.tile(Part(dim.dim, 0, dim.unit)) if dim.combine is None else None
-            needed = tile.operands.get(index) if tile is not None else None
-            if needed is not None and needed.dim in counts:
-                start[dim.dim] = counts[needed.dim]
-        if counts and len(start) == len(counts):
-            yield start
-
-
-def rank_of(value: SSAValue) -> int:
-    """The rank of a tensor."""
-    return len(shape_of(value))
