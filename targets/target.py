@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from braid.errors import BraidError, SourceLocation
+from braid.targets.installed import installed_families, installed_targets
 
 _DIRECTORY = Path(__file__).parent
 
@@ -105,9 +106,11 @@ class Backend:
     def families(self) -> tuple[object, ...]:
         """One instance of every kernel family, in order of preference.
 
+        Those that installed packages add for backends of this name stand first.
         Raises `BraidError` where one of them cannot be imported.
         """
-        return tuple(_instance(path) for path in self.kernel_families)
+        own = (_instance(path) for path in self.kernel_families)
+        return (*installed_families(self.name), *own)
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,15 @@ class Target:
 def load_target(name: str = "host") -> Target:
     """The target of this name, or the one that the TOML file at this path describes.
 
+    Names are those of braid's own targets and of the ones that installed packages add.
     Raises `BraidError` for an unknown name and a malformed file, naming the file and the key.
     """
-    path = Path(name) if name.endswith(".toml") else _DIRECTORY / f"{name}.toml"
+    path = _path_of(name)
     location = SourceLocation(str(path))
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        known = sorted(file.stem for file in _DIRECTORY.glob("*.toml"))
+        known = sorted({*(file.stem for file in _DIRECTORY.glob("*.toml")), *installed_targets()})
         raise BraidError(
             f"there is no target '{name}'",
             hint=f"expected a path that ends in .toml, or one of {known}",
@@ -146,6 +150,14 @@ def load_target(name: str = "host") -> Target:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BraidError(f"cannot read target: {error}", location=location) from error
     return _target(_Table(data, "target", location))
+
+
+def _path_of(name: str) -> Path:
+    """Where the target is described; braid's own names cannot be taken by others."""
+    if name.endswith(".toml"):
+        return Path(name)
+    own = _DIRECTORY / f"{name}.toml"
+    return own if own.exists() else installed_targets().get(name, own)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
 from xdsl.ir import SSAValue
 
+from braid.errors import BraidError
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.node import Node
 
@@ -47,6 +49,9 @@ _GROUPS = (
     "tree_ensemble",
 )
 
+ENTRY_POINTS = "braid.onnx_importers"
+"""Group of the entry points of other packages: modules whose importers register themselves."""
+
 _importers: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 
@@ -75,3 +80,11 @@ def find_importer(op_type: str, opset: int, domain: str = "") -> Importer | None
 def _load_groups() -> None:
     for group in _GROUPS:
         import_module(f"braid.frontends.onnx.{group}")
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except (ImportError, AttributeError) as error:
+            raise BraidError(
+                f"entry point '{entry.name}' of '{ENTRY_POINTS}' cannot be loaded: {error}",
+                hint=f"it is '{entry.value}'; mend or uninstall the package that has it",
+            ) from error

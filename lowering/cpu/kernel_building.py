@@ -1,15 +1,17 @@
 """Kernels of outlined functions as objects, each emitted and compiled once for all time.
 
 What a kernel becomes follows from its ops and layouts, the family and schedule, the machine, and
-braid's own sources. A record on disk under a digest of these says which object it was, so that a
-model that was compiled before is neither emitted nor printed again.
+the sources of braid and of the packages that the family and the ops are from. A record on disk
+under a digest of these says which object it was, so that a model that was compiled before is
+neither emitted nor printed again.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from xdsl.dialects import func
@@ -26,6 +28,9 @@ from braid.lowering.cpu.object_cache import ObjectCache, cache_key
 from braid.lowering.cpu.selection import family_for, group_of
 from braid.lowering.cpu.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
+
+_KNOWN = frozenset({"braid", "builtins", "xdsl"})
+"""Packages whose sources are in the key anyway, or do not change within a version of braid."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,9 @@ def _order(
     family = family_for(group, families)
     schedule: Schedule = family.default_schedule(group) if family is not None else {}
     name = family.name if family is not None else "fallback"
-    parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), _sources())
+    makers = frozenset(type(part).__module__.partition(".")[0] for part in (family, *group.walk()))
+    sources = [_sources(), *map(_package_sources, sorted(makers - _KNOWN))]
+    parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), *sources)
     request = KernelRequest(group, function.sym_name.data, schedule)
     return _Order(request, family, cache_key("\0".join(parts), machine))
 
@@ -121,8 +128,21 @@ def _build(
 @cache
 def _sources() -> str:
     """Digest of the sources that emit kernels: another version of braid may emit others."""
+    packages = (braid.dialects, braid.analysis, braid.passes, braid.lowering)
+    return _digest(package.__path__[0] for package in packages)
+
+
+@cache
+def _package_sources(name: str) -> str:
+    """Digest of the sources of another package, or of a module that stands alone."""
+    module = import_module(name)
+    return _digest(getattr(module, "__path__", None) or [module.__file__ or ""])
+
+
+def _digest(paths: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for package in (braid.dialects, braid.analysis, braid.passes, braid.lowering):
-        for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
+    for path in map(Path, paths):
+        files = sorted(path.resolve().rglob("*.py")) if path.is_dir() else [path]
+        for file in files:
             digest.update(file.read_bytes())
     return digest.hexdigest()

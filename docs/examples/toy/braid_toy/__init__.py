@@ -1,0 +1,1 @@
+"""A package outside of braid that adds one of everything."""

@@ -1,0 +1,14 @@
+"""Imports the op `RmsNorm` of the ONNX domain `toy`."""
+
+from xdsl.ir import SSAValue
+
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+from braid_toy.dialect import RmsNormOp
+
+
+@importer("RmsNorm", domain="toy")
+def rms_norm(b: Builder, node: Node) -> SSAValue:
+    """The attribute `epsilon` is 1e-5 where it is not given."""
+    return b.emit(RmsNormOp.get(node.input(0), node.number("epsilon", 1e-5)))

@@ -1,0 +1,59 @@
+"""What installed packages add to the targets, by entry points.
+
+- Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
+- Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
+  that name, whichever target they belong to.
+"""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from braid.errors import BraidError
+
+TARGETS_GROUP = "braid.targets"
+FAMILIES_GROUP = "braid.kernel_families"
+
+
+@cache
+def installed_targets() -> dict[str, Path]:
+    """The files that describe the targets of other packages, by their names.
+
+    Raises `BraidError` where an entry point cannot be loaded or is no path.
+    """
+    found: dict[str, Path] = {}
+    for entry in entry_points(group=TARGETS_GROUP):
+        path = _load(entry)
+        if not isinstance(path, Path):
+            raise BraidError(
+                f"entry point '{entry.name}' of '{TARGETS_GROUP}' is {path!r}, expected a Path"
+            )
+        found[entry.name] = path
+    return found
+
+
+@cache
+def installed_families(backend: str) -> tuple[object, ...]:
+    """One instance of every family of other packages for backends of this name.
+
+    Raises `BraidError` where one of them cannot be loaded or made.
+    """
+    families: list[object] = []
+    for entry in sorted(entry_points(group=f"{FAMILIES_GROUP}.{backend}")):
+        family = _load(entry)
+        if not isinstance(family, type):
+            raise BraidError(
+                f"entry point '{entry.name}' of '{entry.group}' is {family!r}, expected a class"
+            )
+        families.append(family())
+    return tuple(families)
+
+
+def _load(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        raise BraidError(
+            f"entry point '{entry.name}' of '{entry.group}' cannot be loaded: {error}",
+            hint=f"it is '{entry.value}'; mend or uninstall the package that has it",
+        ) from error

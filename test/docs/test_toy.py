@@ -1,0 +1,97 @@
+"""The toy package: an op, a pass, a kernel family, a target and an importer from outside."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MODULE = """
+func.func @main(%x: tensor<2x8x40xf32> {braid.name = "x"})
+    -> (tensor<2x8x40xf32> {braid.name = "y"}) {
+  %y = toy.rms_norm %x {epsilon = 1.0e-5 : f64, braid.name = "y"}
+      : (tensor<2x8x40xf32>) -> tensor<2x8x40xf32>
+  func.return %y : tensor<2x8x40xf32>
+}
+"""
+
+
+def run(environment: dict[str, str], directory: Path, *command: str) -> tuple[int, str]:
+    result = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "norm.mlir").write_text(MODULE)
+    return tmp_path
+
+
+def test_the_family_makes_the_kernel_and_it_is_right(
+    environment: dict[str, str], directory: Path
+) -> None:
+    status, output = run(environment, directory, "braid", "verify", "norm.mlir", "--jobs", "1")
+    assert status == 0 and "all 1 ops agree with the interpreter" in output, output
+    status, text = run(
+        environment, directory, "braid", "compile", "norm.mlir", "--emit=linalg", "--jobs", "1"
+    )
+    assert status == 0 and "vector.fma" in text and "linalg.generic" not in text, text
+
+
+def test_the_structure_alone_is_right_without_the_family(
+    environment: dict[str, str], directory: Path
+) -> None:
+    program = """
+import numpy as np
+import braid
+from braid.targets import target
+target.installed_families = lambda backend: ()
+x = np.random.default_rng(0).standard_normal((2, 8, 40)).astype(np.float32)
+y = braid.compile("norm.mlir", jobs=1)(x)
+expected = x / np.sqrt((x.astype(np.float64) ** 2).mean(-1, keepdims=True) + 1e-5)
+assert np.abs(y - expected).max() < 1e-5
+"""
+    status, output = run(environment, directory, "python", "-c", program)
+    assert status == 0, output
+
+
+def test_a_node_of_the_toy_domain_is_imported(environment: dict[str, str], directory: Path) -> None:
+    program = """
+from onnx import helper, save
+node = helper.make_node("RmsNorm", ["x"], ["y"], domain="toy", epsilon=0.5)
+x, y = (helper.make_tensor_value_info(n, 1, [2, 4]) for n in "xy")
+opsets = [helper.make_opsetid("", 18), helper.make_opsetid("toy", 1)]
+graph = helper.make_graph([node], "g", [x], [y])
+save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "toy.onnx")
+"""
+    assert run(environment, directory, "python", "-c", program)[0] == 0
+    status, output = run(environment, directory, "braid", "import", "toy.onnx")
+    assert status == 0 and "toy.rms_norm" in output and "epsilon = 5.000000e-01" in output, output
+
+
+def test_a_wrong_op_is_a_diagnostic(environment: dict[str, str], directory: Path) -> None:
+    (directory / "norm.mlir").write_text(MODULE.replace("1.0e-5", "-1.0"))
+    status, output = run(environment, directory, "braid-opt", "norm.mlir")
+    assert status == 1 and "epsilon is -1.0, expected no negative number" in output, output
+
+
+def test_a_broken_entry_point_is_named(environment: dict[str, str], directory: Path) -> None:
+    info = directory / "site" / "broken-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[braid.kernel_families.cpu]\nlost = no_such:Family\n")
+    broken = {
+        **environment,
+        "PYTHONPATH": f"{directory / 'site'}:{environment['PYTHONPATH']}",
+    }
+    status, output = run(broken, directory, "braid", "compile", "norm.mlir")
+    assert status == 1 and "'lost' of 'braid.kernel_families.cpu' cannot be loaded" in output
+
+
+def test_the_targets_of_packages_are_known(environment: dict[str, str], directory: Path) -> None:
+    command = ("braid", "simulate", "norm.mlir", "--target")
+    status, output = run(environment, directory, *command, "toy-board")
+    assert status == 0 and "vector" in output, output
+    status, output = run(environment, directory, *command, "none")
+    assert status == 1 and "'toy-board'" in output, output
