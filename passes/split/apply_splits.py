@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from braid.analysis.locations import source_location
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.errors import BraidError
 from braid.passes.split.addressing import joined, slice_of
 from braid.passes.split.rules import SplitDim, part_type, split_dims
@@ -96,8 +96,8 @@ def _part_of(builder: Builder, op: TensorOp, part: Part, tile: Tile) -> TensorOp
 
 
 def erase_unused_addressing(module: ModuleOp) -> None:
-    """Erases slices and concatenations that nothing reads any more, readers first."""
-    addressing = [op for op in module.walk() if isinstance(op, SliceOp | ConcatOp)]
+    """Erases slices, concatenations and reshapes that nothing reads any more, readers first."""
+    addressing = [op for op in module.walk() if isinstance(op, SliceOp | ConcatOp | ReshapeOp)]
     for op in reversed(addressing):
         if not any(result.uses for result in op.results):
             op.detach()

@@ -67,3 +67,19 @@ func.func @one(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = braid.exp %x {braid.split = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// Also through a reshape: a half of the rows is the first of two pieces.
+// CHECK-LABEL: func.func @reshaped
+// CHECK:         %[[A:.*]] = braid.exp %{{.*}} -> tensor<2x6xf32>
+// CHECK:         %[[B:.*]] = braid.exp %{{.*}} -> tensor<2x6xf32>
+// CHECK-NEXT:    %[[C:.*]] = braid.reshape %[[A]] : (tensor<2x6xf32>) -> tensor<1x2x2x3xf32>
+// CHECK-NEXT:    braid.neg %[[C]]
+// CHECK-NEXT:    %[[D:.*]] = braid.reshape %[[B]] : (tensor<2x6xf32>) -> tensor<1x2x2x3xf32>
+// CHECK-NEXT:    braid.neg %[[D]]
+// CHECK-NEXT:    braid.concat {{.*}}dim = 1 : i64
+func.func @reshaped(%x: tensor<4x6xf32>) -> tensor<1x4x2x3xf32> {
+  %0 = braid.exp %x {braid.split = array<i64: 2, 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = braid.reshape %0 : (tensor<4x6xf32>) -> tensor<1x4x2x3xf32>
+  %2 = braid.neg %1 {braid.split = array<i64: 1, 2, 1, 1>} : (tensor<1x4x2x3xf32>) -> tensor<1x4x2x3xf32>
+  func.return %2 : tensor<1x4x2x3xf32>
+}

@@ -82,7 +82,7 @@ func.func @addressing(%x: tensor<128x256xf32>) -> tensor<65536xf32> {
 
 // Both operands are large: few parts of both dims, not many of one.
 // CHECK-LABEL: func.func @both
-// CHECK: braid.matmul {{.*}}braid.split = array<i64: 2, 4>
+// CHECK: braid.matmul {{.*}}braid.split = array<i64: 4, 2>
 func.func @both(%a: tensor<64x1024xf32>, %b: tensor<1024x64xf32>) -> tensor<64x64xf32> {
   %0 = braid.matmul %a, %b : (tensor<64x1024xf32>, tensor<1024x64xf32>) -> tensor<64x64xf32>
   func.return %0 : tensor<64x64xf32>
@@ -90,14 +90,14 @@ func.func @both(%a: tensor<64x1024xf32>, %b: tensor<1024x64xf32>) -> tensor<64x6
 
 // What reads parts, also in another shape, is split into them, or into several put together.
 // CHECK-LABEL: func.func @readers
-// CHECK: braid.matmul {{.*}}braid.split = array<i64: 1, 8>
+// CHECK: braid.matmul {{.*}}braid.split = array<i64: 1, 6>
 // CHECK: braid.exp {{.*}}braid.split = array<i64: 1, 1, 2>
 // CHECK: braid.neg {{.*}}braid.split = array<i64: 1, 2, 1>
-func.func @readers(%a: tensor<64x256xf32>, %b: tensor<256x768xf32>) -> (tensor<1x64x768xf32>, tensor<64x16x48xf32>) {
-  %0 = braid.matmul %a, %b : (tensor<64x256xf32>, tensor<256x768xf32>) -> tensor<64x768xf32>
+func.func @readers(%a: tensor<64x192xf32>, %b: tensor<192x768xf32>) -> (tensor<1x64x768xf32>, tensor<64x12x64xf32>) {
+  %0 = braid.matmul %a, %b : (tensor<64x192xf32>, tensor<192x768xf32>) -> tensor<64x768xf32>
   %1 = braid.reshape %0 : (tensor<64x768xf32>) -> tensor<1x64x768xf32>
   %2 = braid.exp %1 : (tensor<1x64x768xf32>) -> tensor<1x64x768xf32>
-  %3 = braid.reshape %0 : (tensor<64x768xf32>) -> tensor<64x16x48xf32>
-  %4 = braid.neg %3 : (tensor<64x16x48xf32>) -> tensor<64x16x48xf32>
-  func.return %2, %4 : tensor<1x64x768xf32>, tensor<64x16x48xf32>
+  %3 = braid.reshape %0 : (tensor<64x768xf32>) -> tensor<64x12x64xf32>
+  %4 = braid.neg %3 : (tensor<64x12x64xf32>) -> tensor<64x12x64xf32>
+  func.return %2, %4 : tensor<1x64x768xf32>, tensor<64x12x64xf32>
 }
