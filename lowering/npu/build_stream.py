@@ -1,0 +1,106 @@
+"""Streams from objects of subgraphs, each compiled once for all time."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from xdsl.ir import Block
+
+from braid.analysis.simulator.instructions import Stream
+from braid.analysis.simulator.stream_object import StreamObject
+from braid.errors import BraidError
+from braid.lowering.cpu.object_cache import ObjectCache
+from braid.lowering.npu.instructions import lowered_block
+from braid.lowering.npu.link import link
+from braid.passes.order.compile_subgraph import SubgraphSource, compile_subgraph
+from braid.passes.order.cut_subgraphs import Cut
+from braid.passes.order.subgraphs import pieces_of
+from braid.targets.target import Backend
+
+
+@dataclass(frozen=True)
+class SubgraphOptions:
+    """How `search-order` cuts subgraphs, and for how many seconds each one is searched."""
+
+    key_nodes_per_subgraph: int = 1
+    min_nodes: int = 2
+    search_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class BuiltStream:
+    """A linked stream of `subgraphs` objects, of which so many were `compiled` for it.
+
+    The others were the same as one of these, or came from the cache.
+    """
+
+    stream: Stream
+    subgraphs: int
+    compiled: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.subgraphs} subgraphs: {self.compiled} compiled, "
+            f"{self.subgraphs - self.compiled} reused"
+        )
+
+
+def build_stream(
+    block: Block,
+    backend: Backend,
+    cache: ObjectCache,
+    options: SubgraphOptions = SubgraphOptions(),
+    *,
+    jobs: int = 1,
+) -> BuiltStream:
+    """The stream of `block`, its subgraphs compiled one by one by `jobs` processes.
+
+    What crosses from a subgraph to the next stays on the chip. In contrast to a block that is
+    lowered as a whole, nothing of a subgraph is issued before the last of another, and inputs and
+    weights that several of them read are loaded by each. Raises as `lower_to_instructions` does,
+    and BraidError for a chip without units that load and store.
+    """
+    graph, chip = lowered_block(block, backend)
+    if chip.transfers is None:
+        raise BraidError(
+            f"backend '{backend.name}' has no units that load and store",
+            hint="subgraphs are linked through the memory of a chip",
+        )
+    pieces = pieces_of(graph.graph, options.key_nodes_per_subgraph, options.min_nodes)
+    cut = Cut(graph, chip, backend, pieces)
+    sources = [cut.source(piece, options.search_seconds) for piece in range(len(pieces))]
+    objects, compiled = _build(sources, cache, jobs)
+    placed = ((part, cut.placement(piece)) for piece, part in enumerate(objects))
+    return BuiltStream(link(placed, backend, chip.transfers), len(pieces), compiled)
+
+
+def _build(
+    sources: Sequence[SubgraphSource], cache: ObjectCache, jobs: int
+) -> tuple[list[StreamObject], int]:
+    """The objects of all sources, and how many were compiled."""
+    keys = [source.key for source in sources]
+    found = {key: part for key in dict.fromkeys(keys) if (part := _cached(key, cache))}
+    missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}
+    for key, part in zip(missing, _compile(list(missing.values()), jobs), strict=True):
+        cache.put(key, part.to_bytes())
+        found[key] = part
+    return [found[key] for key in keys], len(missing)
+
+
+def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Iterator[StreamObject]:
+    """Objects in the order of `sources`; processes pay only where orders are searched."""
+    jobs = min(jobs, sum(source.search_seconds > 0 for source in sources))
+    if jobs < 2:
+        yield from map(compile_subgraph, sources)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from pool.map(compile_subgraph, sources)
+
+
+def _cached(key: str, cache: ObjectCache) -> StreamObject | None:
+    data = cache.get(key)
+    try:
+        return None if data is None else StreamObject.from_bytes(data)
+    except ValueError:
+        return None

@@ -1,0 +1,139 @@
+"""Joins the objects of subgraphs to one instruction stream."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from braid.analysis.simulator.instructions import Buffer, Instruction, Kind, Stream
+from braid.analysis.simulator.steps import Step, Transfers
+from braid.analysis.simulator.stream_object import Action, Placement, StreamObject
+from braid.targets.target import Backend
+
+Token = tuple[int, ...]
+"""For every unit the last instruction that must have ended, -1 for none."""
+
+
+def link(
+    objects: Iterable[tuple[StreamObject, Placement]], backend: Backend, transfers: Transfers
+) -> Stream:
+    """The stream that runs `objects` one after the other.
+
+    Instructions get their numbers and waits their syncs, also across objects: one waits for
+    what it needs of an earlier one and for room on the chip, not for the end of all of it.
+    """
+    linker = _Linker(backend, transfers)
+    for part, placement in objects:
+        linker.add(part, placement)
+    return Stream(tuple(linker.instructions), tuple(linker.ops), tuple(linker.buffers))
+
+
+class _Linker:
+    """What is known of all that is issued, by the numbers of the whole."""
+
+    def __init__(self, backend: Backend, transfers: Transfers) -> None:
+        self.kinds = [Kind.named(unit.resource) for unit in backend.units]
+        self.transfers = transfers
+        self.instructions: list[Instruction] = []
+        self.ops: list[str] = []
+        self.buffers: list[Buffer] = []
+        self.start: Token = (-1,) * len(self.kinds)
+        self.waited: list[list[int]] = [[*self.start] for _ in self.kinds]
+        self.ends: dict[int, Token] = {}
+        self.stored: dict[int, Token] = {}
+        # What is handed on: since when it is there, and what still reads it.
+        self.since: dict[int, Token] = {}
+        self.until: dict[int, Token] = {}
+        self.filled: dict[int, int] = {}
+        self.credit = transfers.capacity
+        self.space = self.start
+        self.released: deque[tuple[int, Token]] = deque()
+        self.name: str | None = None
+
+    def add(self, part: StreamObject, placement: Placement) -> None:
+        """Issues the events of an object."""
+        exported: set[int] = set()
+        tokens: list[Token] = []
+        current = -1
+        for event in part.events:
+            if event.op != current:
+                current = event.op
+                self.name = placement.names[current]
+            after = self._join(tokens[number] for number in event.after)
+            subject = event.subject
+            match event.action:
+                case Action.RESERVE:
+                    after = self._reserve(subject)
+                case Action.ENTER:
+                    made = (placement.values[value] for value in part.makes[subject])
+                    since = (self.since[value] for value in made)
+                    after = self._join((self.ends[placement.ops[subject]], *since))
+                case Action.COMPUTE:
+                    made = [placement.values[value] for value in part.makes[subject]]
+                    after = self._compute(part.steps[subject], made, after)
+                    self.ends[placement.ops[subject]] = after
+                case Action.LOAD:
+                    value = placement.values[subject]
+                    sources = (value, *placement.sources[subject])
+                    after = self._join((after, *(self.stored.get(v, self.start) for v in sources)))
+                    after = self._emit(self.transfers.load, part.sizes[subject], after)
+                    self.filled[value] = len(self.instructions) - 1
+                case Action.STORE:
+                    after = self._emit(self.transfers.store, part.sizes[subject], after)
+                    self.stored[placement.values[subject]] = after
+                case Action.EXPORT:
+                    exported.add(subject)
+                    self.since[placement.values[subject]] = after
+                case Action.RELEASE:
+                    value = placement.values[subject]
+                    after = self._join((after, self.until.pop(value, self.start)))
+                    if subject in exported:
+                        self.until[value] = after
+                    else:
+                        self._release(value, part.sizes[subject], after)
+            tokens.append(after)
+
+    def _compute(self, steps: Sequence[Step], made: Sequence[int], after: Token) -> Token:
+        """One step after the other; what follows waits for the last of them."""
+        for number, step in enumerate(steps):
+            after = self._emit(step.unit, step.amount, after)
+            if number == 0:
+                self.filled |= dict.fromkeys(made, len(self.instructions) - 1)
+        return after
+
+    def _reserve(self, size: int) -> Token:
+        """When `size` bytes are free, for what is issued next; the oldest room goes first."""
+        while self.credit < size:
+            freed, after = self.released.popleft()
+            self.credit += freed
+            self.space = self._join((self.space, after))
+        self.credit -= size
+        return self.space
+
+    def _release(self, value: int, size: int, after: Token) -> None:
+        """Notes from which instruction until which a buffer is taken."""
+        last = tuple(place for place in after if place >= 0)
+        self.buffers.append(Buffer(size, self.filled[value], last))
+        self.released.append((size, after))
+
+    def _join(self, tokens: Iterable[Token]) -> Token:
+        """When all have ended."""
+        joined = self.start
+        for token in tokens:
+            joined = token if joined == self.start else tuple(map(max, joined, token))
+        return joined
+
+    def _emit(self, unit: int, amount: int, after: Token) -> Token:
+        """One instruction for `unit`, behind the waits that are not implied by earlier ones."""
+        if self.name is not None:
+            number = len(self.ops) if self.name.endswith("#") else ""
+            self.ops.append(f"{self.name}{number}")
+            self.name = None
+        for other, place in enumerate(after):
+            if other != unit and place > self.waited[unit][other]:
+                self.waited[unit][other] = place
+                self._append(Kind.SYNC, unit, place)
+        self._append(self.kinds[unit], unit, amount)
+        place = len(self.instructions) - 1
+        return tuple(place if other == unit else -1 for other in range(len(self.start)))
+
+    def _append(self, kind: Kind, unit: int, amount: int) -> None:
+        self.instructions.append(Instruction(kind, unit, amount, len(self.ops) - 1))

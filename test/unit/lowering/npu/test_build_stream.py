@@ -1,0 +1,149 @@
+"""Streams of subgraphs that compile on their own, against blocks lowered as a whole."""
+
+from pathlib import Path
+
+import pytest
+from xdsl.dialects import func
+from xdsl.ir import Block
+
+from braid.analysis.simulator.instructions import (
+    Instruction,
+    Kind,
+    Stream,
+    from_bytes,
+    from_text,
+    to_bytes,
+    to_text,
+)
+from braid.analysis.simulator.simulate import simulate
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.cpu.object_cache import ObjectCache
+from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
+from braid.lowering.npu.instructions import lower_to_instructions
+from braid.targets.target import Backend, load_target
+from braid.universe import make_context
+
+BRANCH = """
+  %a{n}_0 = braid.matmul %x{n}, %w : ({t}, {t}) -> {t}
+  %a{n}_1 = braid.exp %a{n}_0 : ({t}) -> {t}
+  %a{n}_2 = braid.matmul %a{n}_1, %w : ({t}, {t}) -> {t}
+  %a{n}_3 = braid.exp %a{n}_2 : ({t}) -> {t}
+  %b{n}_0 = braid.exp %x{n} : ({t}) -> {t}
+  %b{n}_1 = braid.exp %b{n}_0 : ({t}) -> {t}
+  %b{n}_2 = braid.exp %b{n}_1 : ({t}) -> {t}
+  %x{m} = braid.add %a{n}_3, %b{n}_2 : ({t}, {t}) -> {t}
+"""
+PARALLEL = (
+    "func.func @main(%x: {t}) -> {t} {{"
+    '%w = braid.parameter {{key = "w"}} : {t}'
+    "%x0 = braid.abs %x : ({t}) -> {t}"
+    + "".join(BRANCH.replace("{n}", str(n)).replace("{m}", str(n + 1)) for n in range(3))
+    + "func.return %x3 : {t} }}"
+).format(t="tensor<128x128xf32>")
+TENSOR = "tensor<{}xf32>"
+KINDS = ("exp", "tanh", "sqrt", "neg", "abs")
+
+
+def block_of(text: str) -> Block:
+    function = parse_mlir(make_context(), text, "f.mlir").module.body.block.first_op
+    assert isinstance(function, func.FuncOp)
+    return function.body.block
+
+
+def npu() -> Backend:
+    return load_target("npu-small").backends[0]
+
+
+def work(stream: Stream) -> list[Instruction]:
+    return [i for i in stream.instructions if i.kind is not Kind.SYNC]
+
+
+def diamonds(sizes: list[tuple[int, int]], elements: int = 1000) -> str:
+    """A chain of forks and joins: each has two branches of so many ops, and a weight."""
+    tensor = TENSOR.format(elements)
+    lines = [f"func.func @main(%x0: {tensor}) -> {tensor} {{"]
+
+    def op(result: str, kind: str, *operands: str) -> None:
+        types = ", ".join([tensor] * len(operands))
+        lines.append(f"%{result} = braid.{kind} {', '.join(operands)} : ({types}) -> {tensor}")
+
+    for number, branches in enumerate(sizes):
+        op(f"f{number}", "exp", f"%x{number}")
+        ends: list[str] = []
+        for side, length in enumerate(branches):
+            last = f"%f{number}"
+            for place in range(length):
+                name = f"b{number}_{side}_{place}"
+                op(name, KINDS[(side + place) % len(KINDS)], last)
+                last = f"%{name}"
+            ends.append(last)
+        lines.append(f'%w{number} = braid.parameter {{key = "w{number}"}} : {tensor}')
+        op(f"j{number}", "add", *ends)
+        op(f"x{number + 1}", "mul", f"%j{number}", f"%w{number}")
+    lines.append(f"func.return %x{len(sizes)} : {tensor} }}")
+    return "\n".join(lines)
+
+
+def build(text: str, cache: Path, target: str = "npu-small") -> BuiltStream:
+    return build_stream(block_of(text), load_target(target).backends[0], ObjectCache(cache))
+
+
+@pytest.mark.parametrize("target", ["npu-small", "npu-davinci"])
+@pytest.mark.parametrize("elements", [10, 1000, 85_000])
+def test_a_linked_stream_is_that_of_the_whole(target: str, elements: int, tmp_path: Path) -> None:
+    """Only what one subgraph hands to the next crosses a cut, so that nothing is lost."""
+    text = diamonds([(2, 3), (1, 1), (4, 2), (1, 3), (2, 2)], elements)
+    built = build(text, tmp_path, target)
+    assert built.subgraphs >= 5
+    whole = lower_to_instructions(block_of(text), load_target(target).backends[0])
+    assert built.stream == whole
+    assert from_bytes(to_bytes(built.stream)) == from_text(to_text(built.stream)) == whole
+
+
+def test_changing_one_subgraph_recompiles_only_that_one(tmp_path: Path) -> None:
+    sizes = [(2, 3), (1, 1), (4, 2), (1, 3), (2, 2)]
+    first = build(diamonds(sizes), tmp_path)
+    assert first.compiled == first.subgraphs >= 5
+    again = build(diamonds(sizes), tmp_path)
+    assert (again.compiled, again.stream) == (0, first.stream)
+    longer = diamonds([(2, 3), (1, 1), (4, 5), (1, 3), (2, 2)])
+    changed = build(longer, tmp_path)
+    assert (changed.subgraphs, changed.compiled) == (first.subgraphs, 1)
+    assert changed.stream == lower_to_instructions(block_of(longer), npu())
+
+
+def test_equal_subgraphs_are_compiled_once(tmp_path: Path) -> None:
+    built = build(diamonds([(2, 3)] * 8), tmp_path)
+    assert built.subgraphs >= 8
+    assert built.compiled <= 3  # the first, those between, and the last
+    assert str(built) == f"{built.subgraphs} subgraphs: {built.compiled} compiled, " + (
+        f"{built.subgraphs - built.compiled} reused"
+    )
+
+
+def test_a_broken_object_is_made_again(tmp_path: Path) -> None:
+    first = build(diamonds([(2, 3), (1, 1)]), tmp_path)
+    for file in tmp_path.rglob("*.o"):
+        file.write_bytes(b'{"format": 0}' if file.stat().st_size % 2 else b"cut")
+    again = build(diamonds([(2, 3), (1, 1)]), tmp_path)
+    assert again == first
+
+
+def test_orders_are_searched_in_each_subgraph(tmp_path: Path) -> None:
+    """The vector unit waits for products while the other branch, behind, has work for it."""
+    stands, searched = (
+        build_stream(
+            block_of(PARALLEL),
+            npu(),
+            ObjectCache(tmp_path),
+            SubgraphOptions(search_seconds=seconds),
+            jobs=2,
+        )
+        for seconds in (0.0, 5.0)
+    )
+    assert searched.compiled == searched.subgraphs > 1
+    before, after = (simulate(built.stream, npu()).seconds for built in (stands, searched))
+    assert after < before
+    assert sorted(i.kind for i in work(searched.stream)) == sorted(
+        i.kind for i in work(stands.stream)
+    )
