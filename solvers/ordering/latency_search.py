@@ -1,4 +1,4 @@
-"""Least makespan: exact on small pieces, beams and local search on what is left."""
+"""Least makespan: exact on small pieces, beams and neighbourhoods on what is left."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -6,12 +6,17 @@ from time import monotonic
 from braid.solvers.ordering.graph import all_orders, count_orders
 from braid.solvers.ordering.key_nodes import key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, restrict
-from braid.solvers.ordering.latency_beam import beam_search, local_search
+from braid.solvers.ordering.latency_beam import beam_search
 from braid.solvers.ordering.latency_exact import BranchAndBound
+from braid.solvers.ordering.latency_list import list_orders
+from braid.solvers.ordering.latency_neighbourhood import neighbourhood_search
 
 EXACT_OPS = 300
 """Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
-LOCAL_ROUNDS = 200_000
+ROUNDS = 1_000_000
+"""Windows that are changed at most."""
+CLOSE_ROUNDS = 2_000
+"""Windows that are changed before a proof is tried."""
 BEAMS = (1, 8, 64)
 CLOSE = 0.95
 """A gap of so much is proven before the least value is looked for."""
@@ -68,19 +73,28 @@ def _improve_piece(
     if len(problem) <= ENUMERATED_OPS and count_orders(problem.graph, ENUMERATED_ORDERS):
         order = min(all_orders(problem.graph), key=problem.evaluate)
         return order, problem.evaluate(order)
-    now = monotonic()
+    order = min([order, *list_orders(problem)], key=problem.evaluate)
+    target = max(bound, good_enough)
+    if len(problem) <= EXACT_OPS:
+        close = max(bound / CLOSE, good_enough)
+        order = neighbourhood_search(problem, order, close, deadline, seed, CLOSE_ROUNDS)
+        order = _beams(problem, order, target, deadline)
+        order, bound = _prove(problem, order, bound, deadline, good_enough)
+        target = max(bound, good_enough)
+    return neighbourhood_search(problem, order, target, deadline, seed, ROUNDS), bound
+
+
+def _beams(problem: LatencyProblem, order: list[int], target: float, deadline: float) -> list[int]:
+    """Return the best of `order` and those of beams, within a part of the time."""
     for width in BEAMS:
-        value = problem.evaluate(order)
-        if value <= max(bound, good_enough):
-            return order, bound
-        found = beam_search(problem, width, now + (deadline - now) * 0.25)
+        now = monotonic()
+        if problem.evaluate(order) <= target:
+            break
+        found = beam_search(problem, width, now + (deadline - now) * 0.1)
         if found is None:
             break
         order = min(order, found, key=problem.evaluate)
-    if len(problem) <= EXACT_OPS:
-        order, bound = _prove(problem, order, bound, deadline, good_enough)
-    target = max(bound, good_enough)
-    return local_search(problem, order, target, deadline, seed, LOCAL_ROUNDS), bound
+    return order
 
 
 def _prove(
@@ -96,7 +110,7 @@ def _prove(
         value = problem.evaluate(order)
         if value <= max(bound, good_enough):
             break
-        exact = BranchAndBound(problem, part * value, now + (deadline - now) * 0.4)
+        exact = BranchAndBound(problem, part * value, now + (deadline - now) * 0.3)
         complete = exact.run(good_enough)
         order = min([order, *exact.found], key=problem.evaluate)
         if complete:

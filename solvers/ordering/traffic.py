@@ -87,6 +87,10 @@ class Traffic:
         return replace(self, values=linked)
 
 
+NO_TRAFFIC = Traffic((), 0, 0, 0)
+"""Of problems in which nothing is moved."""
+
+
 def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:
     found: dict[int, list[int]] = {}
     for op, value in pairs:

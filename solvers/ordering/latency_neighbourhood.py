@@ -1,0 +1,67 @@
+"""Search of large neighbourhoods of an order of issue: windows of it are put in another order."""
+
+from random import Random
+from time import monotonic
+
+from braid.solvers.ordering.latency import LatencyProblem
+from braid.solvers.ordering.latency_timeline import Timeline
+
+LONGEST = 256
+"""Ops of the longest window."""
+RESET = 64
+"""Changes after which the schedule is made anew."""
+
+
+def neighbourhood_search(
+    problem: LatencyProblem,
+    start: list[int],
+    target: float,
+    deadline: float,
+    seed: int,
+    rounds: int,
+) -> list[int]:
+    """Change windows of `start` as long as that is no worse; return the best order.
+
+    Stops at `target`, at `deadline` or after `rounds` windows.
+    """
+    random = Random(seed)
+    timeline = Timeline(problem, start)
+    best, value, changes = start, timeline.value, 0
+    for _ in range(rounds if len(start) > 2 else 0):
+        if value <= target or monotonic() > deadline:
+            break
+        begin, end = _window(random, len(start))
+        window = timeline.order[begin:end]
+        ops = _reordered(problem, window, random)
+        if ops == window or not timeline.change(begin, ops):
+            continue
+        changes += 1
+        if changes % RESET == 0 or timeline.value <= target:
+            timeline.reset(timeline.order)
+            if timeline.value < value:
+                best, value = timeline.order.copy(), timeline.value
+            elif timeline.value > value:
+                timeline.reset(best)
+    return min(best, timeline.order, key=problem.evaluate)
+
+
+def _window(random: Random, count: int) -> tuple[int, int]:
+    length = min(2 + int(random.expovariate(1.0) * random.choice((2, 8, 32))), count, LONGEST)
+    begin = random.randrange(count - length + 1)
+    return begin, begin + length
+
+
+def _reordered(problem: LatencyProblem, window: list[int], random: Random) -> list[int]:
+    """An op moved with what it needs to the front of `window`, or with what needs it to the end."""
+    graph = problem.graph
+    if random.random() < 0.5:
+        group = {window[-1]}
+        for op in reversed(window):
+            if op in group:
+                group.update(graph.predecessors[op])
+        return [op for op in window if op in group] + [op for op in window if op not in group]
+    group = {window[0]}
+    for op in window:
+        if op in group:
+            group.update(graph.successors[op])
+    return [op for op in window if op not in group] + [op for op in window if op in group]

@@ -1,0 +1,25 @@
+"""Random problems on a chip with little memory."""
+
+from random import Random
+
+from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
+
+
+def chip(random: Random, size: int) -> LatencyProblem:
+    """Ops on a chip for a bit more than the largest of them needs."""
+    graph = Graph.from_edges(
+        size,
+        {(i, j) for j in range(1, size) for i in random.sample(range(j), min(j, 2))},
+    )
+    values = [
+        Value(random.randint(1, 9), op, graph.successors[op], 2.0, 3.0, not graph.successors[op])
+        for op in range(size)
+    ]
+    values += [Value(random.randint(1, 9), None, (op,), 1.0, 1.0) for op in range(0, size, 2)]
+    needs = [
+        sum(value.size for value in values if op in (value.producer, *value.consumers))
+        for op in range(size)
+    ]
+    stages = tuple((Stage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
+    capacity = max(needs) + random.randint(0, 6)
+    return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, 3))
