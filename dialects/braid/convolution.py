@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
@@ -12,7 +12,6 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
-    integers,
     require,
     shape_of,
 )
@@ -29,11 +28,12 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
+from braid.dialects.braid.windowed import WindowedOp, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 
 @irdl_op_definition
-class ConvOp(StructuredOp):
+class ConvOp(WindowedOp, StructuredOp):
     """Convolution (cross-correlation) over any number of spatial dims.
 
     Operands: input `[N, C, spatial…]`, weight `[O, C / groups, window…]`.
@@ -52,10 +52,6 @@ class ConvOp(StructuredOp):
 
     input = operand_def(TensorType)
     weight = operand_def(TensorType)
-    strides = attr_def(DenseArrayBase[IntegerType])
-    dilations = attr_def(DenseArrayBase[IntegerType])
-    pad_low = attr_def(DenseArrayBase[IntegerType])
-    pad_high = attr_def(DenseArrayBase[IntegerType])
     groups = attr_def(IntegerAttr[IntegerType])
     output = result_def(TensorType)
 
@@ -74,23 +70,14 @@ class ConvOp(StructuredOp):
         return ConvOp.on(
             input,
             weight,
-            strides=integers(strides),
-            dilations=integers(dilations),
-            pad_low=integers(pad_low),
-            pad_high=integers(pad_high),
+            **window_attributes(strides, dilations, pad_low, pad_high),
             groups=IntegerAttr(groups, i64),
         )
 
     @property
     def windows(self) -> Windows:
         """The window of the convolution."""
-        return Windows(
-            shape_of(self.weight)[2:],
-            self.strides.get_values(),
-            self.dilations.get_values(),
-            self.pad_low.get_values(),
-            self.pad_high.get_values(),
-        )
+        return self.windows_of(shape_of(self.weight)[2:])
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""

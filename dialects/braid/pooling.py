@@ -30,6 +30,7 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
+from braid.dialects.braid.windowed import WindowedOp, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 COMBINES = {"max": "maximum", "add": "add"}
@@ -37,7 +38,7 @@ COMBINES = {"max": "maximum", "add": "add"}
 
 
 @irdl_op_definition
-class PoolOp(StructuredOp):
+class PoolOp(WindowedOp, StructuredOp):
     """Combines the elements of every window over the spatial dims.
 
     Operand: `[N, C, spatial…]`; `window`, `strides`, `dilations`, `pad_low` and `pad_high` have
@@ -59,10 +60,6 @@ class PoolOp(StructuredOp):
     input = operand_def(TensorType)
     kind = attr_def(StringAttr)
     window = attr_def(DenseArrayBase[IntegerType])
-    strides = attr_def(DenseArrayBase[IntegerType])
-    dilations = attr_def(DenseArrayBase[IntegerType])
-    pad_low = attr_def(DenseArrayBase[IntegerType])
-    pad_high = attr_def(DenseArrayBase[IntegerType])
     output = result_def(TensorType)
 
     @staticmethod
@@ -81,22 +78,13 @@ class PoolOp(StructuredOp):
             input,
             kind=StringAttr(kind),
             window=integers(window),
-            strides=integers(strides),
-            dilations=integers(dilations),
-            pad_low=integers(pad_low),
-            pad_high=integers(pad_high),
+            **window_attributes(strides, dilations, pad_low, pad_high),
         )
 
     @property
     def windows(self) -> Windows:
         """The window of the pooling."""
-        return Windows(
-            self.window.get_values(),
-            self.strides.get_values(),
-            self.dilations.get_values(),
-            self.pad_low.get_values(),
-            self.pad_high.get_values(),
-        )
+        return self.windows_of(self.window.get_values())
 
     @property
     def combine(self) -> str:

@@ -23,11 +23,12 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.windowed import WindowedOp, window_attributes
 from braid.errors import UnsupportedError
 
 
 @irdl_op_definition
-class ConvTransposeOp(DecomposableOp):
+class ConvTransposeOp(WindowedOp, DecomposableOp):
     """Transposed convolution: every input element adds its multiple of the weight's window.
 
     Operands: input `[N, C, spatial…]`, weight `[C, O / groups, window…]`.
@@ -50,10 +51,6 @@ class ConvTransposeOp(DecomposableOp):
 
     input = operand_def(TensorType)
     weight = operand_def(TensorType)
-    strides = attr_def(DenseArrayBase[IntegerType])
-    dilations = attr_def(DenseArrayBase[IntegerType])
-    pad_low = attr_def(DenseArrayBase[IntegerType])
-    pad_high = attr_def(DenseArrayBase[IntegerType])
     output_padding = attr_def(DenseArrayBase[IntegerType])
     groups = attr_def(IntegerAttr[IntegerType])
     output = result_def(TensorType)
@@ -74,10 +71,7 @@ class ConvTransposeOp(DecomposableOp):
         return ConvTransposeOp.on(
             input,
             weight,
-            strides=integers(strides),
-            dilations=integers(dilations),
-            pad_low=integers(pad_low),
-            pad_high=integers(pad_high),
+            **window_attributes(strides, dilations, pad_low, pad_high),
             output_padding=integers(output_padding or [0] * len(strides)),
             groups=integer(groups),
         )

@@ -1,0 +1,43 @@
+"""What ops with a sliding window have in common: four lists, one entry per spatial dim each."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.irdl import IRDLOperation, attr_def
+
+from braid.dialects.braid.base import integers
+from braid.dialects.braid.windows import Windows
+
+
+class WindowedOp(IRDLOperation):
+    """The steps, spacing and padding of windows; what they slide over is the op's."""
+
+    strides = attr_def(DenseArrayBase[IntegerType])
+    dilations = attr_def(DenseArrayBase[IntegerType])
+    pad_low = attr_def(DenseArrayBase[IntegerType])
+    pad_high = attr_def(DenseArrayBase[IntegerType])
+
+    def windows_of(self, size: Sequence[int]) -> Windows:
+        """The windows of this op if they are `size` elements large."""
+        return Windows(
+            tuple(size),
+            self.strides.get_values(),
+            self.dilations.get_values(),
+            self.pad_low.get_values(),
+            self.pad_high.get_values(),
+        )
+
+
+def window_attributes(
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pad_low: Sequence[int],
+    pad_high: Sequence[int],
+) -> dict[str, DenseArrayBase[IntegerType]]:
+    """The attributes of `WindowedOp` from plain integers."""
+    return {
+        "strides": integers(strides),
+        "dilations": integers(dilations),
+        "pad_low": integers(pad_low),
+        "pad_high": integers(pad_high),
+    }
