@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from braid.analysis.tensor_storage import is_view
+from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.memory.storage import tensor_bytes
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering import MemoryProblem, Tensor
@@ -18,17 +20,27 @@ def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem
     What counts is what `plan-memory` puts into the arena: results of ops, and `workspace` bytes
     of each op while it runs. Inputs, parameters and what a function returns live elsewhere. A
     view shares its operand's bytes, and what a branch or a loop hands on the result of that op.
-    Raises UnsupportedError for open dims.
+    A result may lie over an operand that its op is the last to read (`may_overwrite`). That a part
+    of a concatenation may lie inside it is not counted: `select-storage` decides on it later, and
+    only where the peak does not grow. Raises UnsupportedError for open dims.
     """
     tensors: list[Tensor] = []
+    number: dict[SSAValue, int] = {}
     for producer, op in enumerate(block.ops):
         if is_view(op):
             continue
         for result in op.results:
             if isinstance(result.type, TensorType):
                 tensor = _tensor(block, producer, result)
-                tensors += [tensor] if tensor is not None else []
-    return MemoryProblem(block.graph, tuple(tensors), tuple(workspace))
+                if tensor is not None:
+                    number[result] = len(tensors)
+                    tensors.append(tensor)
+    in_place: list[tuple[int, ...]] = []
+    for op in block.ops:
+        made = [tensors[number[result]].size for result in op.results if result in number]
+        operands = (number[root] for root in may_overwrite(op) if root in number)
+        in_place.append(tuple(t for t in operands if [tensors[t].size] == made))
+    return MemoryProblem(block.graph, tuple(tensors), tuple(workspace), in_place=tuple(in_place))
 
 
 def _tensor(block: BlockGraph, producer: int, result: OpResult) -> Tensor | None:
@@ -38,6 +50,43 @@ def _tensor(block: BlockGraph, producer: int, result: OpResult) -> Tensor | None
         return None
     users = {user for value in shared for user in block.users(value)}
     return Tensor(result_bytes(result), producer, tuple(sorted(users)))
+
+
+def may_overwrite(op: Operation) -> list[SSAValue]:
+    """The tensors over which `op` may write its result, if it is the last to read them.
+
+    Kernels say so themselves, but only once they are made (`braid.in_place`); what every kernel
+    can do is to read an operand of the result's type element by element as it writes.
+    """
+    if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
+        return []
+    roots = [_root(operand) for operand in op.operands]
+    inside = op.body.block.args if isinstance(op, FusedOp) else op.operands
+    return [
+        root
+        for value, operand, root in zip(inside, op.operands, roots, strict=True)
+        if operand.type == op.results[0].type
+        and roots.count(root) == 1
+        and (isinstance(op, ElementwiseOp) or _is_read_by_element(value))
+    ]
+
+
+def _is_read_by_element(value: SSAValue) -> bool:
+    """Whether only elementwise ops stand between an argument of a group and what it yields."""
+    reached = [value]
+    for reader in reached:
+        for use in reader.uses:
+            if isinstance(use.operation, ElementwiseOp):
+                reached += [r for r in use.operation.results if r not in reached]
+            elif not isinstance(use.operation, YieldOp):
+                return False
+    return True
+
+
+def _root(value: SSAValue) -> SSAValue:
+    while isinstance(value, OpResult) and is_view(value.op):
+        value = value.op.operands[0]
+    return value
 
 
 def _with_views(block: BlockGraph, value: SSAValue) -> list[SSAValue]:

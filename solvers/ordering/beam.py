@@ -24,7 +24,8 @@ def beam_search(
                 return None
             for op in state.ready:
                 ideal, live = search.step(state.ideal, state.live, op)
-                entry = (max(peak, state.live + problem.needs[op]), live, place, op)
+                during = state.live + search.need(state.ideal, op)
+                entry = (max(peak, during), live, place, op)
                 if ideal not in candidates or entry < candidates[ideal]:
                     candidates[ideal] = entry
         following: dict[int, tuple[int, State]] = {}

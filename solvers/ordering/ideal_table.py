@@ -91,14 +91,22 @@ class IdealTable:
         return (table.ideals & (before | own)) == before
 
     def _move(self, table: _Level, op: int, rows: NDArray[np.intp]) -> _Level:
-        ideals = table.ideals[rows] | np.uint64(1 << op)
+        before = table.ideals[rows]
+        ideals = before | np.uint64(1 << op)
         live = table.live[rows]
-        peaks = np.maximum(table.peaks[rows], live + self.problem.needs[op])
+        peaks = np.maximum(table.peaks[rows], live + self._needs(before, op))
         live = live + self.problem.outputs[op]
         for users, size in self.search.frees[op]:
             mask = np.uint64(users)
             live -= np.where((ideals & mask) == mask, size, 0)
         return _Level(ideals, live, peaks)
+
+    def _needs(self, before: Words, op: int) -> Bytes:
+        spared = np.zeros(len(before), dtype=np.int64)
+        for others, size in self.search.reuses[op]:
+            mask = np.uint64(others)
+            spared = np.maximum(spared, np.where((before & mask) == mask, size, 0))
+        return self.problem.needs[op] - spared
 
     def _free_move(self, table: _Level) -> NDArray[np.int8]:
         """Return for each ideal an op that can run now at no loss, -1 where there is none."""

@@ -25,7 +25,8 @@ class MemoryProblem:
     """Find the topological order of `graph` with the least peak of live bytes.
 
     While an op runs, what was live before, its outputs and its workspace are in memory. The
-    tensors' edges need not be in `graph`: they are added.
+    tensors' edges need not be in `graph`: they are added. `in_place` are for each op the tensors
+    that it reads and may write its output over, one of them, if no other op reads them after it.
     """
 
     graph: Graph
@@ -33,11 +34,14 @@ class MemoryProblem:
     workspace: tuple[int, ...] = ()
     base: int = field(default=0)
     """Bytes that are live throughout."""
+    in_place: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         size = len(self.graph)
         if self.workspace and len(self.workspace) != size:
             raise ValueError(f"{len(self.workspace)} workspaces for {size} ops: expected as many")
+        if self.in_place and len(self.in_place) != size:
+            raise ValueError(f"{len(self.in_place)} in-place lists for {size} ops")
         edges = {
             (tensor.producer, consumer)
             for tensor in self.tensors
@@ -67,6 +71,18 @@ class MemoryProblem:
         return tuple(map(sum, zip(self.outputs, extra, strict=True)))
 
     @cached_property
+    def reused(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each op the tensors that it may write over, and how many bytes that spares."""
+        return tuple(
+            tuple(
+                (index, min(self.tensors[index].size, self.outputs[op]))
+                for index in set(indices)
+                if not self.tensors[index].pinned and op in self.tensors[index].consumers
+            )
+            for op, indices in enumerate(self.in_place or ((),) * len(self))
+        )
+
+    @cached_property
     def freeable(self) -> tuple[tuple[int, ...], ...]:
         """The tensors that may die when each op has run."""
         found: list[list[int]] = [[] for _ in range(len(self))]
@@ -93,7 +109,8 @@ class MemoryProblem:
         live = self.initial
         left = list(self.user_counts)
         for op in order:
-            during = live + self.needs[op]
+            dying = (size for index, size in self.reused[op] if left[index] == 1)
+            during = live + self.needs[op] - max(dying, default=0)
             live += self.outputs[op]
             for index in self.freeable[op]:
                 left[index] -= 1
@@ -123,7 +140,8 @@ class MemoryProblem:
             for op in set(tensor.consumers):
                 operands[op] += 0 if tensor.pinned and tensor.producer is None else tensor.size
         for op, own in enumerate(operands):
-            yield self.base + pinned + own + self.needs[op]
+            spared = max((size for _, size in self.reused[op]), default=0)
+            yield self.base + pinned + own + self.needs[op] - spared
 
     def _surely_live(self) -> Iterator[int]:
         before = [0] * len(self)
@@ -138,9 +156,11 @@ class MemoryProblem:
         users = [sum(1 << op for op in set(t.consumers)) for t in self.tensors]
         for op in range(len(self)):
             late = after[op] | 1 << op
+            dying = (size for t, size in self.reused[op] if not users[t] & after[op])
             yield (
                 self.base
                 + self.needs[op]
+                - max(dying, default=0)
                 + sum(
                     tensor.size
                     for tensor, source, user in zip(self.tensors, sources, users, strict=True)
@@ -157,7 +177,8 @@ class MemoryProblem:
         ran = set(done)
         base = self.base
         tensors: list[Tensor] = []
-        for tensor in self.tensors:
+        number: dict[int, int] = {}
+        for index, tensor in enumerate(self.tensors):
             users = tuple(local[op] for op in tensor.consumers if op in local)
             maker = tensor.producer
             if maker is not None and maker not in local and maker not in ran:
@@ -166,10 +187,14 @@ class MemoryProblem:
                 op not in local and op not in ran for op in tensor.consumers
             )
             if maker is not None and maker in local:
+                number[index] = len(tensors)
                 tensors.append(Tensor(tensor.size, local[maker], users, kept))
             elif kept or (maker is None and not tensor.consumers):
                 base += tensor.size
             elif users:
+                number[index] = len(tensors)
                 tensors.append(Tensor(tensor.size, None, users))
         workspace = tuple(self.workspace[op] for op in ops) if self.workspace else ()
-        return MemoryProblem(self.graph.restrict(ops), tuple(tensors), workspace, base)
+        own = (self.in_place[op] for op in ops) if self.in_place else ()
+        in_place = tuple(tuple(number[t] for t in indices if t in number) for indices in own)
+        return MemoryProblem(self.graph.restrict(ops), tuple(tensors), workspace, base, in_place)

@@ -56,8 +56,21 @@ class IdealSearch:
             [(users[t] | 1 << op, problem.tensors[t].size) for t in problem.freeable[op]]
             for op in range(len(problem))
         ]
+        # An op's need only shrinks as others run, so moves without loss stay so with reuse.
+        self.reuses = [
+            [(users[t] & ~(1 << op), size) for t, size in problem.reused[op]]
+            for op in range(len(problem))
+        ]
         sources = tuple(op for op, before in enumerate(graph.predecessors) if not before)
         self.root = State(0, problem.initial, sources, (), None)
+
+    def need(self, ideal: int, op: int) -> int:
+        """Return the bytes that `op`, run after `ideal`, adds to what is live while it runs."""
+        spared = 0
+        for others, size in self.reuses[op]:
+            if others & ideal == others:
+                spared = max(spared, size)
+        return self.problem.needs[op] - spared
 
     def step(self, ideal: int, live: int, op: int) -> tuple[int, int]:
         """Return the ideal and the live bytes after `op`."""
@@ -109,7 +122,7 @@ class IdealSearch:
         """
         chain: list[int] = []
         now, op = live, first
-        while now + self.problem.needs[op] <= level:
+        while now + self.need(ideal, op) <= level:
             ideal, now = self.step(ideal, now, op)
             chain.append(op)
             if now <= live:
@@ -153,7 +166,7 @@ def least_peak(
         seen.add(state.ideal)
         states[index] = state
         for op in state.ready:
-            reached = max(peak, state.live + problem.needs[op])
+            reached = max(peak, state.live + search.need(state.ideal, op))
             if reached >= ceiling and reached > level:
                 continue
             grown = search.extend(state, op, level)

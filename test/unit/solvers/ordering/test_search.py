@@ -39,7 +39,13 @@ def random_memory(random: Random, graph: Graph) -> MemoryProblem:
         for part in (users[:half], users[half:]):
             tensors.append(Tensor(random.randint(0, 20), op, tuple(part), random.random() < 0.1))
     workspace = tuple(random.choice([0, 0, 5]) for _ in range(len(graph)))
-    return MemoryProblem(graph, tuple(tensors), workspace)
+    in_place = tuple(
+        tuple(t for t, tensor in enumerate(tensors) if op in tensor.consumers)
+        if random.random() < 0.5
+        else ()
+        for op in range(len(graph))
+    )
+    return MemoryProblem(graph, tuple(tensors), workspace, in_place=in_place)
 
 
 def random_latency(random: Random, graph: Graph) -> LatencyProblem:
@@ -96,6 +102,16 @@ def test_never_worse_than_the_classical_orders(seed: int, memory: bool) -> None:
     for order in baselines(problem).values():
         assert graph.is_order(order)
         assert found.lower_bound <= found.value <= problem.evaluate(order)
+
+
+@pytest.mark.parametrize(("order", "peak"), [((0, 1, 2, 3), 25), ((0, 2, 1, 3), 15)])
+def test_a_result_lies_over_an_operand_that_dies(order: tuple[int, ...], peak: int) -> None:
+    """Op 1 writes over the result of op 0 only if op 2 has read it."""
+    graph = Graph.from_edges(4, [(0, 1), (0, 2), (1, 3), (2, 3)])
+    tensors = (Tensor(10, 0, (1, 2)), Tensor(10, 1, (3,)), Tensor(5, 2, (3,)), Tensor(5, 3))
+    problem = MemoryProblem(graph, tensors, in_place=((), (0,), (), (1,)))
+    assert problem.evaluate(order) == peak
+    assert search(problem).value == 15
 
 
 def test_a_branch_is_finished_before_the_next_begins() -> None:
