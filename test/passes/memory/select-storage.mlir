@@ -70,3 +70,19 @@ func.func @kept(%x: tensor<64x16xf32>) -> (tensor<64x32xf32>, tensor<64x32xf32>,
   %e = braid.concat %a, %b {dim = 1 : i64} : (tensor<64x16xf32>, tensor<64x16xf32>) -> tensor<64x32xf32>
   func.return %c, %d, %e : tensor<64x32xf32>, tensor<64x32xf32>, tensor<64x32xf32>
 }
+
+// -----
+
+// A slice that is computed inside another tensor is a copy into that: it cannot be a view of its
+// operand too, neither directly nor seen through a reshape.
+// REMARK: [select-storage] 1 of 2 copies spared
+// CHECK-LABEL: func.func @slice_inside
+// CHECK:         %[[S:.*]] = func.call @kernel_0(%{{.*}}) {braid.strides = [unit, array<i64: 48, 1>]}
+// CHECK:         %[[T:.*]] = func.call @kernel_1(%{{.*}}) {braid.strides = [unit, array<i64: 48, 1>]}
+// CHECK:         braid.concat %[[S]], %[[T]] {dim = 1 : i64, braid.boxes = [array<i64: 0, 0>, array<i64: 1, 64>]}
+func.func @slice_inside(%x: tensor<64x48xf32>, %y: tensor<64x32xf32>) -> tensor<64x48xf32> {
+  %s = braid.slice %x {offsets = array<i64: 0, 16>, sizes = array<i64: 64, 16>, strides = array<i64: 1, 1>} : (tensor<64x48xf32>) -> tensor<64x16xf32>
+  %t = braid.exp %y : (tensor<64x32xf32>) -> tensor<64x32xf32>
+  %z = braid.concat %s, %t {dim = 1 : i64} : (tensor<64x16xf32>, tensor<64x32xf32>) -> tensor<64x48xf32>
+  func.return %z : tensor<64x48xf32>
+}
