@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from braid.errors import BraidError
+from braid.tools.commands.compile_stream import compile_for_chip
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -85,11 +86,20 @@ def compile_model(
     memory_json: Annotated[
         Path | None, typer.Option("--memory-json", help="Write the memory report to this file.")
     ] = None,
+    order_seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="For chips: how long to search the order of each subgraph, 1 by default.",
+        ),
+    ] = None,
 ) -> None:
-    """Compile a model to one artifact file."""
+    """Compile a model to one artifact file, or for a chip to an instruction stream."""
     from rich.console import Console
 
     from braid.analysis.diagnostics import handle_diagnostics
+    from braid.chip import chip_of
     from braid.compiler import compile, emit_model
     from braid.measuring import measure_model
     from braid.runtime.atomic_file import atomic_file
@@ -99,6 +109,22 @@ def compile_model(
         raise BraidError("memory is planned for --emit=artifact and --emit=so only")
     shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
     bounds = parse_bounds(shape_bound)
+    if chip_of(target) is not None:
+        others = {
+            "--emit": emit is not Emit.ARTIFACT,
+            "--shape-buckets": bool(buckets),
+            "--shape-bound": bool(bounds),
+            "--profile": profile,
+            "--use-profile": use_profile is not None,
+            "--measure-layouts": measure is not None,
+            "--memory-budget": memory_budget is not None,
+            "--memory-report": memory_report,
+            "--memory-json": memory_json is not None,
+        }
+        compile_for_chip(model, output, target, shapes, jobs, order_seconds, others)
+        return
+    if order_seconds is not None:
+        raise BraidError(f"--order-seconds is for chips; '{target}' is not one")
     if measure is not None:
         with Console(stderr=True).status(f"measuring the kernels of {model.name}"):
             report = measure_model(

@@ -1,0 +1,49 @@
+"""`braid compile` for a chip: the instruction stream, linked from its subgraphs."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from braid.errors import BraidError
+
+SEARCH_SECONDS = 1.0
+
+
+def compile_for_chip(
+    model: Path,
+    output: Path | None,
+    target: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    jobs: int | None,
+    search_seconds: float | None,
+    other_options: Mapping[str, bool],
+) -> None:
+    """Compile a model to a stream (.txt as text, otherwise binary), and say what was compiled.
+
+    Raises:
+        BraidError: as `compile_stream`, or one of `other_options`, which have no meaning for a
+            chip, is given.
+
+    """
+    from rich.console import Console
+
+    from braid.chip import compile_stream
+    from braid.lowering.cpu.compiler import available_cpus
+    from braid.lowering.npu.lower_to_instructions import encoded
+    from braid.runtime.atomic_file import atomic_file
+
+    for option, given in other_options.items():
+        if given:
+            raise BraidError(f"{option} is not for chips such as '{target}'")
+    with Console(stderr=True).status(f"compiling {model.name}"):
+        built = compile_stream(
+            model,
+            target=target,
+            shapes=shapes,
+            jobs=jobs or available_cpus(),
+            search_seconds=SEARCH_SECONDS if search_seconds is None else search_seconds,
+        )
+    path = output or Path(model.with_suffix(".bin").name)
+    with atomic_file(path) as file:
+        file.write(encoded(built.stream, path))
+    print(f"{built}; {len(built.stream.instructions)} instructions", file=sys.stderr)
