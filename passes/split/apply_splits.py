@@ -1,23 +1,24 @@
 """`apply-splits`: replaces ops by the parts that were decided."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.locations import source_location
-from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
+from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
 from braid.passes.split.addressing import joined, slice_of
-from braid.passes.split.rules import SplitDim, part_type, split_dims
+from braid.passes.split.fused_rules import fused_part
+from braid.passes.split.rules import SplitDim, part_types, split_dims
 from braid.passes.split.tile import SPLIT, Part, Tile
 
 
@@ -44,55 +45,77 @@ def _error(op: Operation, message: str) -> BraidError:
     )
 
 
-def split(builder: Builder, op: TensorOp, counts: Mapping[int, int]) -> SSAValue:
-    """Inserts the parts of `op` (`op` itself if there is one) and what joins them.
+class _Splitter:
+    """Inserts parts of ops; equal slices of one value are made once."""
 
-    Returns the whole result.
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.slices: dict[tuple[SSAValue, Part], SSAValue] = {}
 
-    Splits along one dim after the other, so that the parts of a dim are joined before those of
-    the dims before it.
-    """
-    if all(count == 1 for count in counts.values()):
-        return builder.insert(op).results[0]
-    dims = {dim.dim: dim for dim in split_dims(op, reductions=True)}
-    number = next(dim for dim in dims if counts.get(dim, 1) > 1)
-    dim = dims[number]
-    rest = {other: count for other, count in counts.items() if other != number}
-    values: list[SSAValue] = []
-    for part in dim.parts(counts[number]):
+    def split(self, op: Operation, counts: Mapping[int, int]) -> list[SSAValue]:
+        """Inserts the parts of `op` (`op` itself if there is one) and what joins them.
+
+        Returns the whole results.
+
+        Splits along one dim after the other, so that the parts of a dim are joined before those
+        of the dims before it.
+        """
+        if all(count == 1 for count in counts.values()):
+            return list(self.builder.insert(op).results)
+        dims = {dim.dim: dim for dim in split_dims(op, reductions=True)}
+        number = next(dim for dim in dims if counts.get(dim, 1) > 1)
+        dim = dims[number]
+        rest = {other: count for other, count in counts.items() if other != number}
+        parts = [self._part(op, dim, part, rest) for part in dim.parts(counts[number])]
+        return [self._joined(dim, values) for values in zip(*parts, strict=True)]
+
+    def _part(
+        self, op: Operation, dim: SplitDim, part: Part, rest: Mapping[int, int]
+    ) -> list[SSAValue]:
+        """The results of one part of `op`, split along the other dims."""
         tile = dim.tile(part)
         if tile is None:
-            raise _error(op, f"dim {number} cannot be split into {counts[number]} parts")
-        made = _part_of(builder, op, part, tile)
-        values.append(split(builder, made, rest))
+            raise _error(op, f"dim {dim.dim} cannot be split where {part.start} begins a part")
+        computed = tile.computed or part
+        made = self._op_of(op, computed, tile)
+        values = self.split(made, rest)
         if made.parent is None:  # its own parts took its place
             made.erase()
-    if dim.combine is None:
-        return joined(builder, values, number)
-    total = values[0]
-    for value in values[1:]:
-        total = builder.insert(elementwise(dim.combine, total, value)).results[0]
-    return total
+        if computed == part:
+            return values
+        wanted = Part(part.dim, part.start - computed.start, part.size)
+        return [slice_of(self.builder, value, wanted) for value in values]
 
+    def _op_of(self, op: Operation, part: Part, tile: Tile) -> Operation:
+        """`op` on a part of its operands, not inserted yet."""
+        operands = [
+            self._slice(value, tile.operands[index]) if index in tile.operands else value
+            for index, value in enumerate(op.operands)
+        ]
+        if isinstance(op, FusedOp):
+            made = fused_part(op, part, operands)
+        else:
+            made = type(op).create(
+                operands=operands,
+                result_types=part_types(op, part),
+                attributes={**op.attributes, **tile.attributes},
+            )
+        made.attributes.pop(SPLIT, None)
+        made.location = op.location
+        return made
 
-def _part_of(builder: Builder, op: TensorOp, part: Part, tile: Tile) -> TensorOp:
-    """`op` on a part of its operands, not inserted yet."""
-    slices: dict[tuple[SSAValue, Part], SSAValue] = {}
-    operands: list[SSAValue] = []
-    for index, value in enumerate(op.operands):
-        needed = tile.operands.get(index)
-        if needed is not None:
-            if (value, needed) not in slices:
-                slices[value, needed] = slice_of(builder, value, needed)
-            value = slices[value, needed]
-        operands.append(value)
-    attributes: dict[str, Attribute] = {**op.attributes, **tile.attributes}
-    attributes.pop(SPLIT, None)
-    made = type(op).create(
-        operands=operands, result_types=[part_type(op, part)], attributes=attributes
-    )
-    made.location = op.location
-    return made
+    def _slice(self, value: SSAValue, part: Part) -> SSAValue:
+        if (value, part) not in self.slices:
+            self.slices[value, part] = slice_of(self.builder, value, part)
+        return self.slices[value, part]
+
+    def _joined(self, dim: SplitDim, values: Sequence[SSAValue]) -> SSAValue:
+        if dim.combine is None:
+            return joined(self.builder, values, dim.dim)
+        total = values[0]
+        for value in values[1:]:
+            total = self.builder.insert(elementwise(dim.combine, total, value)).results[0]
+        return total
 
 
 def erase_unused_addressing(module: ModuleOp) -> None:
@@ -121,17 +144,17 @@ class ApplySplitsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Checks all decisions, then replaces the ops."""
-        decided: list[tuple[TensorOp, dict[int, int]]] = []
+        decided: list[tuple[Operation, dict[int, int]]] = []
         for each in op.walk():
             if SPLIT in each.attributes:
                 dims = {dim.dim: dim for dim in split_dims(each, reductions=True)}
-                counts = decided_counts(each, dims)
-                decided += [(each, counts)] if isinstance(each, TensorOp) else []
+                decided.append((each, decided_counts(each, dims)))
         for each, counts in decided:
             if counts:
-                whole = split(Builder(InsertPoint.before(each)), each, counts)
-                whole.name_hint = each.results[0].name_hint
-                each.results[0].replace_all_uses_with(whole)
+                whole = _Splitter(Builder(InsertPoint.before(each))).split(each, counts)
+                for result, value in zip(each.results, whole, strict=True):
+                    value.name_hint = result.name_hint
+                    result.replace_all_uses_with(value)
                 each.detach()
                 each.erase()
             else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
@@ -9,15 +10,20 @@ from xdsl.ir import Operation
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, integer, integers, shape_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
+from braid.dialects.braid.indexing import GatherBase
 from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
+from braid.dialects.braid.scattering import ScatterOp
+from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import IteratorKind
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.split.access_maps import operand_dims
-from braid.passes.split.indexing_rules import gather_elements_tile, gather_tile
+from braid.passes.split.fused_rules import fused_tile
+from braid.passes.split.indexing_rules import indexing_tile
+from braid.passes.split.resize_rules import ResizedDim
 from braid.passes.split.tile import Part, Tile, parts_of
 
 TileOf = Callable[[Part], Tile | None]
@@ -62,11 +68,14 @@ def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
     """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
 
     Convolutions and pooling: batch, channels, then spatial dims with a halo. Transposes: first
-    the dims that stay in place. Gathers: any, of the data or of the indices. Scans: all but the
-    scanned one. Others: outermost in storage first. Reduced dims come last and
+    the dims that stay in place. Gathers: any, of the data or of the indices. Scatters: those
+    along which nothing is moved. Scans and top-k: all but their own. Groups: those along which
+    every member can be cut. Others: outermost in storage first. Reduced dims come last and
     only with `reductions`, since their parts must be accumulated.
     """
-    if not isinstance(op, TensorOp) or len(op.results) != 1:
+    if isinstance(op, FusedOp):
+        return _fused_dims(op)
+    if not isinstance(op, TensorOp) or (len(op.results) != 1 and not isinstance(op, TopKOp)):
         return []
     dims = [
         found for dim in _preference(op) if (found := _result_dim(op, dim)) and found.extent > 1
@@ -74,11 +83,22 @@ def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
     return [*dims, *_reduced_dims(op)] if reductions else dims
 
 
+def _fused_dims(op: FusedOp) -> list[SplitDim]:
+    if len(op.results) != 1:
+        return []
+    dims = [
+        SplitDim(dim, extent, partial(fused_tile, op), has_halo=True)
+        for dim, extent in enumerate(shape_of(op.results[0]))
+        if extent > 1
+    ]
+    return [dim for dim in dims if dim.tile(Part(dim.dim, 0, 1)) is not None]
+
+
 def _preference(op: TensorOp) -> list[int]:
-    rank = op.result_type().get_num_dims()
+    rank = len(shape_of(op.results[0]))
     if isinstance(op, ConvOp | ConvTransposeOp | PoolOp | ResizeOp):
         return list(range(rank))
-    layout = layout_of(op.result_type())
+    layout = layout_of(op.results[0].type)
     outermost = list(range(rank)) if layout.is_abstract else list(layout.permutation)
     if isinstance(op, TransposeOp):
         permutation = op.permutation.get_values()
@@ -87,7 +107,7 @@ def _preference(op: TensorOp) -> list[int]:
 
 
 def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
-    extent = op.result_type().get_shape()[dim]
+    extent = shape_of(op.results[0])[dim]
     if isinstance(op, ConvOp | PoolOp) and dim >= 2:
         return SplitDim(dim, extent, partial(_window_tile, op), has_halo=True)
     if isinstance(op, ConvOp) and dim == 1 and op.groups.value.data > 1:
@@ -96,13 +116,12 @@ def _result_dim(op: TensorOp, dim: int) -> SplitDim | None:
     if isinstance(op, ConvTransposeOp):
         return _transposed_dim(op, dim, extent)
     if isinstance(op, ResizeOp):
-        return SplitDim(dim, extent, _same_dim) if _keeps(op, dim) else None
-    if isinstance(op, ScanOp):
+        return _resize_dim(op, dim, extent)
+    if isinstance(op, ScanOp | TopKOp):
         return SplitDim(dim, extent, _same_dim) if dim != op.dim.value.data else None
-    if isinstance(op, GatherOp):
-        return SplitDim(dim, extent, partial(gather_tile, op))
-    if isinstance(op, GatherElementsOp):
-        return SplitDim(dim, extent, partial(gather_elements_tile, op))
+    if isinstance(op, GatherBase | ScatterOp):
+        split = SplitDim(dim, extent, partial(indexing_tile, op))
+        return split if split.tile(Part(dim, 0, 1)) is not None else None
     if not isinstance(op, StructuredOp):
         return None
     cut = operand_dims(op, dim)
@@ -144,10 +163,15 @@ def _same_dim(part: Part) -> Tile:
     return Tile({0: part})
 
 
-def _keeps(op: ResizeOp, dim: int) -> bool:
-    """Whether a resize leaves `dim` alone."""
-    same = shape_of(op.input)[dim] == op.result_type().get_shape()[dim]
-    return same and op.scales.get_values()[dim] == 1.0 and not op.region.get_values()
+def _resize_dim(op: ResizeOp, dim: int, extent: int) -> SplitDim | None:
+    """A dim that stays, or one whose parts are smaller resizes."""
+    if op.region.get_values():
+        return None
+    taps = op.taps().get(dim)
+    if taps is None:
+        return SplitDim(dim, extent, _same_dim)
+    resized = SplitDim(dim, extent, ResizedDim(op, dim, taps), has_halo=True)
+    return resized if extent > 1 and None not in map(resized.tile, resized.parts(2)) else None
 
 
 def _group_tile(op: ConvOp, part: Part) -> Tile:
@@ -193,10 +217,13 @@ def _window_tile(op: ConvOp | PoolOp, part: Part) -> Tile | None:
     return Tile({0: Part(part.dim, first, last - first)}, attributes)
 
 
-def part_type(op: TensorOp, part: Part) -> AnyTensor:
-    """The type of the result for a part of it; the whole for a part of a reduced dim."""
-    whole = op.result_type()
-    shape = list(whole.get_shape())
-    if part.dim < len(shape):
-        shape[part.dim] = part.size
-    return TensorType(whole.element_type, shape, whole.encoding)
+def part_types(op: Operation, part: Part) -> list[AnyTensor]:
+    """The types of the results for a part of them; the whole for a part of a reduced dim."""
+    types: list[AnyTensor] = []
+    for result in op.results:
+        whole = cast(AnyTensor, result.type)
+        shape = list(whole.get_shape())
+        if part.dim < len(shape):
+            shape[part.dim] = part.size
+        types.append(TensorType(whole.element_type, shape, whole.encoding))
+    return types

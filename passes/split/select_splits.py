@@ -89,7 +89,7 @@ class SelectSplitsPass(ModulePass):
             used = op_bytes(each)
             if used > limit:
                 counts = self._select(each, used, limit, chosen)
-                chosen[each.results[0]] = counts
+                chosen.update((result, counts) for result in each.results)
                 entries = range(max(len(shape_of(each.results[0])) - 1, *counts) + 1)
                 each.attributes[SPLIT] = integers([counts.get(dim, 1) for dim in entries])
 

@@ -37,7 +37,8 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
             tile = dim.tile(part)
             if tile is None:
                 return math.inf
-            made[part.dim] = max(made.get(part.dim, 0), part.size)
+            size = (tile.computed or part).size
+            made[part.dim] = max(made.get(part.dim, 0), size)
             for index, needed in tile.operands.items():
                 extents = cut.setdefault(index, {})
                 extents[needed.dim] = max(extents.get(needed.dim, 0), needed.size)
@@ -54,7 +55,7 @@ def _bytes(op: Operation, cut: Mapping[int, Extents], made: Extents) -> int:
     }
     whole = [value_bytes(operand) for operand, extents in distinct if not extents]
     needed = [(operand, dict(extents)) for operand, extents in distinct if extents]
-    needed.append((op.results[0], made))
+    needed += [(result, made) for result in op.results]
     return sum(whole) + sum(_value_bytes(value, extents) for value, extents in needed)
 
 

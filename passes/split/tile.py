@@ -22,10 +22,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of an op: the part of each operand (others are needed whole), changed attributes."""
+    """A part of an op: the part of each operand (others are needed whole), changed attributes.
+
+    `computed` is the part of the result that the op makes, where that is more than is wanted.
+    """
 
     operands: Mapping[int, Part]
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    computed: Part | None = None
 
 
 def parts_of(dim: int, extent: int, count: int, unit: int = 1) -> list[Part]:
