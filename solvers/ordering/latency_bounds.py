@@ -6,24 +6,22 @@ tails grow by what all ancestors or descendants of an op need on one unit; Jacks
 schedule then bounds every unit (J. Carlier, "The one-machine sequencing problem", EJOR 1982).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from braid.solvers.ordering.graph import Graph
+from braid.solvers.ordering.job_bounds import MAX_JOBS, JobBounds
+from braid.solvers.ordering.job_graph import JobGraph
+from braid.solvers.ordering.one_machine import Job, one_machine_bound
 from braid.solvers.ordering.traffic import Traffic
 
 MAX_CLOSURE = 2500
 """Graphs of more ops have heads and tails from paths alone: the closure is quadratic."""
 
 Floats = NDArray[np.float64]
-Job = tuple[float, float, float]
-"""Head, duration and tail."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,13 @@ class LatencyBounds:
 
     @cached_property
     def value(self) -> float:
-        """The greatest of the critical path and the bound of every unit on its own."""
+        """The greatest of the critical path, the bound of every unit, and that of all jobs."""
+        jobs = JobGraph.of(self.graph, self.stages, self.traffic)
+        between = JobBounds(jobs).value if len(jobs) <= MAX_JOBS else 0.0
         path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
-        return max([path, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))])
+        return max(
+            [path, between, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))]
+        )
 
     def jobs(self, unit: int) -> list[Job]:
         """What `unit` executes in every order."""
@@ -165,29 +167,3 @@ class LatencyBounds:
                     op = value.producer
                     jobs.append((self._end(op, self.heads[op]), value.store, 0.0))
         return jobs
-
-
-def one_machine_bound(jobs: Sequence[Job]) -> float:
-    """Return the makespan of `jobs` on one machine with preemption.
-
-    Jackson's schedule: at any time, of the jobs whose head has passed, that of the longest tail
-    runs.
-    """
-    pending = sorted(jobs)
-    available: list[tuple[float, float]] = []
-    now, bound, index = 0.0, 0.0, 0
-    while index < len(pending) or available:
-        if not available:
-            now = max(now, pending[index][0])
-        while index < len(pending) and pending[index][0] <= now:
-            heappush(available, (-pending[index][2], pending[index][1]))
-            index += 1
-        tail, duration = heappop(available)
-        arrival = pending[index][0] if index < len(pending) else inf
-        if now + duration <= arrival:
-            now += duration
-            bound = max(bound, now - tail)
-        else:
-            heappush(available, (tail, duration - (arrival - now)))
-            now = arrival
-    return bound

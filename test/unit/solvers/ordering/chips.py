@@ -23,3 +23,15 @@ def chip(random: Random, size: int) -> LatencyProblem:
     stages = tuple((Stage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
     capacity = max(needs) + random.randint(0, 6)
     return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, 3))
+
+
+def layered_chip(random: Random, layers: int, tiles: int) -> LatencyProblem:
+    """Layers of `tiles`, of which each loads what all of the layer before stored."""
+    size = layers * tiles
+    before = {op: range(op - op % tiles - tiles, op - op % tiles) for op in range(tiles, size)}
+    graph = Graph.from_edges(size, [(s, op) for op, sources in before.items() for s in sources])
+    values = [Value(1, op, (), 2.0, 3.0, output=True) for op in range(size)]
+    for op, sources in before.items():
+        values.append(Value(random.randint(1, 4), None, (op,), 1.0, sources=tuple(sources)))
+    stages = tuple((Stage(1, float(random.randint(1, 5))),) for _ in range(size))
+    return LatencyProblem(graph, stages, Traffic(tuple(values), 8, 0, 2))

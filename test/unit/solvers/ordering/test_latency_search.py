@@ -11,7 +11,7 @@ from braid.solvers.ordering import Graph, LatencyProblem, Stage, baselines
 from braid.solvers.ordering.latency_list import list_orders, post_order
 from braid.solvers.ordering.latency_neighbourhood import neighbourhood_search
 from braid.solvers.ordering.latency_timeline import Timeline
-from test.unit.solvers.ordering.chips import chip
+from test.unit.solvers.ordering.chips import chip, layered_chip
 
 seeds = st.integers(0, 1 << 30)
 
@@ -55,6 +55,14 @@ def test_orders_are_orders_and_never_worse(seed: int, size: int) -> None:
     assert problem.graph.is_order(found)
     assert problem.evaluate(found) <= problem.evaluate(start)
     assert found == neighbourhood_search(problem, start, 0.0, inf, seed, 200)
+
+
+def test_layers_wait_for_the_stores_and_loads_between_them() -> None:
+    """Three layers of two: the work of each, and a store and a load between layers."""
+    problem = layered_chip(Random(3), 3, 2)
+    work = sum(stage.duration for own in problem.stages for stage in own)
+    assert problem.lower_bound() >= work + 2 * (3.0 + 1.0) + 3.0
+    assert problem.lower_bound() <= problem.evaluate(range(6))
 
 
 def test_post_order_makes_what_is_needed_late() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from braid.solvers.ordering import Graph, LatencyProblem, Residency, Stage, Traffic, Value, search
 from braid.solvers.ordering.latency import restrict
-from test.unit.solvers.ordering.chips import chip
+from test.unit.solvers.ordering.chips import chip, layered_chip
 
 
 class Recorder:
@@ -68,11 +68,12 @@ def test_what_is_read_is_there_and_everything_fits(seed: int, size: int) -> None
     assert outside.issuperset(v for v, value in enumerate(traffic.values) if value.output)
 
 
-@given(st.integers(0, 1 << 30), st.integers(2, 7))
-def test_bounds_hold_for_every_order(seed: int, size: int) -> None:
+@given(st.integers(0, 1 << 30), st.integers(2, 7), st.booleans())
+def test_bounds_hold_for_every_order(seed: int, size: int, layers: bool) -> None:
     from itertools import permutations
 
-    problem = chip(Random(seed), size)
+    problem = layered_chip(Random(seed), size // 2, 2) if layers else chip(Random(seed), size)
+    size = len(problem)
     orders = filter(problem.graph.is_order, permutations(range(size)))
     best = min(map(problem.evaluate, orders))
     assert problem.lower_bound() <= best * (1 + 1e-9)

@@ -1,0 +1,111 @@
+"""A bound on makespans from the least time between any two jobs.
+
+All jobs of one unit that a job waits for run one after the other, and what lies between the last
+of them and the job comes on top. Taken over those that start late, this adds up from one layer
+of a model to the next, where every tile of a layer waits for all of those before it: the
+heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
+sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
+Science 1989.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
+from braid.solvers.ordering.one_machine import Job, one_machine_bound
+
+MAX_JOBS = 6000
+"""The table of distances between jobs takes 8 bytes for each two of them."""
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class JobBounds:
+    """The bound of one graph of jobs, of at most `MAX_JOBS`."""
+
+    jobs: JobGraph
+
+    @cached_property
+    def value(self) -> float:
+        """Seconds that no order is below."""
+        if not len(self.jobs):
+            return 0.0
+        seconds = np.array(self.jobs.seconds)
+        distances = self._distances(seconds)
+        heads = self._heads(self.jobs.predecessors, range(len(self.jobs)), seconds, distances)
+        tails = self._heads(
+            _reversed(self.jobs.predecessors),
+            reversed(range(len(self.jobs))),
+            seconds,
+            np.ascontiguousarray(distances.T),
+        )
+        bounds = [float((heads + seconds + tails).max())]
+        triples: list[Job] = list(
+            zip(heads.tolist(), self.jobs.seconds, tails.tolist(), strict=True)
+        )
+        for own in self._by_unit:
+            bounds.append(one_machine_bound([triples[job] for job in own.tolist()]))
+        return max(bounds)
+
+    @cached_property
+    def _by_unit(self) -> list[Indices]:
+        units = np.array(self.jobs.units)
+        return [np.flatnonzero(units == unit) for unit in sorted({*self.jobs.units} - {NO_UNIT})]
+
+    def _distances(self, seconds: Floats) -> Floats:
+        """Row job: the longest path from the end of each ancestor to its start, or -inf."""
+        size = len(self.jobs)
+        table = np.full((size, size), -inf)
+        for job, predecessors in enumerate(self.jobs.predecessors):
+            row = table[job]
+            for before in predecessors:
+                np.maximum(row, table[before] + seconds[before], out=row)
+                row[before] = max(row[before], 0.0)
+        return table
+
+    def _heads(
+        self,
+        predecessors: Sequence[Sequence[int]],
+        order: Iterable[int],
+        seconds: Floats,
+        distances: Floats,
+    ) -> Floats:
+        """The earliest start of each job; jobs of the same predecessors start together."""
+        heads = np.zeros(len(self.jobs))
+        known: dict[tuple[int, ...], float] = {}
+        for job in order:
+            before = tuple(predecessors[job])
+            if before not in known:
+                head = max((heads[other] + seconds[other] for other in before), default=0.0)
+                if len(before) > 1:
+                    head = max(head, self._after_all(distances[job], heads, seconds))
+                known[before] = float(head)
+            heads[job] = known[before]
+        return heads
+
+    def _after_all(self, distance: Floats, heads: Floats, seconds: Floats) -> float:
+        """When the jobs at a `distance` are done, each unit's from some head on at a time."""
+        latest = 0.0
+        for own in self._by_unit:
+            found = own[distance[own] > -inf]
+            if len(found):
+                found = found[np.argsort(-heads[found], kind="stable")]
+                work = np.cumsum(seconds[found])
+                gap = np.minimum.accumulate(distance[found])
+                latest = max(latest, float((heads[found] + work + gap).max()))
+        return latest
+
+
+def _reversed(predecessors: Sequence[Sequence[int]]) -> list[list[int]]:
+    successors: list[list[int]] = [[] for _ in predecessors]
+    for job, before in enumerate(predecessors):
+        for other in before:
+            successors[other].append(job)
+    return successors
