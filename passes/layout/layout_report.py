@@ -40,7 +40,7 @@ class OpReport:
 
 @dataclass(frozen=True)
 class ReorderReport:
-    """A reorder and its cost per run."""
+    """A reorder that moves data, and its cost per run."""
 
     value: SSAValue
     source: Layout
@@ -98,5 +98,6 @@ def layout_report(
             costs.reorder(reorder.value.type, reorder.source, reorder.target),
         )
         for reorder in problem.reorders(solution.assignment)
+        if not reorder.is_view
     )
     return LayoutReport(solution.cost, solution.lower_bound, tuple(ops), reorders)
