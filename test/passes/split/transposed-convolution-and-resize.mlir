@@ -10,11 +10,25 @@ func.func @transposed(%x: tensor<1x8x8x8xf32>, %w: tensor<8x6x2x2xf32>) -> tenso
   func.return %0 : tensor<1x6x16x16xf32>
 }
 
-// Channels, never a dim that is resampled.
+// Channels come first.
 // CHECK-LABEL: func.func @resize
 // CHECK-COUNT-2: braid.resize {{.*}} -> tensor<1x4x16x16xf32>
 // CHECK-NEXT: braid.concat {{.*}} {dim = 1 : i64}
 func.func @resize(%x: tensor<1x8x8x8xf32>) -> tensor<1x8x16x16xf32> {
   %0 = braid.resize %x {mode = "nearest", coordinates = "asymmetric", nearest_mode = "floor", scales = array<f64: 1.0, 1.0, 2.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64} : (tensor<1x8x8x8xf32>) -> tensor<1x8x16x16xf32>
   func.return %0 : tensor<1x8x16x16xf32>
+}
+
+// One channel: rows. The second half needs an element more on its upper side, which makes two rows
+// that are left out.
+// CHECK-LABEL: func.func @resize_rows
+// CHECK-NEXT: braid.slice %x {offsets = array<i64: 0, 0, 0, 0>, sizes = array<i64: 1, 1, 11, 32>
+// CHECK-NEXT: %[[A:.*]] = braid.resize {{.*}} -> tensor<1x1x20x32xf32>
+// CHECK-NEXT: braid.slice %x {offsets = array<i64: 0, 0, 9, 0>, sizes = array<i64: 1, 1, 11, 32>
+// CHECK-NEXT: %[[B:.*]] = braid.resize {{.*}} -> tensor<1x1x22x32xf32>
+// CHECK-NEXT: %[[C:.*]] = braid.slice %[[B]] {offsets = array<i64: 0, 0, 2, 0>, sizes = array<i64: 1, 1, 20, 32>
+// CHECK-NEXT: braid.concat %[[A]], %[[C]] {dim = 2 : i64}
+func.func @resize_rows(%x: tensor<1x1x20x32xf32>) -> tensor<1x1x40x32xf32> {
+  %0 = braid.resize %x {mode = "linear", coordinates = "half_pixel", nearest_mode = "floor", scales = array<f64: 1.0, 1.0, 2.0, 1.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64} : (tensor<1x1x20x32xf32>) -> tensor<1x1x40x32xf32>
+  func.return %0 : tensor<1x1x40x32xf32>
 }
