@@ -19,8 +19,7 @@ from braid.passes.kernels.outline_kernels import in_group_of_its_own
 from braid.passes.memory.box_candidates import Candidate, candidate_of
 from braid.passes.memory.compute_ops import blocks_outside_groups, is_compute, runtime_functions
 from braid.passes.memory.memory_spaces import MemorySpaces
-from braid.passes.memory.placement import live_peak
-from braid.passes.memory.storage import StorageAssignment
+from braid.passes.memory.peak_check import PeakCheck, planned_peak
 from braid.passes.memory.storage_placement import StoragePlacement, clear_decision
 from braid.targets.target import Target, load_target
 
@@ -28,7 +27,7 @@ _MOST_TRIALS = 400
 """Candidates that are tried one by one where all together need more memory than none."""
 
 
-def _candidates(function: FuncOp) -> list[Candidate]:
+def candidates_in(function: FuncOp) -> list[Candidate]:
     """What could be spared; wholes come before the boxes in them, so that strides are known."""
     found: list[Candidate] = []
     for block in blocks_outside_groups(function):
@@ -72,20 +71,16 @@ class SelectStoragePass(ModulePass):
             self._decide(function, costs, target)
 
     def _decide(self, function: FuncOp, costs: KernelCosts, target: Target) -> None:
-        candidates = _candidates(function)
-
-        def peak() -> int:
-            assignment = StorageAssignment(function, MemorySpaces(target))
-            return live_peak(list(dict.fromkeys(assignment.of.values())))
-
-        before = peak()
-        saved = _place(candidates, costs, lambda: True)
-        if saved and peak() > before:
+        candidates, memories = candidates_in(function), MemorySpaces(target)
+        before = planned_peak(function, memories)
+        saved = _place(candidates, costs, lambda candidate: True)
+        if saved and planned_peak(function, memories) > before:
             for op in function.walk():
                 if isinstance(op, FusedOp):
                     clear_decision(op)
-            saved = _place(candidates[:_MOST_TRIALS], costs, lambda: peak() <= before)
-        after = peak()
+            check = PeakCheck(function, memories, before)
+            saved = _place(candidates[:_MOST_TRIALS], costs, check.accept)
+        after = planned_peak(function, memories)
         copied = sum(storage_bytes(c.whole.type) for c in candidates if c.group in saved)
         emit_remark(
             function,
@@ -103,7 +98,7 @@ class SelectStoragePass(ModulePass):
 
 
 def _place(
-    candidates: Sequence[Candidate], costs: KernelCosts, accept: Callable[[], bool]
+    candidates: Sequence[Candidate], costs: KernelCosts, accept: Callable[[Candidate], bool]
 ) -> dict[FusedOp, float]:
     """The candidates that are spared, and how many seconds each saves."""
     placement = StoragePlacement(costs)

@@ -48,7 +48,7 @@ class StoragePlacement:
         """The strides of a tensor as decided so far."""
         return self.strides.get(value) or dense_strides(value)
 
-    def place(self, candidate: Candidate, accept: Callable[[], bool]) -> float | None:
+    def place(self, candidate: Candidate, accept: Callable[[Candidate], bool]) -> float | None:
         """Lets the boxes of `candidate` lie in its whole, if all kernels take that.
 
         Returns the seconds that are saved, or None where nothing was changed: a kernel cannot, it
@@ -66,7 +66,7 @@ class StoragePlacement:
         after = [self._seconds(group) for group in touched]
         saved = seconds - sum(s or 0.0 for s in after) + self._saved(candidate)
         possible = None not in after and self._seconds(candidate.group) is not None
-        if not possible or saved <= 0 or not accept():
+        if not possible or saved <= 0 or not accept(candidate):
             self.strides = known
             for group, decision in before.items():
                 _restore(group, decision)
