@@ -59,7 +59,7 @@ class _LiveBytes:
             _add(self._bytes, storage, 1)
 
     def merge(self, candidate: Candidate, limit: int) -> bool:
-        """Makes the boxes of `candidate` a part of its whole, if the peak is then within `limit`."""
+        """Makes the boxes of `candidate` a part of its whole if the peak is within `limit` then."""
         whole = self._find(candidate.whole)
         parts = {whole, *(self._find(box.value) for box in candidate.boxes.values())}
         lower, upper = min(s.lower for s in parts), max(s.upper for s in parts)
