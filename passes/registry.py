@@ -45,6 +45,7 @@ PASSES: dict[str, str] = {
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
     "lower-to-instructions": ("braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"),
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
+    "measure-order": "braid.tuning.measure_order:MeasureOrderPass",
     "merge-prepared-parameters": (
         "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
     ),

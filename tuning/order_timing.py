@@ -1,0 +1,53 @@
+"""How long one run of a module takes on this machine."""
+
+import time
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.analysis.remarks import collect_remarks
+from braid.compiler import compile
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.passes.pipeline_parser import parse_pipeline
+
+AFTER_ORDER = "select-storage,outline-kernels"
+"""What the default pipeline runs when the order is fixed."""
+
+Run = Callable[[], float]
+"""Runs once; returns the seconds that it took."""
+
+
+def prepare_on_host(module: ModuleOp) -> Run:
+    """Compiles a module whose order is fixed and whose ops are groups already, for this machine.
+
+    Inputs and weights are halves, whose products are normal numbers, or 0, a valid index. Raises
+    BraidError for what cannot be compiled.
+    """
+    parameters = {
+        op.key.data: _array(shape_of(op.output), to_numpy(element_type_of(op.output)))
+        for op in module.walk()
+        if isinstance(op, ParameterOp)
+    }
+    with collect_remarks():  # those of a model of which nothing stays
+        model = compile(module, passes=list(parse_pipeline(AFTER_ORDER)), parameters=parameters)
+    inputs = [_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
+    outputs = model.run(inputs)
+
+    def run() -> float:
+        start = time.perf_counter()
+        model.run(inputs, outputs)
+        return time.perf_counter() - start
+
+    return run
+
+
+def _array(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    array = np.zeros(shape, dtype)
+    if array.dtype.kind == "f":
+        array.fill(0.5)
+    return cast(Array, array)

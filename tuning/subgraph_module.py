@@ -1,0 +1,85 @@
+"""A subgraph as a module of its own, to be run apart from its model."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.ports import name_dictionaries
+from braid.dialects.braid.regions import GroupOp
+from braid.passes.order.block_graph import LEAVES, BlockGraph
+
+
+def subgraph_module(block: BlockGraph, order: Sequence[int]) -> ModuleOp | None:
+    """A module whose `@main` runs the ops `order` of `block`, in this order.
+
+    What they read of others are its inputs, and what others read of them its results. None where
+    that is no tensor of a known shape, and for control flow.
+    """
+    ops = [block.ops[number] for number in order]
+    members = set(ops)
+    reads = dict.fromkeys(value for op in ops for value in op.operands)
+    outside = [value for value in reads if value.owner not in members]
+    leaves = [v for v in outside if isinstance(v, OpResult) and isinstance(v.op, LEAVES)]
+    inputs = [value for value in outside if value not in leaves]
+    results = [
+        result
+        for op in ops
+        for result in op.results
+        if any(_in_block(use.operation, block.block) not in members for use in result.uses)
+    ]
+    if not all(map(_is_plain, ops)) or not all(map(_is_known, (*inputs, *results))):
+        return None
+    body = Block(arg_types=[_row_major(value) for value in inputs])
+    values: dict[SSAValue, SSAValue] = {}
+    for value, argument in zip(inputs, body.args, strict=True):
+        values[value] = _reordered(body, argument, layout_of(value.type))
+    for op in (*dict.fromkeys(leaf.op for leaf in leaves), *ops):
+        body.add_op(op.clone(values))
+    returned = [
+        _reordered(body, values[result], Layout.row_major(len(shape_of(result))))
+        for result in results
+    ]
+    body.add_op(func.ReturnOp(*returned))
+    types = [argument.type for argument in body.args], [value.type for value in returned]
+    function = func.FuncOp(
+        "main",
+        types,
+        Region(body),
+        arg_attrs=name_dictionaries(f"input_{n}" for n in range(len(inputs))),
+        res_attrs=name_dictionaries(f"output_{n}" for n in range(len(results))),
+    )
+    return ModuleOp([function])
+
+
+def _row_major(value: SSAValue) -> Attribute:
+    return with_layout(value.type, Layout.row_major(len(shape_of(value))))
+
+
+def _reordered(body: Block, value: SSAValue, layout: Layout) -> SSAValue:
+    """The value in `layout`: what comes in and goes out is row-major."""
+    if layout_of(value.type) == layout:
+        return value
+    reorder = ReorderOp.to(value, layout)
+    body.add_op(reorder)
+    return reorder.output
+
+
+def _is_plain(op: Operation) -> bool:
+    return not op.regions or isinstance(op, GroupOp)
+
+
+def _is_known(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and DYNAMIC not in shape_of(value)
+
+
+def _in_block(op: Operation, block: Block) -> Operation | None:
+    found: Operation | None = op
+    while found is not None and found.parent is not block:
+        found = found.parent_op()
+    return found
