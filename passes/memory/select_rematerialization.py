@@ -10,8 +10,10 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from braid.analysis.byte_sizes import format_size
+from braid.analysis.execution_counts import ExecutionCounts
+from braid.analysis.expected_seconds import expected_seconds
 from braid.analysis.memory_graph import MemoryGraph
-from braid.analysis.op_seconds import op_seconds
+from braid.analysis.op_seconds import OpSeconds
 from braid.analysis.remarks import emit_remark
 from braid.passes.memory.compute_ops import blocks_outside_groups, runtime_functions
 from braid.passes.memory.recompute_decisions import clear_sets, write_sets
@@ -45,8 +47,9 @@ class SelectRematerializationPass(ModulePass):
     `recompute_decisions.py` says.
 
     With `budget`, order and recomputation are chosen for the least time with a peak of at most
-    that many bytes in the arena (inputs and weights are not in it). Out: `braid.order` of the
-    function, in which an op stands as often as it runs. The search takes at most `time_limit`
+    that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
+    measured (`braid.seconds`) or an estimate, times its expected executions. Out: `braid.order`
+    of the function, in which an op stands as often as it runs. The search takes at most `time_limit`
     seconds in `workers` threads; with `fixed_order` the first runs keep their order. Raises
     InfeasibleError, which names the smallest budget found and the tensors to blame.
 
@@ -83,6 +86,7 @@ class SelectRematerializationPass(ModulePass):
             "mode": self.mode,
             "budget": self.budget,
         }
+        counts = ExecutionCounts.of(op)
         for function in runtime_functions(op):
             parameters = resolve(function, given)
             for block in blocks_outside_groups(function):
@@ -91,7 +95,7 @@ class SelectRematerializationPass(ModulePass):
                 for block in blocks_outside_groups(function):
                     self._select_sets(function, block, parameters.criteria)
             elif parameters.budget is not None:
-                self._fit_budget(function, parameters.budget)
+                self._fit_budget(function, parameters.budget, expected_seconds(counts))
 
     def _select_sets(self, function: FuncOp, block: Block, criteria: Criteria) -> None:
         graph = MemoryGraph.of(block)
@@ -114,10 +118,10 @@ class SelectRematerializationPass(ModulePass):
         )
         emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
 
-    def _fit_budget(self, function: FuncOp, budget: int) -> None:
+    def _fit_budget(self, function: FuncOp, budget: int, seconds: OpSeconds) -> None:
         graph = MemoryGraph.of(function.body.block)
         options = SolverOptions(self.time_limit, self.seed, self.workers, self.fixed_order)
-        problem, schedule = fit_budget(graph, budget, options, op_seconds)
+        problem, schedule = fit_budget(graph, budget, options, seconds)
         function.attributes[ORDER] = order_attribute([schedule_positions(graph, schedule.sequence)])
         self._report_schedule(function, graph, problem, schedule)
 
