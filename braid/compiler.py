@@ -39,6 +39,7 @@ from braid.weights import fill_weights
 
 CPU_BACKEND = "cpu"
 GRAPH_PIPELINE = "default"
+SEARCH_ORDER = "search-order"
 
 
 def compile(
@@ -54,6 +55,7 @@ def compile(
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
     memory_budget: int | str | None = None,
+    measure_orders: float | None = None,
     passes: Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -67,7 +69,9 @@ def compile(
     With `profile`, `Model.profile` tells how often each op ran and for how long; `use_profile` is
     a file with such a profile (`braid run --profile`), by which decisions are weighted.
     `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs take
-    together: what does not fit is recomputed. `passes` run instead of the default pipeline.
+    together: what does not fit is recomputed. With `measure_orders`, orders of ops are timed on
+    this machine, and none is begun after so many seconds. `passes` run instead of the default
+    pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -91,7 +95,7 @@ def compile(
     check_ports(public_functions(model.module))
     families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
-    pipeline = _with_profile(default, use_profile)
+    pipeline = _with_profile(_measuring(default, measure_orders), use_profile)
 
     def lower(passes: Sequence[ModulePass]) -> tuple[CpuCode, tuple[MemoryReport, ...]]:
         run_reproducibly(context, model.module, passes, lambda: read().module)
@@ -162,6 +166,14 @@ def _with_profile(
 ) -> tuple[ModulePass, ...]:
     """`passes` behind one that annotates the module from the file `profile`, if there is one."""
     return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
+
+
+def _measuring(passes: Sequence[ModulePass], seconds: float | None) -> tuple[ModulePass, ...]:
+    """`passes` with orders that are measured for so long in place of those that are searched."""
+    if seconds is None:
+        return tuple(passes)
+    (measuring,) = parse_pipeline(f"measure-order{{time-limit={float(seconds)}}}")
+    return tuple(measuring if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
 
 
 def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:

@@ -70,6 +70,14 @@ def compile_model(
             help="First time kernels in all layouts, for so long at most; kept for later.",
         ),
     ] = None,
+    measure_orders: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Time orders of ops instead of estimating them, for so long at most.",
+        ),
+    ] = None,
     use_profile: Annotated[
         Path | None,
         typer.Option(help="Weigh decisions by this profile, as written by braid run --profile."),
@@ -107,6 +115,8 @@ def compile_model(
 
     if emit not in (Emit.ARTIFACT, Emit.SO) and (memory_budget or memory_report or memory_json):
         raise BraidError("memory is planned for --emit=artifact and --emit=so only")
+    if emit not in (Emit.ARTIFACT, Emit.SO) and measure_orders is not None:
+        raise BraidError("orders are measured for --emit=artifact and --emit=so only")
     shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
     bounds = parse_bounds(shape_bound)
     if chip_of(target) is not None:
@@ -117,6 +127,7 @@ def compile_model(
             "--profile": profile,
             "--use-profile": use_profile is not None,
             "--measure-layouts": measure is not None,
+            "--measure-orders": measure_orders is not None,
             "--memory-budget": memory_budget is not None,
             "--memory-report": memory_report,
             "--memory-json": memory_json is not None,
@@ -152,12 +163,14 @@ def compile_model(
                 profile=profile,
                 use_profile=use_profile,
                 memory_budget=memory_budget,
+                measure_orders=measure_orders,
             )
-            _report_memory(compiled, memory_report, memory_json)
             if emit is Emit.SO:
                 compiled.save_c_library(output or Path(model.with_suffix(".so").name))
             else:
                 compiled.save(output or Path(model.with_suffix(".braid").name))
+            # Last: a reader of the report that goes away takes nothing with it.
+            _report_memory(compiled, memory_report, memory_json)
             return
         stage = emit_model(
             model,
