@@ -49,9 +49,9 @@ class SelectRematerializationPass(ModulePass):
     With `budget`, order and recomputation are chosen for the least time with a peak of at most
     that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
     measured (`braid.seconds`) or an estimate, times its expected executions. Out: `braid.order`
-    of the function, in which an op stands as often as it runs. The search takes at most `time_limit`
-    seconds in `workers` threads; with `fixed_order` the first runs keep their order. Raises
-    InfeasibleError, which names the smallest budget found and the tensors to blame.
+    of the function, in which an op stands as often as it runs. The search takes at most
+    `time_limit` seconds in `workers` threads; with `fixed_order` the first runs keep their order.
+    Raises InfeasibleError, which names the smallest budget found and the tensors to blame.
 
     Sizes are bytes or have a unit (`64MiB`). Parameters may also stand in an attribute
     `braid.rematerialization` of a function or the module; those of the pass come first.
