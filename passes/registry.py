@@ -59,6 +59,7 @@ PASSES: dict[str, str] = {
     ),
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.memory.select_storage:SelectStoragePass",
+    "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
     "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }
 """Name of the pass -> `module:class`."""
