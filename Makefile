@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard runtime/native/*/*.[ch] runtime/native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
-.PHONY: demo test fuzz lint format build wheel clean
+.PHONY: demo test fuzz docs lint format build wheel clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
@@ -22,6 +22,10 @@ test: build
 MINUTES ?= 20
 fuzz: build
 	$(BIN)/python test/fuzz/run.py --minutes $(MINUTES)
+
+# The site, in build/site; the reference is made from docstrings.
+docs: build
+	$(BIN)/python -m mkdocs build --strict
 
 lint: build
 	$(BIN)/ruff check .

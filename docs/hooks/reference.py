@@ -1,0 +1,98 @@
+"""Writes the reference pages from docstrings when the site is built, so that they cannot be stale.
+
+A hook of mkdocs; `pages()` serves the tests as well.
+"""
+
+import contextlib
+import inspect
+import io
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from braid.dialects.braid import Braid
+from braid.passes.options import pass_options
+from braid.passes.pipelines import PIPELINES
+from braid.passes.registry import braid_passes
+from braid.tools.braid_opt import main as braid_opt
+from braid.tools.cli import app
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages to those that mkdocs found."""
+    from mkdocs.structure.files import File
+
+    for path, text in pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def pages() -> dict[str, str]:
+    """The text of every generated page, by its path."""
+    return {
+        "reference/dialect.md": dialect_page(),
+        "reference/passes.md": passes_page(),
+        "reference/cli.md": cli_page(),
+    }
+
+
+def dialect_page() -> str:
+    """Every op and attribute of the dialect, in alphabetical order."""
+    lines = [
+        "# The braid dialect",
+        "What an op means is its `evaluate`, in numpy; `braid.interpret` runs it.",
+        "## Attributes",
+        *(_entry(a.name, a) for a in sorted(Braid.attributes, key=lambda a: a.name)),
+        "## Ops",
+        *(_entry(op.name, op) for op in sorted(Braid.operations, key=lambda op: op.name)),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def passes_page() -> str:
+    """Every pass with its options, then the named pipelines."""
+    lines = [
+        "# Passes",
+        "`select-`, `search-` and `annotate-` passes only write attributes; `apply-`, `outline-` "
+        "and the like carry decisions out. Run them with `braid-opt model.mlir -p NAMES`.",
+    ]
+    for name, load in sorted(braid_passes().items()):
+        pass_class = load()
+        lines.append(_entry(name, pass_class))
+        if options := pass_options(pass_class):
+            table = ["| option | type | default |", "|---|---|---|"]
+            for option in options:
+                default = "required" if option.default is None else f"`{option.default}`"
+                kind = option.type_name.replace("|", "\\|")
+                table.append(f"| `{option.name}` | {kind} | {default} |")
+            lines.append("\n".join(table))
+    lines.append("## Pipelines")
+    for name, parts in sorted(PIPELINES.items()):
+        passes = "\n".join(f"1. `{part}`" for part in parts)
+        lines += [f"### `{name}`", passes]
+    return "\n\n".join(lines) + "\n"
+
+
+def cli_page() -> str:
+    """The help of `braid`, of its commands, and of `braid-opt`."""
+    runner = CliRunner(env={"COLUMNS": "90", "TERM": "dumb"})
+    names = sorted(getattr(typer.main.get_command(app), "commands", {}))
+    lines = ["# Commands", "## `braid`", _text(runner.invoke(app, ["--help"]).output)]
+    for name in names:
+        output = runner.invoke(app, [name, "--help"], prog_name="braid").output
+        lines += [f"## `braid {name}`", _text(output)]
+    listing = io.StringIO()
+    with contextlib.redirect_stdout(listing), contextlib.suppress(SystemExit):
+        braid_opt(["--help"])
+    usage = listing.getvalue().partition("passes of braid:")[0]
+    lines += ["## `braid-opt`", _text(usage), "Its passes are [on a page of their own](passes.md)."]
+    return "\n\n".join(lines) + "\n"
+
+
+def _entry(name: str, documented: type) -> str:
+    return f"### `{name}`\n\n{inspect.cleandoc(documented.__doc__ or '')}"
+
+
+def _text(output: str) -> str:
+    return f"```text\n{output.strip()}\n```"
