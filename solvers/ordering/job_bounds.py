@@ -47,11 +47,11 @@ class JobBounds:
             np.ascontiguousarray(distances.T),
         )
         bounds = [float((heads + seconds + tails).max())]
-        triples: list[Job] = list(
-            zip(heads.tolist(), self.jobs.seconds, tails.tolist(), strict=True)
-        )
+        starts: list[float] = heads.tolist()
+        rests: list[float] = tails.tolist()
+        triples: list[Job] = list(zip(starts, self.jobs.seconds, rests, strict=True))
         for own in self._by_unit:
-            bounds.append(one_machine_bound([triples[job] for job in own.tolist()]))
+            bounds.append(one_machine_bound([triples[int(job)] for job in own]))
         return max(bounds)
 
     @cached_property

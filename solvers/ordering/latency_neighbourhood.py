@@ -1,10 +1,11 @@
 """Search of large neighbourhoods of an order of issue: windows of it are put in another order."""
 
+from itertools import accumulate
 from random import Random
 from time import monotonic
 
 from braid.solvers.ordering.latency import LatencyProblem
-from braid.solvers.ordering.latency_timeline import Timeline
+from braid.solvers.ordering.latency_timeline import SPACING, Timeline
 
 LONGEST = 256
 """Ops of the longest window."""
@@ -27,10 +28,11 @@ def neighbourhood_search(
     random = Random(seed)
     timeline = Timeline(problem, start)
     best, value, changes = start, timeline.value, 0
+    waiting = list(accumulate(timeline.idle()))
     for _ in range(rounds if len(start) > 2 else 0):
         if value <= target or monotonic() > deadline:
             break
-        begin, end = _window(random, len(start))
+        begin, end = _window(random, timeline, waiting)
         window = timeline.order[begin:end]
         ops = _reordered(problem, window, random)
         if ops == window or not timeline.change(begin, ops):
@@ -42,12 +44,21 @@ def neighbourhood_search(
                 best, value = timeline.order.copy(), timeline.value
             elif timeline.value > value:
                 timeline.reset(best)
+            waiting = list(accumulate(timeline.idle()))
     return min(best, timeline.order, key=problem.evaluate)
 
 
-def _window(random: Random, count: int) -> tuple[int, int]:
+def _window(random: Random, timeline: Timeline, waiting: list[float]) -> tuple[int, int]:
+    """A window anywhere, or about where the busiest unit is `waiting` (sums over blocks)."""
+    count = len(timeline.order)
     length = min(2 + int(random.expovariate(1.0) * random.choice((2, 8, 32))), count, LONGEST)
-    begin = random.randrange(count - length + 1)
+    last = count - length
+    if random.random() < 0.5 or not waiting[-1]:
+        begin = random.randint(0, last)
+    else:
+        (block,) = random.choices(range(len(waiting)), cum_weights=waiting)
+        middle = block * SPACING + random.randint(-SPACING, SPACING)
+        begin = min(max(middle - length // 2, 0), last)
     return begin, begin + length
 
 

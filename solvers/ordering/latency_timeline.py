@@ -10,12 +10,15 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 from braid.solvers.ordering.latency import LatencyProblem
 from braid.solvers.ordering.traffic import NO_TRAFFIC
 
 SPACING = 32
+SETTLED = 4 * SPACING
+"""Ops behind a change after which a delay of the busiest unit is taken to stay."""
 TOLERANCE = 1e-12
 
 
@@ -61,6 +64,11 @@ class Timeline:
         self.reads = [traffic.reads.get(op, ()) for op in count]
         self.makes = [traffic.makes.get(op, ()) for op in count]
         self.sizes = [value.size for value in traffic.values]
+        work = [0.0] * problem.unit_count
+        for stages in problem.plain:
+            for unit, seconds, _ in stages:
+                work[unit] += seconds
+        self.busiest = max(range(len(work)), key=work.__getitem__, default=0)
         self.reset(order)
 
     def reset(self, order: Sequence[int]) -> None:
@@ -95,7 +103,7 @@ class Timeline:
             stop = min(number * SPACING, len(self.order))
             self._run(state, stop - (stop - 1) % SPACING - 1, stop)
             if stop >= end:
-                verdict = self._compare(state, self.copies[number])
+                verdict = self._compare(state, self.copies[number], stop - end >= SETTLED)
                 if verdict > 0:
                     self._place(begin, old)
                     return False
@@ -111,11 +119,20 @@ class Timeline:
         self.copies[first + 1 : first + 1 + len(made)] = made
         return True
 
-    def _compare(self, new: _State, old: _State) -> int:
-        """1 where nothing is earlier and something later, 0 where all is the same, else -1."""
-        later = any(a > b + TOLERANCE for a, b in zip(new.free, old.free, strict=True))
-        earlier = any(a < b - TOLERANCE for a, b in zip(new.free, old.free, strict=True))
-        if later and not earlier:
+    def idle(self) -> list[float]:
+        """The seconds that the busiest unit waits in each `SPACING` ops."""
+        unit, found = self.busiest, list[float]()
+        for number, (old, new) in enumerate(pairwise(self.copies)):
+            ops = self.order[number * SPACING : (number + 1) * SPACING]
+            work = sum(s for op in ops for u, s, _ in self.problem.plain[op] if u == unit)
+            found.append(max(new.free[unit] - old.free[unit] - work, 0.0))
+        return found
+
+    def _compare(self, new: _State, old: _State, settled: bool) -> int:
+        """1 where a state is no better, 0 where it is the same, -1 where that is not known yet."""
+        late = [a - b for a, b in zip(new.free, old.free, strict=True)]
+        later, earlier = max(late) > TOLERANCE, min(late) < -TOLERANCE
+        if later and (not earlier or (settled and late[self.busiest] > TOLERANCE)):
             return 1
         return 0 if not later and not earlier and new.since.keys() == old.since.keys() else -1
 
@@ -127,7 +144,10 @@ class Timeline:
             self.uses[v] = self._uses(v)
 
     def _uses(self, v: int) -> list[int]:
-        return sorted(self.position[op] for op in self.traffic.values[v].consumers)
+        users = self.traffic.values[v].consumers
+        if len(users) == 1:
+            return [self.position[users[0]]]
+        return sorted([self.position[op] for op in users])
 
     def _entry(self) -> _State:
         """What is present takes its room, what is read first before others."""
@@ -198,9 +218,8 @@ class Timeline:
             if done > state.until[v]:
                 state.until[v] = done
             uses = self.uses[v]
-            index = bisect_right(uses, place)
-            if index < len(uses):
-                state.next_use[v] = uses[index]
+            if place < uses[-1]:
+                state.next_use[v] = uses[bisect_right(uses, place)]
             else:
                 state.next_use[v] = inf
                 if not (values[v].kept and v in state.dirty):
