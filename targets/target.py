@@ -21,7 +21,8 @@ class Unit:
     On a chip that is programmed by instructions, `resource` is the kind of instruction that it
     executes: `load` and `store` count bytes, `matrix` and `vector` scalar operations. Each takes
     `startup_seconds` besides. Transfers go through `port`, where one is named; a unit with
-    `only_with` takes part only in ops that use that resource.
+    `only_with` takes part only in ops that use that resource. The operands and results of its
+    ops lie in `memory`, by default the backend's first.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Unit:
     startup_seconds: float = 0.0
     port: str = ""
     only_with: str = ""
+    memory: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,11 @@ class Backend:
     memories: tuple[Memory, ...]
     ports: tuple[Port, ...] = ()
     issue: Issue | None = None
+
+    def memory_of(self, unit: Unit) -> Memory | None:
+        """Where the operands of the ops of `unit` lie; None for a backend without memories."""
+        named = (memory for memory in self.memories if memory.name == unit.memory)
+        return next(named, self.memories[0] if self.memories else None)
 
     def supports(self, operation: str) -> bool:
         """Whether the op of this name, such as `braid.conv`, can run here."""
@@ -227,21 +234,23 @@ def _backend(table: _Table) -> Backend:
     if len(issue) > 1:
         raise table.error(f"{len(issue)} tables [[issue]], expected at most one")
     known = {"", *(port.name for port in ports)}
+    memories = tuple(_memory(entry) for entry in table.tables("memory"))
+    holders = {"", *(memory.name for memory in memories)}
     return Backend(
         table.get("name", str),
         table.strings("operations"),
         table.get("priority", int, 0),
         table.get("launch_seconds", float, 0.0),
         table.strings("kernel_families"),
-        tuple(_unit(entry, known) for entry in table.tables("unit")),
-        tuple(_memory(entry) for entry in table.tables("memory")),
+        tuple(_unit(entry, known, holders) for entry in table.tables("unit")),
+        memories,
         ports,
         _issue(issue[0], known) if issue else None,
     )
 
 
-def _unit(table: _Table, ports: Set[str]) -> Unit:
-    table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with")
+def _unit(table: _Table, ports: Set[str], memories: Set[str]) -> Unit:
+    table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with", "memory")
     unit = Unit(
         table.get("name", str),
         table.get("resource", str),
@@ -249,10 +258,12 @@ def _unit(table: _Table, ports: Set[str]) -> Unit:
         table.get("startup_seconds", float, 0.0),
         table.get("port", str, ""),
         table.get("only_with", str, ""),
+        table.get("memory", str, ""),
     )
     if unit.rate == 0:
         raise table.error("'rate' is 0, expected a positive number")
-    _require_port(table, unit.port, ports)
+    _require_known(table, "port", unit.port, ports)
+    _require_known(table, "memory", unit.memory, memories)
     return unit
 
 
@@ -264,18 +275,21 @@ def _port(table: _Table) -> Port:
 def _issue(table: _Table, ports: Set[str]) -> Issue:
     table.expect_only("instruction_bytes", "port")
     issue = Issue(table.get("instruction_bytes", int), table.get("port", str))
-    _require_port(table, issue.port, ports)
+    _require_known(table, "port", issue.port, ports)
     return issue
 
 
-def _require_port(table: _Table, port: str, ports: Set[str]) -> None:
-    if port not in ports:
-        raise table.error(f"there is no port '{port}', expected one of {sorted(ports - {''})}")
+def _require_known(table: _Table, what: str, name: str, known: Set[str]) -> None:
+    if name not in known:
+        raise table.error(f"there is no {what} '{name}', expected one of {sorted(known - {''})}")
 
 
 def _memory(table: _Table) -> Memory:
     table.expect_only("name", "bytes", "bandwidth")
-    return Memory(table.get("name", str), table.get("bytes", int), table.get("bandwidth", float))
+    memory = Memory(table.get("name", str), table.get("bytes", int), table.get("bandwidth", float))
+    if memory.bytes == 0:
+        raise table.error("'bytes' is 0, expected a positive number")
+    return memory
 
 
 def _link(table: _Table) -> Link:

@@ -33,7 +33,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Work:
-    """What an op reads (bytes) and computes (scalar operations)."""
+    """What an op reads (bytes), and what it takes of every resource.
+
+    `matrix` and `vector` are scalar operations, `flops` both together, and `bytes` what the op
+    reads and writes: on processors without instructions for units, of which these are the units.
+    """
 
     operand_bytes: int
     compute: Mapping[str, float]
@@ -116,7 +120,9 @@ def work_of(op: Operation) -> Work:
     if not matrix and not vector:
         vector = sum(_elements(value) for value in op.results)
     operands = sum(map(value_bytes, dict.fromkeys(op.operands)))
-    return Work(operands, {"matrix": matrix, "vector": vector})
+    moved = operands + sum(map(value_bytes, op.results))
+    compute = {"matrix": matrix, "vector": vector, "flops": matrix + vector, "bytes": moved}
+    return Work(operands, compute)
 
 
 def _declared(cost: float | Mapping[str, float], backend: Backend) -> tuple[Step, ...]:

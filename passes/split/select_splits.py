@@ -1,6 +1,6 @@
 """`select-splits`: into how many parts each op that does not fit a memory is split."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.byte_sizes import format_size, parse_size
 from braid.analysis.locations import source_location
 from braid.analysis.remarks import emit_remark
-from braid.analysis.simulator.steps import is_addressing
+from braid.analysis.simulator.steps import is_addressing, steps_of
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError, InfeasibleError
@@ -27,17 +27,27 @@ MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""
 
 
-def memory_limit(memory: str | int | None, target: str) -> int:
-    """Bytes that one op may use: `memory`, or the target's first memory less a margin."""
+def memory_limits(memory: str | int | None, target: str) -> Callable[[Operation], int]:
+    """Bytes that an op may use: `memory`, or the memory of the target's units less a margin.
+
+    An op on several units may use the least of their memories.
+    """
     if memory is not None:
         try:
-            return parse_size(memory)
+            size = parse_size(memory)
         except ValueError as error:
             raise BraidError(f"option 'memory': {error}") from error
+        return lambda op: size
     backend = load_target(target).backends[0]
     if not backend.memories:
         raise BraidError(f"target '{target}' has no memory", hint="give the option memory=<bytes>")
-    return backend.memories[0].bytes * (MARGIN - 1) // MARGIN
+
+    def limit(op: Operation) -> int:
+        found = [backend.memory_of(backend.units[step.unit]) for step in steps_of(op, backend)]
+        memories = [memory for memory in found if memory is not None] or backend.memories
+        return min(memory.bytes for memory in memories) * (MARGIN - 1) // MARGIN
+
+    return limit
 
 
 def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
@@ -63,9 +73,9 @@ class SelectSplitsPass(ModulePass):
 
     In: ops before fusion. Out: `braid.split` on those ops: parts per dim of the result, then per
     reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
-    the first memory of `target` less an eighth; sizes may have units. Reduced dims are split
-    only with `allow_split_reduction`. An op that reads what a split op makes is split alike
-    where it can be, so that parts flow on without being joined.
+    that of the units of `target` that the op runs on, less an eighth; sizes may have units.
+    Reduced dims are split only with `allow_split_reduction`. An op that reads what a split op
+    makes is split alike where it can be, so that parts flow on without being joined.
 
     Raises InfeasibleError for an op of which no part fits, and UnsupportedError for open dims.
 
@@ -82,11 +92,11 @@ class SelectSplitsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        limit = memory_limit(self.memory, self.target)
+        limit_of = memory_limits(self.memory, self.target)
         chosen: Chosen = {}
         for each in list(splittable_ops(op)):
             each.attributes.pop(SPLIT, None)
-            used = op_bytes(each)
+            used, limit = op_bytes(each), limit_of(each)
             if used > limit:
                 counts = self._select(each, used, limit, chosen)
                 chosen.update((result, counts) for result in each.results)

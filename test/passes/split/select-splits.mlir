@@ -1,7 +1,6 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=200KiB}' --remarks -o %t.mlir 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: filecheck %s --input-file %t.mlir
 // RUN: %braid-opt %s -p 'select-splits{memory=100MiB}' | filecheck %s --check-prefix=FITS
-// RUN: %braid-opt %s -p 'select-splits{target=npu-davinci}' | filecheck %s --check-prefix=FITS
 // FITS-NOT: braid.split
 
 // 10 images of 100 channels: two parts of 5 images.

@@ -27,11 +27,24 @@ def test_a_chip_has_units_in_the_order_of_data_flow(
         assert not unit.port or unit.rate <= ports[unit.port]
 
 
+def test_each_unit_has_the_buffer_that_its_operands_are_in() -> None:
+    davinci = load_target("npu-davinci").backends[0]
+    held = {unit.name: davinci.memory_of(unit) for unit in davinci.units}
+    assert {name: memory.name for name, memory in held.items() if memory is not None} == {
+        "mte2": "L1",
+        "mte1": "L1",
+        "cube": "L1",
+        "vector": "UB",
+        "mte3": "L1",
+    }
+
+
 @pytest.mark.parametrize(
     ("unit", "message"),
     [
         ('rate = 0\nresource = "load"', "'rate' is 0"),
         ('rate = 1\nresource = "load"\nport = "bus"', "there is no port 'bus'"),
+        ('rate = 1\nresource = "vector"\nmemory = "UB"', "there is no memory 'UB'"),
         ('rate = 1\nresource = "load"\nspeed = 1', "unknown keys"),
     ],
 )
@@ -41,4 +54,12 @@ def test_malformed_units(tmp_path: Path, unit: str, message: str) -> None:
         f'name = "chip"\n[[backend]]\nname = "npu"\n[[backend.unit]]\nname = "u"\n{unit}\n'
     )
     with pytest.raises(BraidError, match=message):
+        load_target(str(file))
+
+
+def test_a_memory_has_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "chip.toml"
+    memory = '[[backend.memory]]\nname = "L1"\nbytes = 0\nbandwidth = 1'
+    file.write_text(f'name = "chip"\n[[backend]]\nname = "npu"\n{memory}\n')
+    with pytest.raises(BraidError, match=r"memory\[0\]: 'bytes' is 0"):
         load_target(str(file))
