@@ -98,7 +98,29 @@ def make_darts(
     x = network.normalized(network.conv("image", 3, width // 2, 3, 2), width // 2)
     x = network.normalized(network.conv(body.op("Relu", x), width // 2, width, 3, 2), width)
     x = network.normalized(network.conv(body.op("Relu", x), width, width, 3, 2), width)
-    # The first cell reads the last tensor of the stem twice: both its inputs have one size.
+    logits = classified_cells(network, genotype, x, cells, width)
+    outputs = [value("logits", [1, 1000])]
+    graph = body.graph("darts", [value("image", [1, 3, size, size])], outputs, [logits])
+    return finish(body, graph)
+
+
+def make_darts_cells(
+    genotype: Genotype, seed: int, *, cells: int = 4, width: int = 48, size: int = 28
+) -> ModelProto:
+    """The cells and the classifier alone: the stem of an ImageNet model needs more memory.
+
+    Input: `[1, width, size, size]`. Output: `[1, 1000]`.
+    """
+    network = Network(seed)
+    logits = classified_cells(network, genotype, "features", cells, width)
+    inputs = [value("features", [1, width, size, size])]
+    graph = network.body.graph("darts_cells", inputs, [value("logits", [1, 1000])], [logits])
+    return finish(network.body, graph)
+
+
+def classified_cells(network: Network, genotype: Genotype, x: str, cells: int, width: int) -> str:
+    """Normal cells on `x` and a classifier; the first cell reads `x` twice, at one size."""
+    body = network.body
     channels = width
     before = (x, channels)
     for _ in range(cells):
@@ -106,11 +128,13 @@ def make_darts(
         before = (x, channels)
         x, channels = network.cell(genotype, inputs, width), 4 * width
     pooled = body.reshape(body.op("GlobalAveragePool", x), 1, channels)
-    logits = body.linear(pooled, channels, 1000)
-    outputs = [value("logits", [1, 1000])]
-    graph = body.graph("darts", [value("image", [1, 3, size, size])], outputs, [logits])
-    return finish(body, graph)
+    return body.linear(pooled, channels, 1000)
 
 
-MODELS = {"darts_v1": partial(make_darts, V1, 11), "darts_v2": partial(make_darts, V2, 12)}
+MODELS = {
+    "darts_v1": partial(make_darts, V1, 11),
+    "darts_v2": partial(make_darts, V2, 12),
+    "darts_v1_cells": partial(make_darts_cells, V1, 11),
+    "darts_v2_cells": partial(make_darts_cells, V2, 12),
+}
 """Name to what makes the model."""
