@@ -70,11 +70,11 @@ class StreamObject:
 
     @staticmethod
     def from_bytes(data: bytes) -> "StreamObject":
-        """The object in a file. Raises ValueError where it is not one of this format."""
+        """The object in a file. Raises ValueError where it has another form."""
         try:
             fields = cast(dict[str, Any], json.loads(data))
             if fields["format"] != FORMAT:
-                raise ValueError(f"the object has format {fields['format']}, expected {FORMAT}")
+                raise KeyError(FORMAT)
             return StreamObject(
                 tuple(
                     Event(Action(action), op, subject, tuple(after))
@@ -84,16 +84,16 @@ class StreamObject:
                 tuple(tuple(made) for made in fields["makes"]),
                 tuple(fields["sizes"]),
             )
-        except (KeyError, TypeError) as error:
-            raise ValueError("this is no object of an instruction stream") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is no object of format {FORMAT}") from error
 
 
 @dataclass(frozen=True)
 class Placement:
     """What the numbers of an object mean in the whole: its `ops` and `values`.
 
-    A value can be loaded once its `sources` are stored. `names` are the ops', and the last one
-    for what is loaded again to be handed on; one that ends in `#` gets a number.
+    A value can be loaded once its `sources` are stored. `names` are the ops'; one that
+    ends in `#` gets a number.
     """
 
     ops: tuple[int, ...]

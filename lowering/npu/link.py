@@ -54,7 +54,8 @@ class _Linker:
         tokens: list[Token] = []
         current = -1
         for event in part.events:
-            if event.op != current:
+            # What is loaded again to be handed on belongs to the op before it.
+            if event.op != current and event.op < len(placement.names):
                 current = event.op
                 self.name = placement.names[current]
             after = self._join(tokens[number] for number in event.after)

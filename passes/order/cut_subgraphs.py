@@ -88,7 +88,7 @@ class Cut:
             ops,
             values,
             tuple(self.traffic.values[number].sources for number in values),
-            tuple(label(self.block.ops[op]) for op in (*ops, self.pieces[piece][-1])),
+            tuple(label(self.block.ops[op]) for op in ops),
         )
 
     @cached_property
