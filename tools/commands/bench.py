@@ -34,7 +34,11 @@ def bench(
         Path | None, typer.Option("--json", help="Write the figures to this file too.")
     ] = None,
 ) -> None:
-    """Measure a model: median and p90 latency, arena, growth of the resident memory."""
+    """Measure a model: median and p90 latency, arena, growth of the resident memory.
+
+    What grows beside the arena, the outputs and pages of files (weights that are read for the
+    first time) is shown as "anything else".
+    """
     from braid.binding import bind_inputs
     from braid.runtime.atomic_file import atomic_file
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
@@ -48,6 +52,7 @@ def bench(
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
+    other = figures.other_bytes(opened.arena_bytes)
     report: dict[str, object] = {
         "model": str(model),
         "threads": threads,
@@ -56,7 +61,10 @@ def bench(
         "p90_seconds": figures.p90,
         "minimum_seconds": figures.minimum,
         "arena_bytes": opened.arena_bytes,
+        "output_bytes": figures.output_bytes,
         "peak_rss_growth_bytes": figures.rss_growth_bytes,
+        "mapped_file_bytes": figures.mapped_bytes,
+        "other_bytes": other,
     }
     if json_file is not None:
         with atomic_file(json_file) as file:
@@ -65,5 +73,7 @@ def bench(
         f"{model.name}: median {figures.median * 1e3:.3f} ms, p90 {figures.p90 * 1e3:.3f} ms, "
         f"minimum {figures.minimum * 1e3:.3f} ms over {runs} runs\n"
         f"arena {opened.arena_bytes / 2**20:.2f} MiB, peak RSS growth "
-        f"{figures.rss_growth_bytes / 2**20:.2f} MiB"
+        f"{figures.rss_growth_bytes / 2**20:.2f} MiB\n"
+        f"outputs {figures.output_bytes / 2**20:.2f} MiB, pages of files "
+        f"{figures.mapped_bytes / 2**20:.2f} MiB, anything else {other / 2**20:.2f} MiB"
     )

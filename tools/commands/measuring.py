@@ -1,45 +1,64 @@
-"""Timing of repeated runs."""
+"""Timing of repeated runs, and the memory that they take."""
 
 import math
-import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-_RSS_UNIT = 1024  # Linux counts ru_maxrss in KiB
+from numpy.typing import NDArray
+
+from braid.tools.commands.resident_memory import reset_peak, resident_memory
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds of a run, and by how many bytes the peak of the resident memory grew."""
+    """Seconds of a run, and by how many bytes the resident memory grew at most.
+
+    Of these, `mapped_bytes` are pages of files, such as weights that are read for the first time;
+    `output_bytes` is what the results of one run take.
+    """
 
     median: float
     p90: float
     minimum: float
     rss_growth_bytes: int
+    mapped_bytes: int
+    output_bytes: int
+
+    def other_bytes(self, arena_bytes: int) -> int:
+        """Growth that is neither the arena, nor results, nor pages of files; 0 at least."""
+        known = arena_bytes + self.output_bytes + self.mapped_bytes
+        return max(0, self.rss_growth_bytes - known)
 
 
-def peak_rss_bytes() -> int:
-    """Return the largest resident memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
-
-
-def measure_runs(run: Callable[[], object], runs: int, warmup: int) -> Figures:
+def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: int) -> Figures:
     """Call `run` `warmup` times, then `runs` times with a clock.
 
-    The growth of the memory counts from before the first call.
+    The growth of the memory counts from before the first call, whatever the process had before.
     """
-    before = peak_rss_bytes()
+    reset_peak()
+    before = resident_memory()
+    outputs = 0
     for _ in range(warmup):
         run()
     seconds: list[float] = []
     for _ in range(runs):
         start = time.perf_counter()
-        run()
+        results = run()
         seconds.append(time.perf_counter() - start)
-    growth = peak_rss_bytes() - before
-    return Figures(statistics.median(seconds), percentile(seconds, 0.9), min(seconds), growth)
+        outputs = sum(array.nbytes for array in results)
+        del results  # else the next run has two sets of them in memory
+    after = resident_memory()
+    return Figures(
+        statistics.median(seconds),
+        percentile(seconds, 0.9),
+        min(seconds),
+        rss_growth_bytes=after.peak - before.current,
+        mapped_bytes=max(0, after.mapped - before.mapped),
+        output_bytes=outputs,
+    )
 
 
 def percentile(values: list[float], fraction: float) -> float:

@@ -1,10 +1,17 @@
 """Figures of repeated runs, and targets of the default pipeline."""
 
-import pytest
+from typing import Any
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import braid
 from braid.compiler import graph_passes, kernel_families
 from braid.errors import BraidError
+from braid.frontends.mlir import parse_mlir
 from braid.tools.commands.measuring import measure_runs, percentile
+from braid.universe import make_context
 
 
 @pytest.mark.parametrize(
@@ -22,9 +29,47 @@ def test_percentile(values: list[float], fraction: float, expected: float) -> No
 
 def test_warm_up_runs_are_not_measured() -> None:
     calls: list[int] = []
-    figures = measure_runs(lambda: calls.append(0), runs=4, warmup=3)
+
+    def run() -> list[NDArray[Any]]:
+        calls.append(0)
+        return []
+
+    figures = measure_runs(run, runs=4, warmup=3)
     assert len(calls) == 7
     assert 0 <= figures.minimum <= figures.median <= figures.p90
+
+
+def test_memory_that_a_run_takes_is_seen_whatever_was_there_before() -> None:
+    assert np.ones(64 << 20, np.uint8).all()  # a larger peak that is over
+
+    def run() -> list[NDArray[Any]]:
+        scratch = np.ones(32 << 20, np.uint8)
+        return [scratch[: 8 << 20].copy()]
+
+    figures = measure_runs(run, runs=2, warmup=0)
+    assert figures.output_bytes == 8 << 20
+    assert figures.rss_growth_bytes == pytest.approx(40 << 20, abs=4 << 20)
+    assert figures.other_bytes(arena_bytes=0) == pytest.approx(32 << 20, abs=4 << 20)
+
+
+def test_nothing_but_the_arena_and_the_outputs_is_of_the_size_of_the_graph() -> None:
+    extent = 2048  # a tensor takes 16 MiB
+    tensor = f"tensor<{extent}x{extent}xf32>"
+    text = f"""func.func @main(%x: {tensor}) -> {tensor} {{
+      %a = braid.exp %x : ({tensor}) -> {tensor}
+      %b = braid.transpose %a {{permutation = array<i64: 1, 0>}} : ({tensor}) -> {tensor}
+      %c = braid.matmul %b, %a : ({tensor}, {tensor}) -> {tensor}
+      %d = braid.transpose %c {{permutation = array<i64: 1, 0>}} : ({tensor}) -> {tensor}
+      %e = braid.matmul %d, %c : ({tensor}, {tensor}) -> {tensor}
+      func.return %e : {tensor}
+    }}"""
+    model = braid.compile(parse_mlir(make_context(), text, "test.mlir").module, jobs=1)
+    inputs = [np.zeros((extent, extent), np.float32)]
+    figures = measure_runs(lambda: model.run(inputs), runs=1, warmup=1)
+    assert model.arena_bytes >= 32 << 20
+    assert figures.output_bytes == 16 << 20
+    assert figures.rss_growth_bytes > model.arena_bytes  # it is touched only when it runs
+    assert figures.other_bytes(model.arena_bytes) < 4 << 20
 
 
 def test_passes_ask_the_target_that_was_named() -> None:
