@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from braid.analysis.boxes import shared_dims
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import ReshapeOp
-from braid.passes.split.rules import SplitDim
+from braid.passes.split.split_dim import SplitDim
 from braid.passes.split.tile import Part
 
 Chosen = dict[SSAValue, dict[int, int]]

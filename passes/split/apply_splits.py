@@ -18,7 +18,8 @@ from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
 from braid.passes.split.addressing import joined, slice_of
 from braid.passes.split.fused_rules import fused_part
-from braid.passes.split.rules import SplitDim, part_types, split_dims
+from braid.passes.split.rules import part_types, split_dims
+from braid.passes.split.split_dim import SplitDim
 from braid.passes.split.tile import SPLIT, Part, Tile
 
 

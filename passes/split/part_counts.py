@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation
 
-from braid.passes.split.rules import SplitDim
 from braid.passes.split.sizes import part_bytes
+from braid.passes.split.split_dim import SplitDim
 
 
 def select_counts(

@@ -1,6 +1,5 @@
 """Along which dims each kind of op may be split, in order of preference, and into which tiles."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -24,44 +23,8 @@ from braid.passes.split.access_maps import operand_dims
 from braid.passes.split.fused_rules import fused_tile
 from braid.passes.split.indexing_rules import indexing_tile
 from braid.passes.split.resize_rules import ResizedDim
-from braid.passes.split.tile import Part, Tile, parts_of
-
-TileOf = Callable[[Part], Tile | None]
-
-
-class SplitDim:
-    """A dim along which an op may be split: `tile` says what a part of the result needs.
-
-    `extent` elements in whole `unit`s; `combine` names the elementwise op that joins the partial
-    results of a reduced dim, and is None for a dim of the result. With `has_halo`, what a part
-    needs depends on where it is, not on its size alone.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        extent: int,
-        tile: TileOf,
-        unit: int = 1,
-        combine: str | None = None,
-        has_halo: bool = False,
-    ) -> None:
-        self.dim = dim
-        self.extent = extent
-        self.tile = tile
-        self.unit = unit
-        self.combine = combine
-        self.has_halo = has_halo
-
-    def parts(self, count: int) -> list[Part]:
-        """The parts when there are `count`."""
-        return parts_of(self.dim, self.extent, count, self.unit)
-
-    def typical_parts(self, count: int) -> list[Part]:
-        """Parts of which one needs the most: without a halo the first, none is larger."""
-        if self.has_halo:
-            return self.parts(count)
-        return [Part(self.dim, 0, -(-(self.extent // self.unit) // count) * self.unit)]
+from braid.passes.split.split_dim import SplitDim
+from braid.passes.split.tile import Part, Tile
 
 
 def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:

@@ -9,7 +9,7 @@ from braid.analysis.memory_graph import value_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.passes.split.rules import SplitDim
+from braid.passes.split.split_dim import SplitDim
 
 Extents = dict[int, int]
 """The extent of each dim of a value that is cut; other dims are whole."""
@@ -33,15 +33,13 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
             continue
         if count > dim.extent // dim.unit:
             return math.inf
-        for part in dim.typical_parts(count):
-            tile = dim.tile(part)
-            if tile is None:
-                return math.inf
-            size = (tile.computed or part).size
-            made[part.dim] = max(made.get(part.dim, 0), size)
-            for index, needed in tile.operands.items():
-                extents = cut.setdefault(index, {})
-                extents[needed.dim] = max(extents.get(needed.dim, 0), needed.size)
+        largest = dim.largest(count)
+        if largest is None:
+            return math.inf
+        made[dim.dim] = largest.made
+        for (index, number), size in largest.operands.items():
+            extents = cut.setdefault(index, {})
+            extents[number] = max(extents.get(number, 0), size)
     needed = _bytes(op, cut, made)
     accumulates = any(dim.combine and counts.get(dim.dim, 1) > 1 for dim in dims)
     return max(needed, 3 * _value_bytes(op.results[0], made)) if accumulates else needed
