@@ -51,6 +51,7 @@ PASSES: dict[str, str] = {
     ),
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.memory.plan_memory:PlanMemoryPass",
+    "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-fusion": "braid.passes.memory.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",

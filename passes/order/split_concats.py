@@ -11,28 +11,12 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.byte_sizes import format_size
-from braid.analysis.parameter_expressions import ParameterExpressions
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.memory.compute_ops import runtime_functions
-from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.concat_rewrites import ConcatSplitting
-from braid.passes.order.memory_problem import memory_problem
-from braid.solvers.ordering import search
-
-
-def least_peak(function: func.FuncOp, time_limit: float) -> int:
-    """The lowest peak that is found for the ops of `function`, in bytes.
-
-    What is made of parameters alone is hoisted later and does not count.
-    """
-    block, known = BlockGraph.of(function.body.block), ParameterExpressions()
-    moving = tuple(op for op in block.ops if not (op.results and known.all_known(op.results)))
-    block = BlockGraph(block.block, block.leaves, moving)
-    problem = memory_problem(block, [0] * len(block.ops))
-    found = search(problem, time_limit=time_limit, candidates=[range(len(block.ops))])
-    return int(found.value)
+from braid.passes.order.trial_order import take_body, trial_order
 
 
 def split_all(function: func.FuncOp) -> int:
@@ -89,12 +73,10 @@ class SplitConcatsPass(ModulePass):
         count = split_all(changed)
         if not count:
             return
-        before, after = least_peak(function, time_limit), least_peak(changed, time_limit)
+        before, after = (trial_order(f, time_limit).peak for f in (function, changed))
         taken = count if after < before else 0
         if taken:
-            function.body.detach_block(function.body.block)
-            function.body.add_block(changed.body.detach_block(changed.body.block))
-        changed.erase()
+            take_body(function, changed)
         emit_remark(
             function,
             self.name,

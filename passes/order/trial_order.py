@@ -1,0 +1,46 @@
+"""What a function would need in its best order, to decide on rewritings that change it."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.ir import Operation
+
+from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.memory_problem import memory_problem
+from braid.solvers.ordering import search
+
+
+@dataclass(frozen=True)
+class TrialOrder:
+    """`peak` bytes are live at once where op `numbers[i]` of the movable ones runs i-th."""
+
+    numbers: tuple[int, ...]
+    peak: int
+
+
+def movable_ops(function: func.FuncOp) -> BlockGraph:
+    """The ops that have an order; what is made of parameters alone is hoisted later."""
+    block, known = BlockGraph.of(function.body.block), ParameterExpressions()
+    moving = tuple(op for op in block.ops if not (op.results and known.all_known(op.results)))
+    return BlockGraph(block.block, block.leaves, moving)
+
+
+def trial_order(function: func.FuncOp, time_limit: float) -> TrialOrder:
+    """The order of least peak that is found in `time_limit` seconds; nested ops are apart."""
+    block = movable_ops(function)
+    problem = memory_problem(block, [0] * len(block.ops))
+    found = search(problem, time_limit=time_limit, candidates=[range(len(block.ops))])
+    return TrialOrder(tuple(found.order), int(found.value))
+
+
+def positions(function: func.FuncOp, order: TrialOrder) -> dict[Operation, int]:
+    """When each op of `function` runs, which is what the order was found for or its clone."""
+    ops = movable_ops(function).ops
+    return {ops[number]: place for place, number in enumerate(order.numbers)}
+
+
+def take_body(function: func.FuncOp, changed: func.FuncOp) -> None:
+    """Makes the body of `changed`, a rewritten clone, that of `function`."""
+    function.body.detach_block(function.body.block)
+    function.body.add_block(changed.body.detach_block(changed.body.block))
