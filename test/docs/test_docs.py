@@ -106,9 +106,15 @@ def _parse_all(modules: Iterable, environment: Mapping[str, str], directory: Pat
         run("braid-opt --split-input-file blocks.mlir -o parsed.mlir", environment, directory)
 
 
+def shows(text: str, source: str) -> bool:
+    """Whether `text` stands in `source`, but for what its lines `...` leave out."""
+    parts = map(_flat, re.split(r"^\s*\.\.\.$", text, flags=re.MULTILINE))
+    return re.search(r"\n(?:.*\n)*?".join(map(re.escape, parts)), _flat(source)) is not None
+
+
 def _flat(text: str) -> str:
-    """The lines without their indentation: a page may show a method alone."""
-    return "\n".join(line.strip() for line in text.strip().splitlines())
+    """The lines without indentation and blank ones: a page may show a method alone."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -119,7 +125,7 @@ def test_examples_run(path: Path, environment: dict[str, str], workplace: Path) 
             (workplace / block.argument).write_text(block.text)
         elif block.mark == "from":
             source = (ROOT / block.argument).read_text(encoding="utf-8")
-            assert _flat(block.text) in _flat(source), f"{block}: not in {block.argument}"
+            assert shows(block.text, source), f"{block}: not in {block.argument}"
     unmarked = [block for block in page if not block.mark]
     modules = [b for b in page if b.language == "mlir" and b.mark in ("", "file")]
     _parse_all(modules, environment, workplace)
@@ -139,6 +145,12 @@ def test_output_is_compared() -> None:
     assert fits("a 1.5 s\nb\nc\n", "a … s\n...\nc\n")
     assert not fits("a\nb\nc\n", "a\nc\n")
     assert not fits("a\n", "b\n")
+
+
+def test_excerpts_are_compared() -> None:
+    source = "class A:\n    x = 1\n    y = 2\n\n    z = 3\n"
+    assert shows("class A:\n    ...\n    z = 3\n", source) and shows("y = 2\nz = 3", source)
+    assert not shows("x = 1\nz = 3\n", source) and not shows("z = 3\n...\ny = 2\n", source)
 
 
 def test_the_reference_has_every_op_pass_and_command() -> None:

@@ -1,10 +1,12 @@
 """The toy package: an op, a pass, a kernel family, a target and an importer from outside."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+TOY = Path(__file__).parents[2] / "docs" / "examples" / "toy"
 MODULE = """
 func.func @main(%x: tensor<2x8x40xf32> {braid.name = "x"})
     -> (tensor<2x8x40xf32> {braid.name = "y"}) {
@@ -95,3 +97,20 @@ def test_the_targets_of_packages_are_known(environment: dict[str, str], director
     assert status == 0 and "vector" in output, output
     status, output = run(environment, directory, *command, "none")
     assert status == 1 and "'toy-board'" in output, output
+
+
+def test_a_changed_family_compiles_its_kernels_anew(
+    environment: dict[str, str], directory: Path
+) -> None:
+    command = ("braid", "verify", "norm.mlir", "--jobs", "1")
+    assert run(environment, directory, *command)[0] == 0
+    copy = directory / "copy" / "braid_toy"
+    shutil.copytree(TOY / "braid_toy", copy)
+    family = copy / "rms_norm_family.py"
+    text = family.read_text(encoding="utf-8")
+    wrong = text.replace("e.constant(1.0, root.type)", "e.constant(2.0, root.type)")
+    assert wrong != text
+    family.write_text(wrong, encoding="utf-8")
+    changed = {**environment, "PYTHONPATH": f"{copy.parent}:{environment['PYTHONPATH']}"}
+    status, output = run(changed, directory, *command)
+    assert status == 1 and "first op that differs" in output, output
