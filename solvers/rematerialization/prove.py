@@ -8,6 +8,7 @@ from braid.solvers.rematerialization.cp_sat import Limits, run_cp_sat
 from braid.solvers.rematerialization.cut_model import CutModel
 from braid.solvers.rematerialization.cuts import choose_cuts
 from braid.solvers.rematerialization.neighbourhoods import every_schedule
+from braid.solvers.rematerialization.parts import cut_at_articulations, part_of
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.selection import SelectionModel
@@ -15,6 +16,8 @@ from braid.solvers.rematerialization.simulate import simulate
 
 _CARRIED = 12_000
 """Most cuts times ops: larger relaxations are not solved in the time that smaller ones take."""
+_PART = 24
+"""Ops that a part has at least: smaller ones lose more at their cuts than they are easier."""
 _PLACES = 400
 """Largest supersequence of all schedules that is worth solving."""
 
@@ -22,10 +25,12 @@ _PLACES = 400
 def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
     """Yield after each round; ends when nothing is left to try.
 
-    The relaxation with ever more cuts, each valid for all orders by itself, and for tiny graphs
-    finally the model of all schedules.
+    For graphs with articulation nodes the sum of what their parts take; then the relaxation with
+    ever more cuts, each valid for all orders by itself, and for tiny graphs finally the model of
+    all schedules.
     """
     problem = progress.problem
+    yield from prove_by_parts(progress, seed, _PART)
     profile = simulate(problem, problem.required).profile
     count, solved = 1, -1
     while True:
@@ -39,6 +44,31 @@ def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
         yield
         count = 4 if count == 1 else 2 * count
     yield from _prove_exactly(progress, seed)
+
+
+def prove_by_parts(progress: Progress, seed: int, least: int) -> Iterator[None]:
+    """Raise the bound by what parts of at least `least` ops need beyond one run of each op.
+
+    Yields after each part.
+    """
+    problem, durations = progress.problem, progress.scale.durations
+    parts = cut_at_articulations(problem, least)
+    if len(parts) == 1:
+        return
+    budget = progress.budget - problem.pinned_bytes
+    bound = float(sum(durations[op] for op in problem.required))
+    for index, ops in enumerate(parts):
+        part = part_of(problem, ops, durations)
+        profile = simulate(part, part.required).profile
+        cuts = choose_cuts(part, profile, part.required, budget, max(1, _CARRIED // len(ops)))
+        if not cuts:
+            continue
+        model = CutModel(part, cuts, budget, ceiling=None)
+        seconds = max(1.0, progress.remaining / 3 / (len(parts) - index))
+        ticks = progress.minimize(model.cp, seconds, seed).bound * model.scale.tick
+        bound += max(0.0, ticks - part.base_duration)
+        progress.raise_bound(bound)
+        yield
 
 
 def _seconds(progress: Progress) -> float:

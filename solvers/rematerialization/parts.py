@@ -1,0 +1,66 @@
+"""Parts of a graph whose lower bounds add up to one of the whole.
+
+Of a schedule of the whole graph, keep the runs of some of the ops only, and give them what other
+ops make for nothing: that is a schedule of these ops within the same budget. So the least
+durations of disjoint parts add up to a lower bound. Little is lost where the graph is cut at
+articulation nodes, since only what one op makes is then read across the cut.
+"""
+
+from collections.abc import Sequence
+
+from braid.solvers.rematerialization.problem import Op, Problem
+
+
+def cut_at_articulations(problem: Problem, least: int) -> list[tuple[int, ...]]:
+    """Return the required ops in parts of at least `least` ops, the last one of any size.
+
+    A part ends where what later ops read was made by one op alone.
+    """
+    position = {op: index for index, op in enumerate(problem.required)}
+    last_read = {
+        op: max(
+            (
+                position[u]
+                for t in problem.ops[op].outputs
+                for u in problem.consumers[t]
+                if u in position
+            ),
+            default=-1,
+        )
+        for op in problem.required
+    }
+    parts: list[tuple[int, ...]] = []
+    part: list[int] = []
+    crossing: list[int] = []
+    for index, op in enumerate(problem.required):
+        part.append(op)
+        crossing = [made for made in (*crossing, op) if last_read[made] > index]
+        if len(part) >= least and len(crossing) <= 1:
+            parts.append(tuple(part))
+            part = []
+    return [*parts, tuple(part)] if part else parts
+
+
+def part_of(problem: Problem, ops: Sequence[int], durations: Sequence[int]) -> Problem:
+    """Return the instance of `ops` alone, each taking its entry of `durations` (by op).
+
+    What is made elsewhere takes no bytes, nor do the graph's inputs: subtract `pinned_bytes` from
+    the budget. What is read elsewhere, or is an output, is read once by an op without effects on
+    time and memory.
+    """
+    chosen = frozenset(ops)
+    tensors = sorted({t for op in ops for t in (*problem.ops[op].inputs, *problem.ops[op].outputs)})
+    number = {tensor: index for index, tensor in enumerate(tensors)}
+    members: list[Op] = []
+    for op in ops:
+        whole = problem.ops[op]
+        inputs, outputs = (tuple(number[t] for t in ends) for ends in (whole.inputs, whole.outputs))
+        members.append(
+            Op(durations[op], inputs, outputs, whole.workspace, whole.recomputable, whole.name)
+        )
+    for op in ops:
+        for tensor in problem.ops[op].outputs:
+            if tensor in problem.outputs or not chosen.issuperset(problem.consumers[tensor]):
+                members.append(Op(0, (number[tensor],), ()))
+    sizes = (problem.sizes[t] if problem.producer[t] in chosen else 0 for t in tensors)
+    return Problem(tuple(members), tuple(sizes), frozenset())
