@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
 
-MAX_JOBS = 6000
-"""The table of distances between jobs takes 8 bytes for each two of them."""
+MAX_JOBS = 4000
+"""The table of distances between jobs takes 8 bytes for each two of them, and seconds to fill."""
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

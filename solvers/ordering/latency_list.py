@@ -6,6 +6,7 @@ window keeps the values of the reference near each other, a large one keeps the 
 
 from bisect import insort
 from collections.abc import Iterator, Sequence
+from time import monotonic
 
 from braid.solvers.ordering.baselines import depth_first
 from braid.solvers.ordering.graph import Graph
@@ -15,10 +16,13 @@ from braid.solvers.ordering.traffic import NO_TRAFFIC
 WINDOWS = (1, 4, 16, 64)
 
 
-def list_orders(problem: LatencyProblem) -> Iterator[list[int]]:
-    """Yield orders for all `WINDOWS` along two depth-first orders."""
-    for reference in (post_order(problem.graph), depth_first(problem.graph)):
-        for window in WINDOWS:
+def list_orders(problem: LatencyProblem, deadline: float) -> Iterator[list[int]]:
+    """Yield orders for `WINDOWS` along two depth-first orders, none once `deadline` is past."""
+    references = (post_order(problem.graph), depth_first(problem.graph))
+    for window in WINDOWS:
+        for reference in references:
+            if monotonic() > deadline:
+                return
             yield ListSchedule(problem, reference, window).run()
 
 

@@ -73,7 +73,8 @@ def _improve_piece(
     if len(problem) <= ENUMERATED_OPS and count_orders(problem.graph, ENUMERATED_ORDERS):
         order = min(all_orders(problem.graph), key=problem.evaluate)
         return order, problem.evaluate(order)
-    order = min([order, *list_orders(problem)], key=problem.evaluate)
+    for found in list_orders(problem, deadline):
+        order = min(order, found, key=problem.evaluate)
     target = max(bound, good_enough)
     if len(problem) <= EXACT_OPS:
         close = max(bound / CLOSE, good_enough)

@@ -48,7 +48,7 @@ def test_changed_windows_are_undone_or_in_place(seed: int, size: int) -> None:
 @given(seeds, st.integers(2, 80))
 def test_orders_are_orders_and_never_worse(seed: int, size: int) -> None:
     problem = chip(Random(seed), size)
-    for order in list_orders(problem):
+    for order in list_orders(problem, inf):
         assert problem.graph.is_order(order)
     start = list(range(size))
     found = neighbourhood_search(problem, start, 0.0, inf, seed, 200)
@@ -63,6 +63,10 @@ def test_layers_wait_for_the_stores_and_loads_between_them() -> None:
     work = sum(stage.duration for own in problem.stages for stage in own)
     assert problem.lower_bound() >= work + 2 * (3.0 + 1.0) + 3.0
     assert problem.lower_bound() <= problem.evaluate(range(6))
+
+
+def test_no_order_is_listed_past_the_deadline() -> None:
+    assert not list(list_orders(chip(Random(1), 6), -inf))
 
 
 def test_post_order_makes_what_is_needed_late() -> None:
