@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.boxes import reshaped, sizes
-from braid.dialects.braid.base import shape_of
+from braid.analysis.tensor_storage import is_view
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.base import set_result_types, shape_of
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.tile import Part
 
@@ -23,15 +25,19 @@ def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
     owner = value.owner
     if isinstance(owner, ConcatOp) and owner.dim.value.data == part.dim:
         return _slice_of_pieces(builder, owner.inputs, part)
-    if isinstance(owner, ReshapeOp) and (found := _slice_before(builder, owner, part)) is not None:
+    if (
+        isinstance(owner, ReshapeOp)
+        and is_view(owner)
+        and (found := _slice_before(builder, owner, part)) is not None
+    ):
         return found
     offsets = [part.start if dim == part.dim else 0 for dim in range(len(shape))]
-    sizes = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
+    extents = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
     if isinstance(owner, SliceOp) and set(owner.strides.get_values()) <= {1}:
         inner = owner.offsets.get_values()
         offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
         value = owner.input
-    return builder.insert(SliceOp.get(value, offsets, sizes)).output
+    return insert_like(builder, SliceOp.get(value, offsets, extents), value)
 
 
 def _slice_before(builder: Builder, op: ReshapeOp, part: Part) -> SSAValue | None:
@@ -39,7 +45,7 @@ def _slice_before(builder: Builder, op: ReshapeOp, part: Part) -> SSAValue | Non
     shape, source = shape_of(op.output), shape_of(op.input)
     box = [(0, extent) for extent in shape]
     box[part.dim] = (part.start, part.size)
-    needed = reshaped(tuple(box), shape, source)
+    needed = reshaped(tuple(box), shape, source) if is_view(op) else None
     if needed is None:
         return None
     cut = [dim for dim, extent in enumerate(sizes(needed)) if extent != source[dim]]
@@ -65,4 +71,13 @@ def _slice_of_pieces(builder: Builder, pieces: Sequence[SSAValue], part: Part) -
 
 def joined(builder: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
     """The concatenation of `values` along `dim`; a single value as it is."""
-    return values[0] if len(values) == 1 else builder.insert(ConcatOp.get(values, dim)).output
+    if len(values) == 1:
+        return values[0]
+    return insert_like(builder, ConcatOp.get(values, dim), values[0])
+
+
+def insert_like(builder: Builder, op: Operation, value: SSAValue) -> SSAValue:
+    """Inserts an op of one result, and gives that the layout of `value`."""
+    layout = layout_of(value.type)
+    set_result_types(op, [with_layout(result.type, layout) for result in op.results])
+    return builder.insert(op).results[0]

@@ -16,7 +16,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
-from braid.passes.split.addressing import joined, slice_of
+from braid.passes.split.addressing import insert_like, joined, slice_of
 from braid.passes.split.fused_rules import fused_part
 from braid.passes.split.rules import part_types, split_dims
 from braid.passes.split.split_dim import SplitDim
@@ -115,7 +115,7 @@ class _Splitter:
             return joined(self.builder, values, dim.dim)
         total = values[0]
         for value in values[1:]:
-            total = self.builder.insert(elementwise(dim.combine, total, value)).results[0]
+            total = insert_like(self.builder, elementwise(dim.combine, total, value), total)
         return total
 
 

@@ -83,3 +83,13 @@ func.func @reshaped(%x: tensor<4x6xf32>) -> tensor<1x4x2x3xf32> {
   %2 = braid.neg %1 {braid.split = array<i64: 1, 2, 1, 1>} : (tensor<1x4x2x3xf32>) -> tensor<1x4x2x3xf32>
   func.return %2 : tensor<1x4x2x3xf32>
 }
+
+// Parts are stored as the whole is.
+// CHECK-LABEL: func.func @layout
+// CHECK:         braid.slice %x {{.*}} -> tensor<4x3xf32, #braid.layout<"ba">>
+// CHECK:         braid.exp {{.*}} -> tensor<4x3xf32, #braid.layout<"ba">>
+// CHECK:         braid.concat {{.*}} -> tensor<4x6xf32, #braid.layout<"ba">>
+func.func @layout(%x: tensor<4x6xf32, #braid.layout<"ba">>) -> tensor<4x6xf32, #braid.layout<"ba">> {
+  %0 = braid.exp %x {braid.split = array<i64: 1, 2>} : (tensor<4x6xf32, #braid.layout<"ba">>) -> tensor<4x6xf32, #braid.layout<"ba">>
+  func.return %0 : tensor<4x6xf32, #braid.layout<"ba">>
+}
