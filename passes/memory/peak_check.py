@@ -11,7 +11,8 @@ from braid.dialects.braid.regions import GroupOp
 from braid.passes.memory.box_candidates import Candidate
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.placement import live_peak
-from braid.passes.memory.storage import Storage, StorageAssignment
+from braid.passes.memory.storage import Storage
+from braid.passes.memory.storage_assignment import StorageAssignment
 
 
 def planned_peak(function: FuncOp, memories: MemorySpaces) -> int:

@@ -30,7 +30,8 @@ from braid.passes.memory.placement import (
     place_in_arenas,
     place_in_outputs,
 )
-from braid.passes.memory.storage import Storage, StorageAssignment
+from braid.passes.memory.storage import Storage
+from braid.passes.memory.storage_assignment import StorageAssignment
 from braid.targets.target import load_target
 
 BUFFERS = "braid.buffers"

@@ -18,7 +18,8 @@ from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
 from braid.passes.memory.memory_spaces import MemorySpaces
 from braid.passes.memory.placement import live_peak
 from braid.passes.memory.plan_memory import ARENA_BOUND, ARENA_BYTES, PlanMemoryPass
-from braid.passes.memory.storage import Storage, StorageAssignment
+from braid.passes.memory.storage import Storage
+from braid.passes.memory.storage_assignment import StorageAssignment
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.targets.target import load_target
 from braid.universe import make_context
