@@ -22,6 +22,7 @@ from braid.analysis.locations import source_location
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.variants import public_functions
 from braid.errors import InfeasibleError
+from braid.passes.memory.handed_values import forwarded
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.placement import (
     ALIGNMENT,
@@ -81,11 +82,6 @@ class Plan:
                 entry = self.staging.setdefault(terminator, {})
                 staging = replace(source, lower=number, upper=number, place=None)
                 entry[index] = staging
-
-
-def forwarded(terminator: Operation) -> Sequence[SSAValue]:
-    """The values that a terminator hands on, without a loop's condition."""
-    return terminator.args if isinstance(terminator, scf.ConditionOp) else terminator.operands
 
 
 def targets_of(terminator: Operation) -> Sequence[SSAValue]:

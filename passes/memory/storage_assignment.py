@@ -16,6 +16,7 @@ from braid.analysis.strided_storage import boxes_of, view_offset
 from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.passes.memory.handed_values import forwarded, is_handed_on, stands_in, tensors
 from braid.passes.memory.in_place import in_place_pairs
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.storage import Storage, element_bytes, tensor_bytes
@@ -32,7 +33,7 @@ class StorageAssignment:
         self.numbering = Numbering(function.body)
         self.of: dict[SSAValue, Storage] = {}
         self.offset: dict[SSAValue, int] = {}
-        for index, argument in enumerate(_tensors(function.body.block.args)):
+        for index, argument in enumerate(tensors(function.body.block.args)):
             self._new(argument, function, BufferAttr.input(index))
         self._visit(function.body.block)
         self._share_results(function)
@@ -54,7 +55,7 @@ class StorageAssignment:
         A staging buffer is needed where the operand is another target, which a copy before it
         may overwrite.
         """
-        values = _forwarded(terminator)
+        values = forwarded(terminator)
         destinations = [self.of.get(target) for target in targets]
         result: list[tuple[int, bool]] = []
         for index, (value, destination) in enumerate(zip(values, destinations, strict=True)):
@@ -94,7 +95,7 @@ class StorageAssignment:
                 case func.CallOp() if not boxes_of(op):
                     self._visit_call(op)
                 case _:
-                    for result in _tensors(op.results):
+                    for result in tensors(op.results):
                         self._new(result, op)
                     for operand, begin in boxes_of(op).items():
                         self._move_into(op.operands[operand], op.results[0], begin)
@@ -134,7 +135,7 @@ class StorageAssignment:
         same_memory = storage.memory == self._memories.of(call)
         fits = same_memory and storage.size == tensor_bytes(result.type, call)
         fits = fits and self.offset.get(operand, 0) == 0
-        return dies and once and fits and not _is_handed_on(result)
+        return dies and once and fits and not is_handed_on(result)
 
     def _extend(self, source: SSAValue, view: SSAValue) -> None:
         """A view that leaves through a terminator is read where the terminator stands."""
@@ -142,7 +143,7 @@ class StorageAssignment:
         storage.upper = max(storage.upper, self.numbering.last_use(view))
 
     def _visit_if(self, op: scf.IfOp) -> None:
-        for result in _tensors(op.results):
+        for result in tensors(op.results):
             storage = self._new(result, op)
             storage.upper = max(storage.upper, self.numbering.span(op).end)
         for region in op.regions:
@@ -253,29 +254,8 @@ class StorageAssignment:
             and source is not storage
             and source.memory == storage.memory
             and source.size == storage.size
-            and all(isinstance(v, OpResult) and _stands_in(v.op, block) for v in written)
+            and all(isinstance(v, OpResult) and stands_in(v.op, block) for v in written)
         )
         if movable:
             for v in written:
                 self._bind(v, storage)
-
-
-def _stands_in(op: Operation, block: Block) -> bool:
-    """Whether `op` runs once whenever `block` does, or on one of its branches."""
-    if isinstance(op, scf.ForOp | scf.WhileOp):
-        return False
-    parent = op.parent_op()
-    return op.parent is block or (isinstance(parent, scf.IfOp) and _stands_in(parent, block))
-
-
-def _is_handed_on(value: SSAValue) -> bool:
-    """Whether a terminator of nested control flow gives `value` to the op around it."""
-    return any(isinstance(use.operation, scf.YieldOp | scf.ConditionOp) for use in value.uses)
-
-
-def _tensors(values: Sequence[SSAValue]) -> list[SSAValue]:
-    return [value for value in values if isinstance(value.type, TensorType)]
-
-
-def _forwarded(terminator: Operation) -> Sequence[SSAValue]:
-    return terminator.args if isinstance(terminator, scf.ConditionOp) else terminator.operands

@@ -19,13 +19,13 @@ from braid.lowering.cpu.program.environment import Buffers, Environment
 from braid.lowering.cpu.program.kernels import KernelCalls, Workers
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.cpu.program.profile import ProfileCounters
+from braid.passes.memory.handed_values import forwarded
 from braid.passes.memory.plan_memory import (
     BUFFERS,
     CARRIED,
     SCRATCH,
     SCRATCH_BYTES,
     STAGING,
-    forwarded,
 )
 
 AnyTensor = TensorType[Attribute]

@@ -18,12 +18,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from braid.dialects.braid.buffer import BufferAttr
 from braid.frontends.mlir import parse_mlir
+from braid.passes.memory.handed_values import forwarded
 from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
 from braid.passes.memory.plan_memory import (
     BUFFERS,
     STAGING,
     PlanMemoryPass,
-    forwarded,
 )
 from braid.universe import make_context
 
