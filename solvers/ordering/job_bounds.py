@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
 
-MAX_JOBS = 4000
+MAX_JOBS = 5000
 """The table of distances between jobs takes 8 bytes for each two of them, and seconds to fill."""
 
 Floats = NDArray[np.float64]
