@@ -120,7 +120,8 @@ def _summary(op: Operation, executions: float) -> OpSummary:
 
 
 def _bytes(value: SSAValue) -> int:
-    return logical_bytes(cast(AnyTensor, value.type)) if isinstance(value.type, TensorType) else 0
+    tensor = value.type
+    return logical_bytes(cast(AnyTensor, tensor)) if isinstance(tensor, TensorType) else 0
 
 
 def _elements(tensor: AnyTensor) -> int:
