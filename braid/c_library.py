@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import braid.runtime
 from braid.c_interface import CInterface, identifier
 from braid.errors import BraidError
 from braid.lowering.cpu.link import LibrarySources, link_library
 from braid.runtime.artifact import index_weights
 from braid.runtime.atomic_file import atomic_file
 from braid.runtime.manifest import Manifest
-from braid.runtime.native_abi import find_runtime
+from braid.runtime.native_abi import find_headers, find_runtime
 
 _LARGEST_WEIGHTS = 2**31 - 2**26
 """Bytes that code can be away from, less room for the code itself."""
@@ -68,7 +67,7 @@ def write_c_library(
             "weights.s": _WEIGHTS.encode(),
             "weights": section.data,
         },
-        includes=Path(braid.runtime.__path__[0]).resolve() / "native" / "include",
+        includes=find_headers(),
         archive=find_runtime("libbraid_runtime.a"),
         exports=f"{prefix}_*",
         name=target.name,

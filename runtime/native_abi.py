@@ -116,6 +116,22 @@ def find_library() -> Path:
     return find_runtime(LIBRARY_NAME)
 
 
+def find_headers() -> Path:
+    """Return the directory of the native runtime's C headers, which lie beside the Python code.
+
+    Raises:
+        BraidError: there are none.
+
+    """
+    places = [Path(directory) / "native" / "include" for directory in braid.runtime.__path__]
+    found = [place.resolve() for place in places if place.is_dir()]
+    if not found:
+        raise BraidError(
+            "the headers of the native runtime are not installed", hint="install braid again"
+        )
+    return found[0]
+
+
 def find_runtime(name: str) -> Path:
     """Return the path of a file of the native runtime: in the package, or the checkout's `build/`.
 
