@@ -2,13 +2,23 @@
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from braid.errors import BraidError
+from braid.tools.commands.compile_options import (
+    BudgetOption,
+    Emit,
+    EmitOption,
+    MeasureLayoutsOption,
+    MeasureOrdersOption,
+    MemoryJsonOption,
+    MemoryReportOption,
+    OrderSecondsOption,
+    OutputOption,
+    ProfileOption,
+    UseProfileOption,
+)
 from braid.tools.commands.compile_stream import compile_for_chip
 from braid.tools.commands.options import (
     BoundOption,
@@ -26,82 +36,23 @@ if TYPE_CHECKING:
     from braid.model import Model
 
 
-class Emit(StrEnum):
-    """What to write: the artifact, a C library, or a stage of `lowering.cpu.stages`."""
-
-    ARTIFACT = "artifact"
-    SO = "so"
-    MLIR = "mlir"
-    LINALG = "linalg"
-    LLVM = "llvm"
-    ASM = "asm"
-    OBJ = "obj"
-
-
 def compile_model(
     model: SourceArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The file to write; by default MODEL.braid, or stdout for text."
-        ),
-    ] = None,
-    emit: Annotated[
-        Emit,
-        typer.Option(
-            help="What to write: the artifact, a shared object with a C header beside it, or a "
-            "stage of the lowering."
-        ),
-    ] = Emit.ARTIFACT,
+    output: OutputOption = None,
+    emit: EmitOption = Emit.ARTIFACT,
     shape: ShapeOption = None,
     shape_buckets: BucketsOption = None,
     shape_bound: BoundOption = None,
     target: TargetOption = "host",
     jobs: JobsOption = None,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Count and time every op when the model runs.")
-    ] = False,
-    measure: Annotated[
-        float | None,
-        typer.Option(
-            "--measure-layouts",
-            metavar="SECONDS",
-            min=0,
-            help="First time kernels in all layouts, for so long at most; kept for later.",
-        ),
-    ] = None,
-    measure_orders: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="Time orders of ops instead of estimating them, for so long at most.",
-        ),
-    ] = None,
-    use_profile: Annotated[
-        Path | None,
-        typer.Option(help="Weigh decisions by this profile, as written by braid run --profile."),
-    ] = None,
-    memory_budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Recompute what does not fit: bytes, or with a unit as in 512MiB."
-        ),
-    ] = None,
-    memory_report: Annotated[
-        bool, typer.Option("--memory-report", help="Print what is in the arena at its peak.")
-    ] = False,
-    memory_json: Annotated[
-        Path | None, typer.Option("--memory-json", help="Write the memory report to this file.")
-    ] = None,
-    order_seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="For chips: how long to search the order of each subgraph, 1 by default.",
-        ),
-    ] = None,
+    profile: ProfileOption = False,
+    measure: MeasureLayoutsOption = None,
+    measure_orders: MeasureOrdersOption = None,
+    use_profile: UseProfileOption = None,
+    memory_budget: BudgetOption = None,
+    memory_report: MemoryReportOption = False,
+    memory_json: MemoryJsonOption = None,
+    order_seconds: OrderSecondsOption = None,
 ) -> None:
     """Compile a model to one artifact file, or for a chip to an instruction stream."""
     from rich.console import Console
