@@ -109,10 +109,16 @@ def compile(
         model = read()
         code, memory = lower(with_budget(pipeline, budget))
         check_budget(memory, budget)
-    functions = model_functions(model.module)
+    return _load(model, code, memory, threads)
+
+
+def _load(
+    model: SourceModel, code: CpuCode, memory: tuple[MemoryReport, ...], threads: int
+) -> Model:
+    """Fill the weights of compiled code and load it into this process."""
     prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
-        functions,
+        model_functions(model.module),
         code.weights_bytes,
         chain_parameters(prepared, model.parameters),
     )
