@@ -37,13 +37,7 @@ def in_group_of_its_own(op: Operation) -> FusedOp:
     group = FusedOp(list(op.operands), list(op.result_types), body)
     union_names(group, op)
     group.location = op.location
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(group, op)
-    for old, new in zip(op.results, group.results, strict=True):
-        old.replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, group)
     return group
 
 
@@ -89,13 +83,7 @@ def replace_by_call(symbol: str, group: FusedOp) -> None:
     call = func.CallOp(symbol, list(group.operands), list(group.result_types))
     call.attributes.update(group.attributes)
     call.location = group.location
-    block = group.parent
-    assert block is not None
-    block.insert_op_before(call, group)
-    for old, new in zip(group.results, call.results, strict=True):
-        old.replace_all_uses_with(new)
-    group.detach()
-    group.erase()
+    Rewriter.replace_op(group, call)
 
 
 def dissolve(group: FusedOp) -> None:
