@@ -95,6 +95,8 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.fail = record_failure;
   context->env.input_shapes = (const int64_t *const *)context->input_shapes;
   context->env.output_shapes = context->output_shapes;
+  context->env.post = braid_post;
+  context->env.wait = braid_wait;
   return context;
 }
 

@@ -11,6 +11,8 @@ _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
+_Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
+_Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
 
 static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
@@ -39,10 +41,12 @@ static bool check_descriptor(const braid_model_v2 *descriptor) {
     braid_set_error("the model's code does not export 'braid_model'");
     return false;
   }
-  if (descriptor->abi_version != BRAID_ABI_VERSION) {
-    braid_set_error("the model's code has ABI version %lld, this runtime runs version %d; "
+  if (descriptor->abi_version < BRAID_OLDEST_ABI_VERSION ||
+      descriptor->abi_version > BRAID_ABI_VERSION) {
+    braid_set_error("the model's code has ABI version %lld, this runtime runs versions %d to %d; "
                     "compile it again",
-                    (long long)descriptor->abi_version, BRAID_ABI_VERSION);
+                    (long long)descriptor->abi_version, BRAID_OLDEST_ABI_VERSION,
+                    BRAID_ABI_VERSION);
     return false;
   }
   int64_t align = descriptor->arena_align;

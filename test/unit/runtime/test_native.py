@@ -158,7 +158,7 @@ def test_wrong_output_buffers(model: NativeModel, buffer: np.ndarray, message: s
 @pytest.mark.parametrize(
     ("definitions", "message"),
     [
-        ({"ABI": 99}, "ABI version 99, this runtime runs version 2"),
+        ({"ABI": 99}, "ABI version 99, this runtime runs versions 2 to 3"),
         ({"FEATURE": "quantum"}, "'quantum', which this runtime does not know"),
         ({"ARENA_BYTES": -1}, "descriptor is malformed"),
     ],

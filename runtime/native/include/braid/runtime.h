@@ -53,7 +53,10 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 2
+#define BRAID_ABI_VERSION 3
+
+/* Of code that calls neither `post` nor `wait`; this runtime runs it as well. */
+#define BRAID_OLDEST_ABI_VERSION 2
 
 typedef struct braid_env braid_env;
 
@@ -63,7 +66,8 @@ typedef void (*braid_body)(void *ctx, int64_t begin, int64_t end);
 /* Services and per-run facts for compiled code. Valid for the duration of one `run`. */
 struct braid_env {
   int64_t threads; /* offset 0: how many threads parallel_for uses, >= 1 */
-  /* offset 8: calls `body` on disjoint ranges that cover [0, n); returns when all are done */
+  /* offset 8: calls `body` on disjoint ranges that cover [0, n); returns when all are done. The
+   * ranges run side by side, each on a thread of its own: one may `wait` for another */
   void (*parallel_for)(const braid_env *env, braid_body body, void *ctx, int64_t n);
   /* offset 16: monotonic clock, nanoseconds */
   uint64_t (*now)(void);
@@ -78,6 +82,13 @@ struct braid_env {
   /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
    * the code overwrites those that are open */
   int64_t *const *output_shapes;
+  /* Since ABI version 3: how lanes, lists of kernels that run side by side, wait for each other.
+   * A lane has a counter on a cache line of its own, which only grows and which `post` alone
+   * writes once the lanes have started. */
+  /* offset 64: lets everything before it be seen by whoever waits for `count` */
+  void (*post)(int64_t *done, int64_t count);
+  /* offset 72: returns once `done` is at least `count` */
+  void (*wait)(const int64_t *done, int64_t count);
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -115,7 +126,7 @@ typedef struct braid_variant_v2 {
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
  * is NULL, and the runtime chooses one by the shapes of the inputs. 128 bytes. */
 typedef struct braid_model_v2 {
-  int64_t abi_version;              /* offset 0: BRAID_ABI_VERSION */
+  int64_t abi_version;              /* offset 0: what the code needs */
   int64_t input_count;              /* offset 8 */
   const braid_tensor_v2 *inputs;    /* offset 16 */
   int64_t output_count;             /* offset 24 */
