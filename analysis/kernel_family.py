@@ -44,6 +44,11 @@ class Kernel:
     `in_place` lists which result may be written into the buffer of which operand: every element
     of the operand is read, for the last time, before the element of the result in its place is
     written, whatever the grid's iterations run on. Those arguments are not `noalias`.
+
+    `overlap` is the number of an operand that may begin where the only result does, and be
+    smaller; those two are not `noalias` either. Before each of the iterations `barriers`, in
+    ascending order, all earlier ones have to be finished; all calls of such a kernel share one
+    scratch buffer.
     """
 
     symbol: str
@@ -51,6 +56,8 @@ class Kernel:
     grid: int = 1
     scratch_bytes: int = 0
     in_place: tuple[InPlace, ...] = ()
+    overlap: int | None = None
+    barriers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,26 @@ def takes_strides(family: object, group: FusedOp, choice: LayoutChoice) -> bool:
     if all(layout.strides is None for layout in (*choice.operands, *choice.results)):
         return True
     return isinstance(family, StridedFamily) and family.takes_strides(group, choice)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """An operand that may begin where the result does, and what kernel scratch that takes."""
+
+    operand: int
+    scratch_bytes: int
+
+
+@runtime_checkable
+class OverlappingFamily(Protocol):
+    """What a family offers in addition if it can write over operands smaller than the result."""
+
+    def overlap(self, group: FusedOp) -> Overlap | None:
+        """The operand over which `emit` can write the result, for the types and strides of `group`.
+
+        `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
+        """
+        ...
 
 
 class KernelFamily(Protocol):

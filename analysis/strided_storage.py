@@ -26,6 +26,13 @@ memory of the result, from so many bytes on. It is not copied there."""
 VIEW_OFFSET = "braid.view_offset"
 """On a slice: its result is the memory of its operand, from so many bytes on."""
 
+OVERLAP = "braid.overlap"
+"""On a group, its call or its kernel: the number of the operand that may begin where the memory of
+the result does. The kernel has read every element of it by the time it writes over it."""
+
+STORAGE_DECISIONS = (STRIDES, BOXES, OVERLAP)
+"""What decides how a kernel finds its tensors."""
+
 Strides = tuple[int, ...]
 
 
@@ -65,6 +72,19 @@ def view_offset(op: Operation) -> int | None:
     """The byte of the operand at which the result of `op` begins; None if that is no view."""
     attribute = op.attributes.get(VIEW_OFFSET)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def overlap_of(op: Operation) -> int | None:
+    """The operand that may lie where the result of `op` begins; None if there is none."""
+    attribute = op.attributes.get(OVERLAP)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def set_overlap(op: Operation, operand: int | None) -> None:
+    """Writes which operand may lie where the result of `op` begins."""
+    op.attributes.pop(OVERLAP, None)
+    if operand is not None:
+        op.attributes[OVERLAP] = IntegerAttr(operand, i64)
 
 
 def is_only_storage(op: Operation) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects import func
 
@@ -35,12 +36,14 @@ _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """An object that defines `symbol`; grid, scratch and `in_place` are those of `Kernel`."""
+    """An object that defines `symbol`; the rest is as in `Kernel`."""
 
     symbol: str
     grid: int
     scratch_bytes: int
     in_place: tuple[InPlace, ...]
+    overlap: int | None
+    barriers: tuple[int, ...]
     object_code: bytes
 
 
@@ -95,9 +98,15 @@ def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
     if object_code is None:
         return None
     symbol = order.request.symbol
-    grid, scratch = int(fields["grid"]), int(fields["scratch_bytes"])
-    in_place = tuple((int(operand), int(result)) for operand, result in fields["in_place"])
-    return BuiltKernel(symbol, grid, scratch, in_place, with_symbol(object_code, symbol))
+    return BuiltKernel(
+        symbol,
+        grid=int(fields["grid"]),
+        scratch_bytes=int(fields["scratch_bytes"]),
+        in_place=tuple((int(operand), int(result)) for operand, result in fields["in_place"]),
+        overlap=fields["overlap"],
+        barriers=tuple(fields["barriers"]),
+        object_code=with_symbol(object_code, symbol),
+    )
 
 
 def _build(
@@ -112,16 +121,16 @@ def _build(
     compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
     built: list[BuiltKernel] = []
     for order, kernel, (key, object_code) in zip(orders, kernels, compiled, strict=True):
-        facts = {
+        facts: dict[str, Any] = {
             "grid": kernel.grid,
             "scratch_bytes": kernel.scratch_bytes,
             "in_place": kernel.in_place,
+            "overlap": kernel.overlap,
+            "barriers": kernel.barriers,
         }
         cache.put(order.key, json.dumps({**facts, "object": key}).encode())
         named = with_symbol(object_code, kernel.symbol)
-        built.append(
-            BuiltKernel(kernel.symbol, kernel.grid, kernel.scratch_bytes, kernel.in_place, named)
-        )
+        built.append(BuiltKernel(kernel.symbol, **facts, object_code=named))
     return built
 
 

@@ -7,7 +7,7 @@ from xdsl.ir import Block
 
 from braid.analysis.kernel_costs import KernelCosts
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest
-from braid.analysis.strided_storage import BOXES, STRIDES, stored_choice
+from braid.analysis.strided_storage import STORAGE_DECISIONS, stored_choice
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.fallback import emit_fallback
 
@@ -26,7 +26,7 @@ def group_of(function: func.FuncOp) -> FusedOp:
     operands = Block(arg_types=function.function_type.inputs.data)
     group = FusedOp(operands.args, function.function_type.outputs.data, body)
     operands.add_op(group)
-    for name in (STRIDES, BOXES):
+    for name in STORAGE_DECISIONS:
         if (attribute := function.attributes.get(name)) is not None:
             group.attributes[name] = attribute
     return group

@@ -12,10 +12,11 @@ from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.strided_storage import (
-    BOXES,
-    STRIDES,
+    STORAGE_DECISIONS,
     Strides,
     is_only_storage,
+    overlap_of,
+    set_overlap,
     set_strides,
     strides_of,
 )
@@ -57,7 +58,7 @@ def body_without_names(group: FusedOp) -> Region:
 def kernel_key(group: FusedOp) -> str:
     """Text that is equal for groups that compute the same: strides, and the body without names."""
     text = StringIO()
-    text.writelines(f"{group.attributes.get(name)}\n" for name in (STRIDES, BOXES))
+    text.writelines(f"{group.attributes.get(name)}\n" for name in STORAGE_DECISIONS)
     Printer(stream=text, print_generic_format=True).print_region(body_without_names(group))
     return text.getvalue()
 
@@ -72,7 +73,7 @@ def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
     last.erase()
     signature = FunctionType.from_lists(list(group.operand_types), list(group.result_types))
     function = func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
-    for name in (STRIDES, BOXES):
+    for name in STORAGE_DECISIONS:
         if (attribute := group.attributes.get(name)) is not None:
             function.attributes[name] = attribute
     return function
@@ -112,6 +113,8 @@ def inputs_once(group: FusedOp) -> None:
             first[operand] = len(kept)
             kept.append(operand)
             kept_strides.append(lies)
+    overlap = overlap_of(group)
+    set_overlap(group, None if overlap is None else kept.index(operands[overlap]))
     group.operands = kept
     set_strides(group, [*kept_strides, *strides[len(operands) :]])
 

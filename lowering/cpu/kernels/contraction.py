@@ -23,9 +23,9 @@ class Contraction:
     `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
     order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
     column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
-    says that B has whole blocks. `vector_steps` are the elements to the next vector of columns,
-    for every leaf, 0 where it is repeated, and for C. `a` and `b` are numbers of the kernel's
-    arguments.
+    says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
+    the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
+    `a` and `b` are numbers of the kernel's arguments.
     """
 
     outer: tuple[LoopDim, ...]
@@ -39,6 +39,7 @@ class Contraction:
     anchor: SSAValue
     points: Pointwise
     vector_steps: tuple[int, ...]
+    a_start: int = 0
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -113,8 +114,10 @@ class ContractionKernel:
         first = e.mul(row_tile, rows)
         bases = [e.add(b, e.mul(first, s)) for b, s in zip(bases, problem.row.strides, strict=True)]
 
+        bases[0] = e.add(bases[0], problem.a_start)
+
         def emit(count: int) -> None:
-            _TileWriter(self, e, buffers, bases, column_block, count).write()
+            TileWriter(self, e, buffers, bases, column_block, count).write()
 
         if rest == 0:
             emit(rows)
@@ -125,8 +128,8 @@ class ContractionKernel:
 
 
 @dataclass(frozen=True)
-class _TileWriter:
-    """One tile of `rows` rows, whose first row is at `bases` of every tensor."""
+class TileWriter:
+    """One tile of `rows` rows, whose first row is at `bases` of A, B, the leaves and C."""
 
     kernel: ContractionKernel
     e: Emitter

@@ -2,13 +2,20 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.kernel_family import (
+    Kernel,
+    KernelRequest,
+    LayoutChoice,
+    Overlap,
+    Schedule,
+)
+from braid.analysis.strided_storage import overlap_of
 from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -18,12 +25,13 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels import tiling
 from braid.lowering.cpu.kernels.choices import results_alike, typed_choice
 from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.iteration import (
     LoopDim,
     merged,
 )
+from braid.lowering.cpu.kernels.overlapped_gemm import OverlappedGemm, can_overlap
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
 from braid.lowering.cpu.kernels.traffic import stored_bytes
 
@@ -90,7 +98,11 @@ class GemmFamily:
         block = layout.block(layout.rank - 1) // self.unit.lanes
         vectors = [block] if packed else [1, 2, 3, 4]
         b_bytes = storage_bytes(match.rhs.type, layout)
-        space = tiling.schedules(_size(match, packed), vectors, self.unit, b_bytes)
+        size = _size(match, packed)
+        if overlap_of(group) is not None:
+            # The rows of A are as far apart as those of the result.
+            size = replace(size, row_bytes=4 * size.columns)
+        space = tiling.schedules(size, vectors, self.unit, b_bytes)
         return islice(space, _SCHEDULES)
 
     def default_schedule(self, group: FusedOp) -> Schedule:
@@ -110,20 +122,33 @@ class GemmFamily:
             size, layout.block(layout.rank - 1) // self.unit.lanes, self.unit, moved
         )
 
+    def overlap(self, group: FusedOp) -> Overlap | None:
+        """The left operand, if its rows are dense and no longer than those of the result."""
+        match = _match(group)
+        if match is None:
+            return None
+        kernel = self._kernel(group, match, self.default_schedule(group))
+        if not can_overlap(kernel.problem):
+            return None
+        return Overlap(match.lhs.index, OverlappedGemm(kernel).scratch_bytes)
+
     def emit(self, request: KernelRequest) -> Kernel:
         """One tile per grid iteration."""
         group = request.group
         match = _match(group)
         assert match is not None
         schedule = {**self.default_schedule(group), **request.schedule}
-        tile = tiling.tile_of(schedule)
-        lanes = self.unit.lanes
-        problem = _contraction(group, match, tile.vectors * lanes, lanes)
-        kernel = ContractionKernel(
-            problem, tile, self.unit.lanes, bool(schedule["columns_outside"])
-        )
+        kernel = self._kernel(group, match, schedule)
+        problem = kernel.problem
+        if overlap_of(group) == match.lhs.index and can_overlap(problem):
+            return overlapping_kernel(request, self.unit, OverlappedGemm(kernel))
         grid = math.prod(kernel.grid_extents)
         return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
+
+    def _kernel(self, group: FusedOp, match: _Match, schedule: Schedule) -> ContractionKernel:
+        tile, lanes = tiling.tile_of(schedule), self.unit.lanes
+        problem = _contraction(group, match, tile.vectors * lanes, lanes)
+        return ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
 
 
 def _match(group: FusedOp) -> _Match | None:

@@ -1,7 +1,7 @@
 """The function around a kernel: its arguments as the kernel ABI wants them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
     TensorType,
+    f32,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -44,21 +45,78 @@ def grid_kernel(
     in_place: tuple[InPlace, ...] = (),
 ) -> Kernel:
     """A kernel that runs `body` for each of its iterations [begin, end)."""
+    module = _grid_module(request, unit, body, in_place, scratch_bytes=0)
+    return Kernel(request.symbol, module, grid, in_place=in_place)
+
+
+class OverlappingBody(Protocol):
+    """A body that writes its result over an operand; the last of its buffers is scratch of f32."""
+
+    @property
+    def operand(self) -> int:
+        """The operand that begins where the result does."""
+        ...
+
+    @property
+    def scratch_bytes(self) -> int:
+        """A multiple of 64, not 0."""
+        ...
+
+    @property
+    def grid(self) -> int:
+        """Iterations in all."""
+        ...
+
+    @property
+    def barriers(self) -> tuple[int, ...]:
+        """As in `Kernel`."""
+        ...
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """Emits one grid iteration."""
+        ...
+
+
+def overlapping_kernel(request: KernelRequest, unit: VectorUnit, body: OverlappingBody) -> Kernel:
+    """A kernel whose operand `body.operand` may begin where its result does."""
+    pairs = ((body.operand, 0),)
+    module = _grid_module(request, unit, body.iteration, pairs, body.scratch_bytes)
+    return Kernel(
+        request.symbol,
+        module,
+        body.grid,
+        body.scratch_bytes,
+        overlap=body.operand,
+        barriers=body.barriers,
+    )
+
+
+def _grid_module(
+    request: KernelRequest,
+    unit: VectorUnit,
+    body: Body,
+    aliases: Sequence[InPlace],
+    scratch_bytes: int,
+) -> ModuleOp:
+    """The function of a kernel; the buffers of `aliases` may be the same memory."""
     group = request.group
     values: list[SSAValue] = [*group.inputs, *group.outputs]
     choice = stored_choice(group)
     layouts = (*choice.operands, *choice.results)
     memrefs = [stored_type(v.type, layout) for v, layout in zip(values, layouts, strict=True)]
+    if scratch_bytes:
+        memrefs.append(MemRefType(f32, [scratch_bytes // 4]))
     entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
     emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[:-2]]
     begin, end = entry.args[-2:]
     emitter.loop(begin, end, 1, lambda index: body(emitter, buffers, index))
     emitter.effect(func.ReturnOp())
+    results = len(memrefs) - len(group.inputs)
     function = func.FuncOp(
         request.symbol,
         ([argument.type for argument in entry.args], []),
         Region(entry),
-        arg_attrs=argument_attributes(len(group.inputs), len(group.outputs), in_place),
+        arg_attrs=argument_attributes(len(group.inputs), results, aliases),
     )
-    return Kernel(request.symbol, ModuleOp([function]), grid, in_place=in_place)
+    return ModuleOp([function])

@@ -1,0 +1,179 @@
+"""Matrix products that are written over their left operand, which is smaller than the result.
+
+Diagonal memory optimisation (Blacker, Bridges, Hadfield: "Diagonal Memory Optimisation for Machine
+Learning on Micro-controllers", 2020) lets an operand overlap the result as long as each element is
+read before it is written over. Row r of C = A · B needs row r of A only, so the rows of A, which
+lie one after the other where C begins, are first moved to the ends of the rows of C. All columns
+before are computed as ever, B being read once. The last ones, in which A lies now, are computed
+for a few rows after the other, from a copy of these.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel, TileWriter
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+
+_COPIED_ROWS = 8
+"""Rows of A that are copied at once, at most: B's last columns are read again for each copy."""
+
+_ALIGNMENT = 64
+
+
+def can_overlap(problem: Contraction) -> bool:
+    """Whether A and C are dense rows, of which A's are no longer, with one B for all of them."""
+    row, depth, columns = problem.row, problem.depth, problem.columns
+    return (
+        not problem.outer
+        and row.extent > 1
+        and depth <= columns
+        and (row.strides[0], row.strides[-1]) == (depth, columns)
+        and len(problem.points.results) == 1
+        and not problem.in_place
+        and all(leaf.index != problem.a for leaf in problem.points.leaves)
+    )
+
+
+@dataclass(frozen=True)
+class OverlappedGemm:
+    """Emits `plain`, whose problem `can_overlap`, such that A may begin where C does.
+
+    One iteration moves A, one per tile of the columns before A follows, the last one computes the
+    rest. The last argument of the kernel is scratch of f32.
+    """
+
+    plain: ContractionKernel
+
+    @property
+    def operand(self) -> int:
+        """A."""
+        return self.plain.problem.a
+
+    @property
+    def scratch_bytes(self) -> int:
+        """For the copied rows."""
+        size = 4 * self._copied_rows * self.plain.problem.depth
+        return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+    @property
+    def grid(self) -> int:
+        """Iterations in all."""
+        return self._tiles + 2
+
+    @property
+    def barriers(self) -> tuple[int, ...]:
+        """The iterations that wait for all before them."""
+        return (1, self._tiles + 1) if self._tiles else (1,)
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """Moves A, computes a tile, or all tiles that would write over A."""
+
+        def tile() -> None:
+            in_result = [*buffers]
+            in_result[self.plain.problem.a] = buffers[-2]
+            self._before.iteration(e, in_result[:-1], e.sub(index, 1))
+
+        def after_move() -> None:
+            if self._tiles:
+                e.branch(index, self._tiles + 1, tile, lambda: self._compute_last(e, buffers))
+            else:
+                self._compute_last(e, buffers)
+
+        e.branch(index, 1, lambda: self._move(e, buffers), after_move)
+
+    @property
+    def _gap(self) -> int:
+        """Columns of C before A's rows."""
+        return self.plain.problem.columns - self.plain.problem.depth
+
+    @property
+    def _whole_blocks(self) -> int:
+        """Column blocks that end before A's rows begin."""
+        return self._gap // self.plain.block
+
+    @property
+    def _copied_rows(self) -> int:
+        return min(self.plain.problem.row.extent, self.plain.tile.rows, _COPIED_ROWS)
+
+    @property
+    def _tiles(self) -> int:
+        return math.prod(self._before.grid_extents)
+
+    @cached_property
+    def _before(self) -> ContractionKernel:
+        """The product of the columns before A's rows, which are read at the ends of those of C."""
+        problem = self.plain.problem
+        row = replace(problem.row, strides=(problem.columns, *problem.row.strides[1:]))
+        columns = self._whole_blocks * self.plain.block
+        moved = replace(problem, row=row, columns=columns, a_start=self._gap)
+        return replace(self.plain, problem=moved)
+
+    def _move(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
+        """Moves the rows of A to the ends of those of C, all backwards: no target is before its
+        source, so nothing is written over before it is read."""
+        problem, source, target = self.plain.problem, buffers[self.plain.problem.a], buffers[-2]
+        depth, last = problem.depth, problem.row.extent - 1
+        whole = depth - depth % e.lanes
+
+        def move_row(step: Index) -> None:
+            row = e.sub(last, step)
+            begin = e.mul(row, depth)
+            end = e.add(e.mul(row, problem.columns), self._gap)
+
+            def move(position: Index, mask: Value | None) -> None:
+                value = source.load(e, e.add(begin, position), mask)
+                target.store(e, value, e.add(end, position), mask)
+
+            if whole < depth:
+                move(whole, e.mask(depth - whole))
+            if whole:
+                e.loop(0, whole, e.lanes, lambda i: move(e.sub(whole - e.lanes, i), None))
+
+        e.loop(0, problem.row.extent, 1, move_row)
+
+    def _compute_last(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
+        """The columns in which A's rows lie, for a few rows after the other."""
+        extent, step = self.plain.problem.row.extent, self._copied_rows
+        whole = extent - extent % step
+        e.loop(0, whole, step, lambda first: self._compute_rows(e, buffers, first, step))
+        if whole < extent:
+            self._compute_rows(e, buffers, whole, extent - whole)
+
+    def _compute_rows(
+        self, e: Emitter, buffers: Sequence[Buffer], first: Index, count: int
+    ) -> None:
+        *tensors, scratch = buffers
+        problem = self.plain.problem
+        self._copy_rows(e, tensors[-1], scratch, first, count)
+        tensors[problem.a] = scratch
+        bases = [0, *(e.mul(first, stride) for stride in problem.row.strides[1:])]
+
+        def tile(block: Index) -> None:
+            TileWriter(self.plain, e, tensors, bases, block, count).write()
+
+        e.loop(self._whole_blocks, -(-problem.columns // self.plain.block), 1, tile)
+
+    def _copy_rows(
+        self, e: Emitter, result: Buffer, scratch: Buffer, first: Index, count: int
+    ) -> None:
+        problem = self.plain.problem
+        depth = problem.depth
+        whole = depth - depth % e.lanes
+
+        def copy_row(row: Index) -> None:
+            begin = e.add(e.mul(e.add(first, row), problem.columns), self._gap)
+            target = e.mul(row, depth)
+
+            def copy(position: Index, mask: Value | None) -> None:
+                value = result.load(e, e.add(begin, position), mask)
+                scratch.store(e, value, e.add(target, position), mask)
+
+            if whole:
+                e.loop(0, whole, e.lanes, lambda position: copy(position, None))
+            if whole < depth:
+                copy(whole, e.mask(depth - whole))
+
+        e.loop(0, count, 1, copy_row)

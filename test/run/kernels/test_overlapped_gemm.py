@@ -1,0 +1,130 @@
+"""Products that are written over their left operand."""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, f32
+
+from braid.analysis.kernel_family import Kernel, KernelRequest, Overlap, Schedule
+from braid.analysis.strided_storage import set_overlap, set_strides
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.relayout import Array, to_storage
+from braid.lowering.cpu.call import CallableKernel
+from braid.lowering.cpu.kernels.gemm import GemmFamily
+from test.run.kernels.conftest import Build, evaluate, make_group, random_array
+
+FAMILY = GemmFamily()
+
+
+def product(x, w):
+    op = MatmulOp.on(x, w)
+    return [op], [op.output]
+
+
+def with_epilogue(x, w, bias):
+    op = MatmulOp.on(x, w)
+    add = elementwise("add", op.output, bias)
+    tanh = elementwise("tanh", add.output)
+    return [op, add, tanh], [tanh.output]
+
+
+def swapped(w, x):
+    op = MatmulOp.on(x, w)
+    return [op], [op.output]
+
+
+def groups(shapes: list[tuple[int, ...]], build: Build):
+    """The group with packed and with row-major weights, and the layouts."""
+    types = [TensorType(f32, shape) for shape in shapes]
+    packed, *_, plain = FAMILY.layouts(make_group(types, build))
+    for choice in (packed, plain):
+        yield make_group(types, build, choice), choice
+
+
+def run_shuffled(call: CallableKernel, kernel: Kernel, arrays: list[Array]) -> None:
+    """Runs what has no barrier between it in any order."""
+    bounds = [0, *kernel.barriers, kernel.grid]
+    for begin, end in pairwise(bounds):
+        order = list(range(begin, end))
+        random.Random(0).shuffle(order)
+        for iteration in order:
+            call(*arrays, begin=iteration, end=iteration + 1)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "build", "schedule"),
+    [
+        ([(64, 24), (24, 300)], product, {}),
+        ([(7, 13), (13, 37)], product, {}),
+        ([(5, 19), (19, 19)], product, {}),
+        ([(23, 40), (40, 41)], product, {"rows": 3}),
+        ([(2, 3, 17), (1, 17, 70)], product, {"columns_outside": 0}),
+        ([(31, 8), (8, 515), (1, 515)], with_epilogue, {"columns_outside": 1}),
+        ([(11, 33), (33, 129), (11, 1)], with_epilogue, {}),
+        ([(16, 50), (9, 16)], swapped, {}),
+    ],
+)
+def test_overlapping_operand(
+    shapes: list[tuple[int, ...]], build: Build, schedule: Schedule
+) -> None:
+    number = 1 if build is swapped else 0
+    for group, choice in groups(shapes, build):
+        arrays = [random_array(value.type, seed) for seed, value in enumerate(group.inputs)]
+        (expected,) = evaluate(group, arrays)
+        set_overlap(group, number)
+        found = FAMILY.overlap(group)
+        assert found is not None and found.operand == number
+        kernel = FAMILY.emit(KernelRequest(group, "kernel", schedule))
+        assert kernel.overlap == number and kernel.in_place == ()
+        stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
+        result = np.full(expected.shape, 7, np.float32)
+        apart = [*stored, result.copy()]
+        room = result.reshape(-1)[: stored[number].size]
+        room[...] = stored[number].reshape(-1)
+        stored[number] = room
+        call = CallableKernel(kernel)
+        call(*apart)
+        run_shuffled(call, kernel, [*stored, result])
+        bound = 2e-6 * np.abs(expected).max()
+        np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
+        np.testing.assert_array_equal(apart[-1], result)
+
+
+def test_scratch_is_small() -> None:
+    group, _ = next(groups([(64, 768), (768, 50257)], product))
+    found = FAMILY.overlap(group)
+    assert found == Overlap(0, found.scratch_bytes if found else -1)
+    assert found.scratch_bytes <= 8 * 768 * 4
+
+
+def add_operand(x, w):
+    op = MatmulOp.on(x, w)
+    add = elementwise("add", op.output, x)
+    return [op, add], [add.output]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "build"),
+    [
+        ([(8, 40), (40, 39)], product),  # Rows of A do not fit into those of the result.
+        ([(3, 8, 16), (3, 16, 32)], product),  # Each matrix of A has another B.
+        ([(8, 16), (16, 16)], add_operand),  # A is read again after the product.
+        ([(8, 16), (16, 32), (8, 32)], with_epilogue),  # A sum that is computed in place instead.
+        ([(1, 16), (16, 32)], product),  # One row: all of it would be copied.
+    ],
+)
+def test_no_overlap(shapes: list[tuple[int, ...]], build: Build) -> None:
+    for group, _ in groups(shapes, build):
+        assert FAMILY.overlap(group) is None
+        set_overlap(group, 0)
+        kernel = FAMILY.emit(KernelRequest(group, "kernel"))
+        assert kernel.overlap is None and kernel.barriers == ()
+
+
+def test_strided_operands_do_not_overlap() -> None:
+    group, _ = next(groups([(8, 16), (16, 32)], product))
+    set_strides(group, [(20, 1), None, None])
+    assert FAMILY.overlap(group) is None
