@@ -1,5 +1,6 @@
 """Where storages go: weights one after the other, the rest into outputs and arenas."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -66,11 +67,12 @@ def live_peak(storages: Sequence[Storage]) -> int:
 
 
 def _profile(storages: Sequence[Storage]) -> npt.NDArray[np.int64]:
-    """Live bytes at the number of each op."""
-    changes = np.zeros(max((s.upper for s in storages), default=0) + 2, np.int64)
-    for storage in storages:
-        changes[storage.lower] += storage.size
-        changes[storage.upper + 1] -= storage.size
+    """Live bytes at the number of each op, or at each moment."""
+    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes]
+    changes = np.zeros(max((end for _, _, end in lifetimes), default=0) + 1, np.int64)
+    for size, begin, end in lifetimes:
+        changes[begin] += size
+        changes[end] -= size
     return np.cumsum(changes)
 
 
@@ -108,12 +110,13 @@ def _at_peak(
     at_peak = live == live.max()
 
     def peaks(storage: Storage) -> int:
-        return int(np.count_nonzero(at_peak[storage.lower : storage.upper + 1]))
+        return sum(int(np.count_nonzero(at_peak[b:e])) for b, e in storage.lifetimes)
 
     movable = (
         s
         for s in rest
         if s.upper < output.lower
+        and not _meet(s, output)
         and s.size <= output.size
         and s.element_bytes <= output.element_bytes
         and s not in rejected
@@ -122,12 +125,18 @@ def _at_peak(
     return max(movable, key=lambda storage: (storage.size, peaks(storage)), default=None)
 
 
+def _meet(first: Storage, second: Storage) -> bool:
+    """Whether the two are live together."""
+    pairs = itertools.product(first.lifetimes, second.lifetimes)
+    return any(a < d and c < b for (a, b), (c, d) in pairs)
+
+
 def _fits(storages: Sequence[Storage], capacity: int) -> bool:
     return _pack(storages, capacity, _QUICK).arena_size <= capacity
 
 
 def _pack(storages: Sequence[Storage], capacity: int | None, time_limit: float) -> Packing:
-    buffers = [Buffer(s.lower, s.upper + 1, s.size, ALIGNMENT) for s in storages]
+    buffers = [Buffer.live_in(s.lifetimes, s.size, ALIGNMENT) for s in storages]
     return pack(buffers, capacity=capacity, time_limit=time_limit)
 
 

@@ -23,6 +23,7 @@ from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.variants import public_functions
 from braid.errors import InfeasibleError
 from braid.passes.memory.handed_values import forwarded
+from braid.passes.memory.lane_lifetimes import accesses, write_moments
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.placement import (
     ALIGNMENT,
@@ -59,11 +60,25 @@ class Plan:
                 self._plan_scratch(op)
             elif isinstance(op, scf.YieldOp | scf.ConditionOp):
                 self._plan_staging(op)
+        if self.values.order.lanes > 1:
+            write_moments(self.values.order, self._accesses())
 
     def storages(self) -> list[Storage]:
         """Every storage once, in order of appearance."""
         staging = (storage for entry in self.staging.values() for storage in entry.values())
         return list(dict.fromkeys((*self.values.of.values(), *self.scratch.values(), *staging)))
+
+    def _accesses(self) -> dict[Storage, set[Operation]]:
+        """The ops of the function's body that access each storage."""
+        order = self.values.order
+        values: dict[Storage, list[SSAValue]] = {}
+        for value, storage in self.values.of.items():
+            values.setdefault(storage, []).append(value)
+        found = {storage: accesses(order, own) for storage, own in values.items()}
+        found |= {storage: {order.in_body(call)} for call, storage in self.scratch.items()}
+        for terminator, staged in self.staging.items():
+            found |= {storage: {order.in_body(terminator)} for storage in staged.values()}
+        return found
 
     def _plan_scratch(self, call: func.CallOp) -> None:
         callee = SymbolTable.lookup_symbol(call, call.callee)
@@ -124,8 +139,10 @@ class PlanMemoryPass(ModulePass):
     `braid.staging_buffers` on terminators whose copies would overwrite each other, and
     `braid.arena_bytes`, the bound of that, and `braid.weights_bytes` on the function,
     `braid.arenas` for the arenas of the target's other memories. Functions share the weights. A
-    tensor may live in the memory of an output until that is written. Raises UnsupportedError for
-    open dims, InfeasibleError where the tensors in another memory are more than it holds.
+    tensor may live in the memory of an output until that is written. In a function with lanes,
+    tensors share bytes only where all that accesses the one ends before anything that accesses
+    the other begins, whichever lane is faster. Raises UnsupportedError for open dims,
+    InfeasibleError where the tensors in another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}

@@ -22,7 +22,8 @@ class Storage:
     """One buffer: live from `lower` to `upper` (numbers of ops, both included).
 
     It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it
-    is in; `place` is set where it is not in the arena of that.
+    is in; `place` is set where it is not in the arena of that. Where ops run side by side, the
+    order of their numbers is only one of many, and `moments` say what is live together.
     """
 
     size: int
@@ -31,6 +32,12 @@ class Storage:
     element_bytes: int
     memory: str = MAIN
     place: BufferAttr | None = None
+    moments: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def lifetimes(self) -> tuple[tuple[int, int], ...]:
+        """The intervals `[begin, end)` in which it is live."""
+        return self.moments or ((self.lower, self.upper + 1),)
 
 
 def tensor_bytes(tensor: Attribute, op: Operation) -> int:

@@ -11,6 +11,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from braid.analysis.lanes import LaneOrder
 from braid.analysis.liveness import Numbering
 from braid.analysis.strided_storage import boxes_of, view_offset
 from braid.analysis.tensor_storage import is_view
@@ -18,6 +19,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.passes.memory.handed_values import forwarded, is_handed_on, stands_in, tensors
 from braid.passes.memory.in_place import in_place_pairs
+from braid.passes.memory.lane_lifetimes import accesses
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
 from braid.passes.memory.storage import Storage, element_bytes, tensor_bytes
 
@@ -31,6 +33,7 @@ class StorageAssignment:
     def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
         self._memories = memories
         self.numbering = Numbering(function.body)
+        self.order = LaneOrder(function)
         self.of: dict[SSAValue, Storage] = {}
         self.offset: dict[SSAValue, int] = {}
         for index, argument in enumerate(tensors(function.body.block.args)):
@@ -133,9 +136,18 @@ class StorageAssignment:
         dies = storage.place is None and storage.upper == self.numbering.span(call).start
         once = sum(self.of.get(value) is storage for value in call.operands) == 1
         same_memory = storage.memory == self._memories.of(call)
+        dies = dies and self._others_are_done(storage, call)
         fits = same_memory and storage.size == tensor_bytes(result.type, call)
         fits = fits and self.offset.get(operand, 0) == 0
         return dies and once and fits and not is_handed_on(result)
+
+    def _others_are_done(self, storage: Storage, call: func.CallOp) -> bool:
+        """Whether all other ops that access `storage` have ended when `call` begins."""
+        if self.order.lanes == 1:
+            return True
+        inside = self.order.in_body(call)
+        others = accesses(self.order, (v for v, s in self.of.items() if s is storage)) - {inside}
+        return all(self.order.before(other, inside) for other in others)
 
     def _extend(self, source: SSAValue, view: SSAValue) -> None:
         """A view that leaves through a terminator is read where the terminator stands."""

@@ -1,0 +1,72 @@
+"""Lifetimes for buffers of which only is known which ones are live together.
+
+What runs side by side has no one order, so that being live together is no longer overlapping of
+intervals. Every set of buffers of which each two are live together becomes a moment of its own,
+until all such pairs are in a set: an edge clique cover, greedily, the largest buffers first
+(E. Kellerman, "Determination of keyword conflict", 1973). What is live at one moment cannot
+overlap, and so its sum bounds every arena.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.solvers.packing.problem import Interval
+
+
+def moments(together: NDArray[np.bool_], sizes: Sequence[int]) -> list[tuple[Interval, ...]]:
+    """Return the intervals in which each buffer is live; two meet where `together` says so.
+
+    `together` is symmetric. Moments are numbered from 0; a buffer that is never live together
+    with another one has one moment to itself.
+    """
+    order = sorted(range(len(sizes)), key=lambda buffer: -sizes[buffer])
+    masks = _masks(together[np.ix_(order, order)])
+    live: list[list[int]] = [[] for _ in sizes]
+    for moment, clique in enumerate(_cliques(masks)):
+        for place in clique:
+            live[order[place]].append(moment)
+    return [_merged(own) for own in live]
+
+
+def _masks(together: NDArray[np.bool_]) -> list[int]:
+    """The rows of a matrix as numbers: bit j of row i."""
+    rows = np.packbits(together, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") & ~(1 << i) for i, row in enumerate(rows)]
+
+
+def _cliques(masks: Sequence[int]) -> list[list[int]]:
+    """Maximal cliques that together have every edge, and every vertex."""
+    uncovered = list(masks)
+    cliques: list[list[int]] = []
+    for vertex, neighbours in enumerate(masks):
+        while uncovered[vertex] or not neighbours:
+            clique = [vertex]
+            first = uncovered[vertex] or neighbours
+            candidates = neighbours
+            chosen = first & -first
+            while candidates:
+                other = chosen.bit_length() - 1
+                clique.append(other)
+                candidates &= masks[other]
+                wanted = candidates & uncovered[vertex] or candidates
+                chosen = wanted & -wanted
+            members = sum(1 << member for member in clique)
+            for member in clique:
+                uncovered[member] &= ~members
+            cliques.append(clique)
+            if not neighbours:
+                break
+    return cliques
+
+
+def _merged(own: Sequence[int]) -> tuple[Interval, ...]:
+    """Moments, ascending, as intervals."""
+    intervals: list[Interval] = []
+    for moment in own:
+        if intervals and intervals[-1][1] == moment:
+            intervals[-1] = (intervals[-1][0], moment + 1)
+        else:
+            intervals.append((moment, moment + 1))
+    return tuple(intervals)
