@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 
 from braid.analysis.kernel_family import Kernel, KernelFamily
+from braid.analysis.strided_storage import set_overlap
 from braid.lowering.cpu.compiler import available_cpus, compile_text
 from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
 from braid.lowering.cpu.object_cache import default_cache
 from braid.lowering.cpu.objects import emit_object
 from braid.lowering.cpu.program.descriptor import ModelDescription, descriptor_module
-from braid.lowering.cpu.program.emit import GRID, WORKERS
+from braid.lowering.cpu.program.kernel_grids import BARRIERS, GRID, WORKERS
 from braid.lowering.cpu.program.variants import describe, emit_programs, model_functions
 from braid.lowering.cpu.selection import emit_kernel, group_of
 from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
@@ -97,7 +98,8 @@ def emit_kernels(module: ModuleOp, families: Sequence[KernelFamily]) -> list[Ker
 
 def workers_of(kernel: BuiltKernel | Kernel) -> int:
     """How many parts of the kernel's grid run at once on memory of their own: one a CPU."""
-    return min(kernel.grid, available_cpus()) if kernel.scratch_bytes else 1
+    own = kernel.scratch_bytes > 0 and not kernel.barriers
+    return min(kernel.grid, available_cpus()) if own else 1
 
 
 def annotate_kernels(module: ModuleOp, kernels: Sequence[BuiltKernel | Kernel]) -> None:
@@ -109,3 +111,6 @@ def annotate_kernels(module: ModuleOp, kernels: Sequence[BuiltKernel | Kernel]) 
             function.attributes[WORKERS] = IntegerAttr(workers, i64)
         function.attributes[SCRATCH_BYTES] = IntegerAttr(kernel.scratch_bytes * workers, i64)
         function.attributes[IN_PLACE] = in_place_attribute(kernel.in_place)
+        set_overlap(function, kernel.overlap)
+        if kernel.barriers:
+            function.attributes[BARRIERS] = DenseArrayBase.from_list(i64, kernel.barriers)

@@ -14,7 +14,9 @@ from braid.lowering.cpu.program.emit import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 2
+ABI_VERSION = 3
+OLDEST_ABI_VERSION = 2
+"""Of code whose kernels do not wait for each other; every runtime since then runs it."""
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -68,6 +70,7 @@ class ModelDescription:
     counters: tuple[str, ...]
     dims: tuple[Dim, ...] = ()
     variants: tuple[Variant, ...] = ()
+    lanes: int = 1
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -81,7 +84,7 @@ class _Descriptor:
         self._globals = 0
         run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
         fields = [
-            _I64(ABI_VERSION),
+            _I64(ABI_VERSION if description.lanes > 1 else OLDEST_ABI_VERSION),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
             *self._list([self._port(port) for port in description.outputs], _TENSOR),
             _I64(description.arena_bytes),

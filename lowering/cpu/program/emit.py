@@ -4,10 +4,18 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import arith, func, llvm, scf, tensor
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, TensorType, i32, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    ModuleOp,
+    TensorType,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from braid.analysis.lanes import LaneOrder
 from braid.analysis.locations import source_location
 from braid.analysis.strided_storage import is_only_storage
 from braid.analysis.tensor_storage import is_view, storage_bytes
@@ -16,24 +24,17 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.errors import UnsupportedError
 from braid.lowering.cpu.program.environment import Buffers, Environment
-from braid.lowering.cpu.program.kernels import KernelCalls, Workers
+from braid.lowering.cpu.program.kernel_grids import barriers_of, grids_of, workers_of
+from braid.lowering.cpu.program.kernels import KernelCalls
+from braid.lowering.cpu.program.lane_sections import LaneCall, LaneSections
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.cpu.program.profile import ProfileCounters
 from braid.passes.memory.handed_values import forwarded
-from braid.passes.memory.plan_memory import (
-    BUFFERS,
-    CARRIED,
-    SCRATCH,
-    SCRATCH_BYTES,
-    STAGING,
-)
+from braid.passes.memory.plan_memory import BUFFERS, CARRIED, SCRATCH, STAGING
 
 AnyTensor = TensorType[Attribute]
 
 ENTRY = "braid_run"
-GRID = "braid.grid"
-WORKERS = "braid.workers"
-"""How many parts of a kernel's grid may run at once, where it has scratch: each has its own."""
 
 
 class ProgramEmitter:
@@ -43,8 +44,9 @@ class ProgramEmitter:
         self, source: ModuleOp, function: func.FuncOp, symbol: str, counters: dict[str, int] | None
     ) -> None:
         self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
-        self._grids = _grids(source)
-        self._workers = _workers(source)
+        self._grids = grids_of(source)
+        self._workers = workers_of(source)
+        self._barriers = barriers_of(source)
         entry = Block(arg_types=[POINTER] * 5)
         environment = Environment(*entry.args)
         prologue, body = Block(), Block()
@@ -53,22 +55,52 @@ class ProgramEmitter:
         at_entry = PointerBuilder(InsertPoint.at_end(prologue))
         self._buffers = Buffers(environment, at_entry)
         self._kernels = KernelCalls(self.module, environment, at_entry)
+        self._order = LaneOrder(function)
+        self._lanes = LaneSections(
+            self.module, symbol, self._order, environment, self._kernels, at_entry
+        )
         numbers = {} if counters is None else counters
         self._counters = ProfileCounters(environment, numbers, enabled=counters is not None)
         results = len(function.function_type.outputs)
         self._outputs = [BufferAttr.output(index) for index in range(results)]
         for index, argument in enumerate(function.body.block.args):
             self._tensors[argument] = self._buffers.address(BufferAttr.input(index))
-        self._block(function.body.block, PointerBuilder(InsertPoint.at_end(body)))
+        self._body(function.body.block, PointerBuilder(InsertPoint.at_end(body)))
         _move_ops(prologue, entry)
         _move_ops(body, entry)
         signature = llvm.LLVMFunctionType([POINTER] * 5, i32)
         linkage = llvm.LinkageAttr("external")
         self.module.body.block.add_op(llvm.FuncOp(symbol, signature, linkage, body=Region(entry)))
 
-    def _block(self, block: Block, builder: PointerBuilder) -> None:
+    def _body(self, block: Block, builder: PointerBuilder) -> None:
+        """Emits the body of the function: calls on lanes in sections, the rest as it stands."""
+        section: list[func.CallOp] = []
         for op in block.ops:
-            self._operation(op, builder)
+            step = self._order.steps.get(op)
+            if step is None:
+                self._operation(op, builder)
+            elif step.lane is None:
+                self._section(section, builder)
+                section = []
+                self._operation(op, builder)
+            else:
+                assert isinstance(op, func.CallOp)
+                self._bind_results(op)
+                section.append(op)
+
+    def _section(self, calls: Sequence[func.CallOp], builder: PointerBuilder) -> None:
+        """Runs `calls` on their lanes, or as they stand where there is nothing beside them."""
+        steps = [self._order.steps[call] for call in calls]
+        if len({step.lane for step in steps}) <= 1:
+            for call in calls:
+                self._call(call, builder)
+            return
+        self._lanes.emit([self._lane_call(call) for call in calls], builder)
+
+    def _lane_call(self, op: func.CallOp) -> LaneCall:
+        symbol = op.callee.root_reference.data
+        step, grid = self._order.steps[op], self._grids.get(symbol, 1)
+        return LaneCall(step, symbol, tuple(self._arguments(op)), grid)
 
     def _operation(self, op: Operation, builder: PointerBuilder) -> None:
         match op:
@@ -107,14 +139,20 @@ class ProgramEmitter:
 
     def _call(self, op: func.CallOp, builder: PointerBuilder) -> None:
         self._bind_results(op)
+        buffers = self._arguments(op)
+        symbol = op.callee.root_reference.data
+        with self._counters.around(op, builder):
+            grid, workers = self._grids.get(symbol, 1), self._workers.get(symbol)
+            barriers = self._barriers.get(symbol, ())
+            self._kernels.call(builder, symbol, buffers, grid, workers, barriers)
+
+    def _arguments(self, op: func.CallOp) -> list[SSAValue]:
+        """The buffers of a kernel: operands, results, scratch memory."""
         buffers = [self._tensors[value] for value in (*op.operands, *op.results)]
         scratch = op.attributes.get(SCRATCH)
         if isinstance(scratch, BufferAttr):
             buffers.append(self._buffers.address(scratch))
-        symbol = op.callee.root_reference.data
-        with self._counters.around(op, builder):
-            grid, workers = self._grids.get(symbol, 1), self._workers.get(symbol)
-            self._kernels.call(builder, symbol, buffers, grid, workers)
+        return buffers
 
     def _return(self, op: func.ReturnOp, builder: PointerBuilder) -> None:
         for value, buffer in zip(op.operands, self._outputs, strict=True):
@@ -276,29 +314,6 @@ def emit_program(
     op; what is missing there is added.
     """
     return ProgramEmitter(source, function, symbol, counters).module
-
-
-def _grids(source: ModuleOp) -> dict[str, int]:
-    """Iterations of each kernel's grid, where a kernel says."""
-    return {
-        op.sym_name.data: grid.value.data
-        for op in source.ops
-        if isinstance(op, func.FuncOp) and isinstance(grid := op.attributes.get(GRID), IntegerAttr)
-    }
-
-
-def _workers(source: ModuleOp) -> dict[str, Workers]:
-    """The workers of each kernel that runs in parallel with scratch memory."""
-    found: dict[str, Workers] = {}
-    for op in source.ops:
-        if isinstance(op, func.FuncOp) and isinstance(
-            count := op.attributes.get(WORKERS), IntegerAttr
-        ):
-            total = op.attributes[SCRATCH_BYTES]
-            assert isinstance(total, IntegerAttr)
-            number = count.value.data
-            found[op.sym_name.data] = Workers(number, total.value.data // number)
-    return found
 
 
 def _buffers(

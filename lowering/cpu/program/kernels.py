@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import ModuleOp, i64
@@ -29,6 +30,20 @@ class Workers:
     scratch_bytes: int
 
 
+@dataclass(frozen=True)
+class Iterations:
+    """The iterations [begin, end) of a kernel's grid; with `workers`, all of the grid."""
+
+    begin: int
+    end: int
+    workers: Workers | None = None
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.end - self.begin
+
+
 class KernelCalls:
     """Declares each kernel once, with a thunk for parallel calls where it has a grid."""
 
@@ -46,24 +61,43 @@ class KernelCalls:
         buffers: Sequence[SSAValue],
         grid: int,
         workers: Workers | None = None,
+        barriers: Sequence[int] = (),
     ) -> None:
         """Runs all iterations of the kernel's grid on `buffers`.
 
-        With `workers`, the last buffer is the scratch memory of all of them.
+        With `workers`, the last buffer is the scratch memory of all of them. Before each of the
+        iterations `barriers`, all earlier ones are finished.
         """
-        self._declare(symbol, external_function(symbol, kernel_arguments(len(buffers))))
-        if grid == 1:
-            builder.call(symbol, *buffers, builder.constant(0), builder.constant(grid))
+        self._declare_kernel(symbol, len(buffers))
+        for begin, end in pairwise((0, *barriers, grid)):
+            self._run(builder, symbol, buffers, Iterations(begin, end, workers))
+
+    def _run(
+        self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], part: Iterations
+    ) -> None:
+        """Runs a part of the grid, whose iterations do not depend on each other."""
+        if part.count == 1:
+            builder.call(symbol, *buffers, builder.constant(part.begin), builder.constant(part.end))
             return
-        thunk = f"{symbol}_iterations"
-        self._declare(thunk, thunk_function(thunk, symbol, len(buffers), grid, workers))
+        thunk = f"{symbol}_iterations" + (f"_{part.begin}" if part.begin else "")
+        self._declare(thunk, thunk_function(thunk, symbol, len(buffers), part))
         slots = self._slots_for(len(buffers))
         for index, buffer in enumerate(buffers):
             builder.store(buffer, builder.address(slots, index * POINTER_BYTES))
         parallel_for = self._environment.service(builder, PARALLEL_FOR_OFFSET)
         body = builder.function_address(thunk)
-        count = builder.constant(workers.count if workers else grid)
+        count = builder.constant(part.workers.count if part.workers else part.count)
         builder.call_pointer(parallel_for, [self._environment.env, body, slots, count])
+
+    def call_whole(
+        self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], grid: int
+    ) -> None:
+        """Runs all iterations of the kernel's grid on this thread, as its first worker."""
+        self._declare_kernel(symbol, len(buffers))
+        builder.call(symbol, *buffers, builder.constant(0), builder.constant(grid))
+
+    def _declare_kernel(self, symbol: str, buffers: int) -> None:
+        self._declare(symbol, external_function(symbol, kernel_arguments(buffers)))
 
     def _slots_for(self, count: int) -> SSAValue:
         """Room on the stack, shared by all calls of that many buffers: one runs at a time."""
@@ -77,13 +111,11 @@ class KernelCalls:
             self._module.body.block.add_op(function)
 
 
-def thunk_function(
-    thunk: str, symbol: str, buffers: int, grid: int, workers: Workers | None = None
-) -> llvm.FuncOp:
+def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> llvm.FuncOp:
     """`void thunk(slots, begin, end)`: the kernel on the buffers whose addresses `slots` holds.
 
-    The range counts iterations of the grid, or workers, each of which takes an equal share. A
-    range of workers needs the scratch memory of its first one only.
+    The range counts iterations from the first of `part` on, or workers, each of which takes an
+    equal share. A range of workers needs the scratch memory of its first one only.
     """
     block = Block(arg_types=[POINTER, i64, i64])
     builder = PointerBuilder(InsertPoint.at_end(block))
@@ -92,14 +124,19 @@ def thunk_function(
         builder.load(builder.address(slots, index * POINTER_BYTES), POINTER)
         for index in range(buffers)
     ]
-    if workers is None:
-        builder.call(symbol, *pointers, begin, end)
-    else:
+    workers = part.workers
+    if workers is not None:
         *tensors, scratch = pointers
         offset = builder.emit(arith.MuliOp(begin, builder.constant(workers.scratch_bytes)))
         own = builder.address_at(scratch, offset)
-        shares = [_share(builder, number, grid, workers.count) for number in (begin, end)]
+        shares = [_share(builder, number, part.count, workers.count) for number in (begin, end)]
         builder.call(symbol, *tensors, own, *shares)
+    elif part.begin:
+        first = builder.constant(part.begin)
+        bounds = [builder.emit(arith.AddiOp(number, first)) for number in (begin, end)]
+        builder.call(symbol, *pointers, *bounds)
+    else:
+        builder.call(symbol, *pointers, begin, end)
     builder.insert(llvm.ReturnOp())
     signature = llvm.LLVMFunctionType([POINTER, i64, i64])
     return llvm.FuncOp(thunk, signature, llvm.LinkageAttr("internal"), body=Region(block))

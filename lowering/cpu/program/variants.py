@@ -8,6 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Attribute
 
+from braid.analysis.lanes import lane_count
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
@@ -42,11 +43,20 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 
 def emit_programs(module: ModuleOp, *, profile: bool = False) -> Programs:
-    """The programs of a module after `plan-memory`."""
+    """The programs of a module after `plan-memory`.
+
+    Raises BraidError for a profile of kernels on lanes: waiting would count as running.
+    """
+    functions = model_functions(module)
+    if profile and any(lane_count(function) > 1 for function in functions):
+        raise BraidError(
+            "kernels that run side by side cannot be profiled",
+            hint="profile with one lane; the profile holds for several",
+        )
     counters: dict[str, int] | None = {} if profile else None
     modules = tuple(
         emit_program(module, function, symbol=_entry(function), counters=counters)
-        for function in model_functions(module)
+        for function in functions
     )
     return Programs(modules, tuple(counters or ()))
 
@@ -69,6 +79,7 @@ def describe(
         counters,
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if names),
+        max(map(lane_count, functions)),
     )
 
 

@@ -1,0 +1,115 @@
+"""Models whose kernels run side by side give, to the bit, what they give one after the other."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import CallOp
+from xdsl.passes import ModulePass
+
+import braid
+from braid.analysis.lanes import LANES, set_lane
+from braid.compiler import passes_for
+from braid.dialects.braid.variants import public_functions
+from braid.frontends.mlir import parse_mlir
+from braid.universe import make_context
+from test.unit.passes.random_graphs import TYPE, Program, programs
+
+WIDE = "tensor<1x8x6x6xf32>"
+
+
+@dataclass(frozen=True)
+class RandomLanesPass(ModulePass):
+    """Gives kernels any lane, or none: every choice is to be correct."""
+
+    name = "random-lanes"
+
+    lanes: int
+    seed: int
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Writes the lanes."""
+        choice = random.Random(self.seed)
+        for function in public_functions(op):
+            function.attributes[LANES] = IntegerAttr(self.lanes, i64)
+            for call in function.body.block.ops:
+                if isinstance(call, CallOp):
+                    alone = choice.random() < 0.1
+                    set_lane(call, None if alone else choice.randrange(self.lanes))
+
+
+@st.composite
+def wide_programs(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
+    """Ops that read any two of the values before them: many can run side by side."""
+    program = Program()
+    values = ["%x"]
+    for _ in range(draw(st.integers(4, 16))):
+        x, y = (draw(st.sampled_from(values[-6:])) for _ in range(2))
+        w = program.parameter("tensor<4x4x3x3xf32>")
+        window = "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>"
+        pads = "pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64"
+        match draw(st.sampled_from(["conv", "add", "concat", "tanh"])):
+            case "conv":
+                signature = f"({TYPE}, tensor<4x4x3x3xf32>) -> {TYPE}"
+                bounded = program.new(f"braid.tanh {x} : ({TYPE}) -> {TYPE}")
+                op = f"braid.conv {bounded}, {w} {{{window}, {pads}}} : {signature}"
+            case "add":
+                op = f"braid.sub {x}, {y} : ({TYPE}, {TYPE}) -> {TYPE}"
+            case "concat":
+                both = program.new(
+                    f"braid.concat {x}, {y} {{dim = 1 : i64}} : ({TYPE}, {TYPE}) -> {WIDE}"
+                )
+                part = "offsets = array<i64: 0, 2, 0, 0>, sizes = array<i64: 1, 4, 6, 6>"
+                op = (
+                    f"braid.slice {both} {{{part}, strides = array<i64: 1, 1, 1, 1>}} : "
+                    f"({WIDE}) -> {TYPE}"
+                )
+            case _:
+                op = f"braid.tanh {x} : ({TYPE}) -> {TYPE}"
+        values.append(program.new(op))
+    total = values[-1]
+    for value in values[-4:-1]:
+        total = program.new(f"braid.add {total}, {value} : ({TYPE}, {TYPE}) -> {TYPE}")
+    return program.text(total), program.parameters
+
+
+def check(text: str, parameters: dict[str, np.ndarray], lanes: int, seed: int) -> None:
+    def module() -> ModuleOp:
+        return parse_mlir(make_context(), text, "f.mlir").module
+
+    default = passes_for(module(), "host")
+    alone = braid.compile(module(), parameters=parameters)
+    beside = braid.compile(
+        module(),
+        parameters=parameters,
+        threads=lanes,
+        passes=(*default, RandomLanesPass(lanes, seed)),
+    )
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        x = rng.normal(size=(1, 4, 6, 6)).astype(np.float32)
+        np.testing.assert_array_equal(beside(x), alone(x))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRAID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@settings(max_examples=10, deadline=None)
+@given(programs(), st.sampled_from([2, 4]), st.integers(0, 99))
+def test_random_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
+    check(*program, lanes, seed)
+
+
+@settings(max_examples=15, deadline=None)
+@given(wide_programs(), st.sampled_from([2, 4]), st.integers(0, 99))
+def test_wide_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
+    check(*program, lanes, seed)
