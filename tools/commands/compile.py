@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from braid.errors import BraidError
+import typer
+
 from braid.tools.commands.compile_options import (
+    STAGES,
     BudgetOption,
     Emit,
     EmitOption,
@@ -17,7 +19,10 @@ from braid.tools.commands.compile_options import (
     OrderSecondsOption,
     OutputOption,
     ProfileOption,
+    SourceArguments,
     UseProfileOption,
+    check_options,
+    given_options,
 )
 from braid.tools.commands.compile_stream import compile_for_chip
 from braid.tools.commands.options import (
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 
 
 def compile_model(
+    context: typer.Context,
     model: SourceArgument,
     output: OutputOption = None,
     emit: EmitOption = Emit.ARTIFACT,
@@ -55,91 +61,82 @@ def compile_model(
     order_seconds: OrderSecondsOption = None,
 ) -> None:
     """Compile a model to one artifact file, or for a chip to an instruction stream."""
-    from rich.console import Console
-
-    from braid.analysis.diagnostics import handle_diagnostics
     from braid.chip import chip_of
-    from braid.compiler import compile, emit_model
-    from braid.measuring import measure_model
-    from braid.runtime.atomic_file import atomic_file
-    from braid.tools.commands.diagnostics import show_diagnostic
 
-    if emit not in (Emit.ARTIFACT, Emit.SO) and (memory_budget or memory_report or memory_json):
-        raise BraidError("memory is planned for --emit=artifact and --emit=so only")
-    if emit not in (Emit.ARTIFACT, Emit.SO) and measure_orders is not None:
-        raise BraidError("orders are measured for --emit=artifact and --emit=so only")
-    shapes, buckets = parse_shapes(shape), parse_buckets(shape_buckets)
-    bounds = parse_bounds(shape_bound)
-    if chip_of(target) is not None:
-        others = {
-            "--emit": emit is not Emit.ARTIFACT,
-            "--shape-buckets": bool(buckets),
-            "--shape-bound": bool(bounds),
-            "--profile": profile,
-            "--use-profile": use_profile is not None,
-            "--measure-layouts": measure is not None,
-            "--measure-orders": measure_orders is not None,
-            "--memory-budget": memory_budget is not None,
-            "--memory-report": memory_report,
-            "--memory-json": memory_json is not None,
-        }
-        compile_for_chip(model, output, target, shapes, jobs, order_seconds, others)
+    is_chip = chip_of(target) is not None
+    check_options(given_options(context), emit, target, is_chip)
+    source = SourceArguments(
+        target=target,
+        shapes=parse_shapes(shape),
+        shape_buckets=parse_buckets(shape_buckets),
+        shape_bounds=parse_bounds(shape_bound),
+        jobs=jobs,
+    )
+    if is_chip:
+        compile_for_chip(model, output, target, source["shapes"], jobs, order_seconds)
         return
-    if order_seconds is not None:
-        raise BraidError(f"--order-seconds is for chips; '{target}' is not one")
     if measure is not None:
-        with Console(stderr=True).status(f"measuring the kernels of {model.name}"):
-            report = measure_model(
-                model,
-                measure,
-                target=target,
-                shapes=shapes,
-                shape_buckets=buckets,
-                shape_bounds=bounds,
-                jobs=jobs,
-            )
-        print(report, file=sys.stderr)
-    with (
-        Console(stderr=True).status(f"compiling {model.name}"),
-        handle_diagnostics(show_diagnostic),
-    ):
-        if emit in (Emit.ARTIFACT, Emit.SO):
-            compiled = compile(
-                model,
-                target=target,
-                shapes=shapes,
-                shape_buckets=buckets,
-                shape_bounds=bounds,
-                jobs=jobs,
-                profile=profile,
-                use_profile=use_profile,
-                memory_budget=memory_budget,
-                measure_orders=measure_orders,
-            )
-            if emit is Emit.SO:
-                compiled.save_c_library(output or Path(model.with_suffix(".so").name))
-            else:
-                compiled.save(output or Path(model.with_suffix(".braid").name))
-            # Last: a reader of the report that goes away takes nothing with it.
-            _report_memory(compiled, memory_report, memory_json)
-            return
-        stage = emit_model(
+        _measure_layouts(model, measure, source)
+    if emit in STAGES:
+        _emit_stage(model, emit, output, source, profile, use_profile)
+        return
+    from braid.compiler import compile
+    from braid.tools.commands.diagnostics import compiling
+
+    with compiling(model):
+        compiled = compile(
             model,
-            emit.value,
-            target=target,
-            shapes=shapes,
-            shape_buckets=buckets,
-            shape_bounds=bounds,
-            jobs=jobs,
             profile=profile,
             use_profile=use_profile,
+            memory_budget=memory_budget,
+            measure_orders=measure_orders,
+            **source,
         )
+        _save(compiled, emit, output, model)
+    # Last: a reader of the report that goes away takes nothing with it.
+    _report_memory(compiled, memory_report, memory_json)
+
+
+def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> None:
+    """Time kernels in all layouts, and say on standard error what was measured."""
+    from rich.console import Console
+
+    from braid.measuring import measure_model
+
+    with Console(stderr=True).status(f"measuring the kernels of {model.name}"):
+        report = measure_model(model, seconds, **source)
+    print(report, file=sys.stderr)
+
+
+def _emit_stage(
+    model: Path,
+    emit: Emit,
+    output: Path | None,
+    source: SourceArguments,
+    profile: bool,
+    use_profile: Path | None,
+) -> None:
+    """Write a stage of the lowering to `output`; without it, print text and name a binary file."""
+    from braid.compiler import emit_model
+    from braid.runtime.atomic_file import atomic_file
+    from braid.tools.commands.diagnostics import compiling
+
+    with compiling(model):
+        stage = emit_model(model, emit.value, profile=profile, use_profile=use_profile, **source)
     if output is None and isinstance(stage, str):
         print(stage, end="")
         return
     output = output or Path(model.with_suffix(".o").name)
     with atomic_file(output) as file:
         file.write(stage.encode() if isinstance(stage, str) else stage)
+
+
+def _save(compiled: "Model", emit: Emit, output: Path | None, model: Path) -> None:
+    """Write what was compiled from `model`, by default to its name with another suffix."""
+    if emit is Emit.SO:
+        compiled.save_c_library(output or Path(model.with_suffix(".so").name))
+    else:
+        compiled.save(output or Path(model.with_suffix(".braid").name))
 
 
 def _report_memory(model: "Model", printed: bool, file: Path | None) -> None:

@@ -1,10 +1,13 @@
-"""Options of `braid compile` alone, and what it can write."""
+"""Options of `braid compile` alone, what it can write, and which options go together."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
+
+from braid.errors import BraidError
 
 
 class Emit(StrEnum):
@@ -17,6 +20,20 @@ class Emit(StrEnum):
     LLVM = "llvm"
     ASM = "asm"
     OBJ = "obj"
+
+
+STAGES = (Emit.MLIR, Emit.LINALG, Emit.LLVM, Emit.ASM, Emit.OBJ)
+MEMORY_OPTIONS = ("--memory-budget", "--memory-report", "--memory-json")
+NOT_FOR_CHIPS = (
+    "--emit",
+    "--shape-buckets",
+    "--shape-bound",
+    "--profile",
+    "--use-profile",
+    "--measure-layouts",
+    "--measure-orders",
+    *MEMORY_OPTIONS,
+)
 
 
 OutputOption = Annotated[
@@ -76,3 +93,46 @@ EmitOption = Annotated[
         "stage of the lowering."
     ),
 ]
+
+
+class SourceArguments(TypedDict):
+    """What compiling, measuring and emitting a stage all take, as keywords of their functions."""
+
+    target: str
+    shapes: Mapping[str, tuple[int, ...]]
+    shape_buckets: Mapping[str, tuple[int, ...]]
+    shape_bounds: Mapping[str, int]
+    jobs: int | None
+
+
+def given_options(context: typer.Context) -> frozenset[str]:
+    """The long names of the options that stand on the command line."""
+    return frozenset(
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if _is_given(context, parameter.name)
+    )
+
+
+def _is_given(context: typer.Context, parameter: str) -> bool:
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def check_options(given: frozenset[str], emit: Emit, target: str, is_chip: bool) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        BraidError: one of those `given` means nothing for this target or for what is written.
+
+    """
+    if is_chip:
+        for option in NOT_FOR_CHIPS:
+            if option in given:
+                raise BraidError(f"{option} is not for chips such as '{target}'")
+    elif "--order-seconds" in given:
+        raise BraidError(f"--order-seconds is for chips; '{target}' is not one")
+    elif emit in STAGES and not given.isdisjoint(MEMORY_OPTIONS):
+        raise BraidError("memory is planned for --emit=artifact and --emit=so only")
+    elif emit in STAGES and "--measure-orders" in given:
+        raise BraidError("orders are measured for --emit=artifact and --emit=so only")

@@ -4,8 +4,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from braid.errors import BraidError
-
 SEARCH_SECONDS = 1.0
 
 
@@ -16,26 +14,20 @@ def compile_for_chip(
     shapes: Mapping[str, tuple[int, ...]],
     jobs: int | None,
     search_seconds: float | None,
-    other_options: Mapping[str, bool],
 ) -> None:
     """Compile a model to a stream (.txt as text, otherwise binary), and say what was compiled.
 
     Raises:
-        BraidError: as `compile_stream`, or one of `other_options`, which have no meaning for a
-            chip, is given.
+        BraidError: as `compile_stream`.
 
     """
-    from rich.console import Console
-
     from braid.chip import compile_stream
     from braid.lowering.cpu.compiler import available_cpus
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.runtime.atomic_file import atomic_file
+    from braid.tools.commands.diagnostics import compiling
 
-    for option, given in other_options.items():
-        if given:
-            raise BraidError(f"{option} is not for chips such as '{target}'")
-    with Console(stderr=True).status(f"compiling {model.name}"):
+    with compiling(model):
         built = compile_stream(
             model,
             target=target,

@@ -1,12 +1,27 @@
-"""Warnings of passes, for commands that run them."""
+"""What commands show on standard error while a model is compiled: progress, and warnings."""
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 
-from braid.analysis.diagnostics import Diagnostic
+from rich.console import Console
+
+from braid.analysis.diagnostics import Diagnostic, handle_diagnostics
+
+
+@contextmanager
+def compiling(model: Path) -> Generator[None]:
+    """Show that a model is being compiled, and what passes warn of."""
+    with (
+        Console(stderr=True).status(f"compiling {model.name}"),
+        handle_diagnostics(show_diagnostic),
+    ):
+        yield
 
 
 def show_diagnostic(diagnostic: Diagnostic) -> None:
-    """Print it to standard error, as errors are printed."""
+    """Print it as errors are printed."""
     place = "braid" if diagnostic.location is None else str(diagnostic.location)
     hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
     print(f"{place}: {diagnostic.severity}: {diagnostic.message}{hint}", file=sys.stderr)

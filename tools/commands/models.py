@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from rich.console import Console
-
 from braid.errors import BraidError
 from braid.model import Model, load
+from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import parse_shapes
 
 ARTIFACT_SUFFIX = ".braid"
@@ -43,7 +42,7 @@ def open_model(
         return interpret_model(path, shapes=fixed)
     from braid.compiler import compile
 
-    with Console(stderr=True).status(f"compiling {path.name}"):
+    with compiling(path):
         return compile(
             path, target=target, threads=threads, shapes=fixed, jobs=jobs, profile=profile
         )
