@@ -52,28 +52,9 @@ def bench(
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
-    other = figures.other_bytes(opened.arena_bytes)
-    report: dict[str, object] = {
-        "model": str(model),
-        "threads": threads,
-        "runs": runs,
-        "median_seconds": figures.median,
-        "p90_seconds": figures.p90,
-        "minimum_seconds": figures.minimum,
-        "arena_bytes": opened.arena_bytes,
-        "output_bytes": figures.output_bytes,
-        "peak_rss_growth_bytes": figures.rss_growth_bytes,
-        "mapped_file_bytes": figures.mapped_bytes,
-        "other_bytes": other,
-    }
     if json_file is not None:
+        content = {"model": str(model), "threads": threads}
+        content |= figures.to_json(opened.arena_bytes)
         with atomic_file(json_file) as file:
-            file.write(json.dumps(report, indent=1).encode())
-    print(
-        f"{model.name}: median {figures.median * 1e3:.3f} ms, p90 {figures.p90 * 1e3:.3f} ms, "
-        f"minimum {figures.minimum * 1e3:.3f} ms over {runs} runs\n"
-        f"arena {opened.arena_bytes / 2**20:.2f} MiB, peak RSS growth "
-        f"{figures.rss_growth_bytes / 2**20:.2f} MiB\n"
-        f"outputs {figures.output_bytes / 2**20:.2f} MiB, pages of files "
-        f"{figures.mapped_bytes / 2**20:.2f} MiB, anything else {other / 2**20:.2f} MiB"
-    )
+            file.write(json.dumps(content, indent=1).encode())
+    print(f"{model.name}: {figures.describe(opened.arena_bytes)}")

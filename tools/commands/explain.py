@@ -1,5 +1,6 @@
 """`braid explain`: what was decided about a model, and why."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +9,11 @@ import typer
 from braid.tools.commands.options import ShapeOption, SourceArgument, TargetOption, parse_shapes
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
 
+    from braid.tools.explain.layout_view import LayoutExplanation
+    from braid.tools.explain.memory_view import MemoryExplanation
     from braid.tools.explain.views import Table, View
 
 
@@ -40,41 +44,35 @@ def explain(
     Without options, a line per decision: its cost, a lower bound that nothing could beat, and
     the gap. The page of --html needs no network.
     """
-    from rich.console import Console
-    from xdsl.dialects.builtin import ModuleOp
-
-    from braid.sources import read_source
+    from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
     from braid.universe import make_context
 
     context = make_context()
-
-    def read() -> ModuleOp:
-        return read_source(context, model, shapes=parse_shapes(shape)).module
-
-    wants_plan = memory or memory_budget is not None or html is not None
-    with Console(stderr=True).status(f"compiling {model.name}"):
+    read = partial(_read, context, model, shape)
+    lists_memory = memory or memory_budget is not None
+    with compiling(model):
         walk = walk_through(context, read(), target=target, profile=profile)
         plan = (
             plan_memory(context, read, target=target, profile=profile, budget=memory_budget)
-            if wants_plan
+            if lists_memory or html is not None
             else None
         )
     if html is not None and plan is not None:
         _write_page(html, model.name, (walk.graph, walk.layout_view, plan.view()))
-    console = Console()
     if layouts:
-        print(walk.layouts.summary)
-        for table in (walk.layouts.table(), walk.layouts.reorders()):
-            _print_table(console, table)
-    if plan is not None and (memory or memory_budget is not None):
-        print(plan.summary)
-        for title, table in plan.tables():
-            print(title)
-            _print_table(console, table)
-    elif not layouts and html is None:
+        _print_layouts(walk.layouts)
+    if lists_memory and plan is not None:
+        _print_memory(plan)
+    if not (layouts or lists_memory or html):
         for remark in walk.remarks:
             print(f"{remark.pass_name}: {remark.message}")
+
+
+def _read(context: "Context", model: Path, shape: list[str] | None) -> "ModuleOp":
+    from braid.sources import read_source
+
+    return read_source(context, model, shapes=parse_shapes(shape)).module
 
 
 def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
@@ -86,11 +84,26 @@ def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
         file.write(render(Page(f"braid explain {name}", views)).encode())
 
 
-def _print_table(console: "Console", table: "Table") -> None:
+def _print_layouts(layouts: "LayoutExplanation") -> None:
+    print(layouts.summary)
+    _print_table(layouts.table())
+    _print_table(layouts.reorders())
+
+
+def _print_memory(plan: "MemoryExplanation") -> None:
+    print(plan.summary)
+    for title, table in plan.tables():
+        print(title)
+        _print_table(table)
+
+
+def _print_table(table: "Table") -> None:
+    from rich.console import Console
     from rich.table import Table as RichTable
 
+    if not table.rows:
+        return
     shown = RichTable(*table.columns)
     for row in table.rows:
         shown.add_row(*row)
-    if table.rows:
-        console.print(shown)
+    Console().print(shown)

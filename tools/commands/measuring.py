@@ -14,12 +14,13 @@ from braid.tools.commands.resident_memory import reset_peak, resident_memory
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds of a run, and by how many bytes the resident memory grew at most.
+    """Seconds of one of `runs` runs, and by how many bytes the resident memory grew at most.
 
     Of these, `mapped_bytes` are pages of files, such as weights that are read for the first time;
     `output_bytes` is what the results of one run take.
     """
 
+    runs: int
     median: float
     p90: float
     minimum: float
@@ -31,6 +32,36 @@ class Figures:
         """Growth that is neither the arena, nor results, nor pages of files; 0 at least."""
         known = arena_bytes + self.output_bytes + self.mapped_bytes
         return max(0, self.rss_growth_bytes - known)
+
+    def to_json(self, arena_bytes: int) -> dict[str, object]:
+        """Everything with its unit in its name, of a model with so large an arena."""
+        return {
+            "runs": self.runs,
+            "median_seconds": self.median,
+            "p90_seconds": self.p90,
+            "minimum_seconds": self.minimum,
+            "arena_bytes": arena_bytes,
+            "output_bytes": self.output_bytes,
+            "peak_rss_growth_bytes": self.rss_growth_bytes,
+            "mapped_file_bytes": self.mapped_bytes,
+            "other_bytes": self.other_bytes(arena_bytes),
+        }
+
+    def describe(self, arena_bytes: int) -> str:
+        """The same as three lines of text."""
+        return (
+            f"median {self.median * 1e3:.3f} ms, p90 {self.p90 * 1e3:.3f} ms, "
+            f"minimum {self.minimum * 1e3:.3f} ms over {self.runs} runs\n"
+            f"arena {_mebibytes(arena_bytes)}, "
+            f"peak RSS growth {_mebibytes(self.rss_growth_bytes)}\n"
+            f"outputs {_mebibytes(self.output_bytes)}, "
+            f"pages of files {_mebibytes(self.mapped_bytes)}, "
+            f"anything else {_mebibytes(self.other_bytes(arena_bytes))}"
+        )
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:.2f} MiB"
 
 
 def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: int) -> Figures:
@@ -52,6 +83,7 @@ def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: i
         del results  # else the next run has two sets of them in memory
     after = resident_memory()
     return Figures(
+        runs,
         statistics.median(seconds),
         percentile(seconds, 0.9),
         min(seconds),

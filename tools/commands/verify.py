@@ -1,5 +1,7 @@
 """`braid verify`: the first op whose result differs from a reference, and by how much."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.layerwise import Difference
+    from braid.model import Model
+    from braid.source_model import SourceModel
+    from braid.tools.commands.reference import OnnxReference
+
+    Arrays = Mapping[str, NDArray[Any]]
 
 
 def verify(
@@ -41,47 +48,72 @@ def verify(
     Inputs that are not given are random. The status is 1 if an op differs.
     """
     from braid.errors import BraidError
-    from braid.interpreted import interpret as interpret_module
     from braid.layerwise import differences, expose_results
-    from braid.nested_results import has_run
     from braid.sources import read_source
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
-    from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
     from braid.universe import make_context
 
     source = read_source(make_context(), model, shapes=parse_shapes(shape))
-    against_onnx = model.suffix == ".onnx" and onnxruntime_is_installed()
-    if interpret and not against_onnx:
+    onnx_runtime = _onnx_runtime(model)
+    if interpret and onnx_runtime is None:
         raise BraidError(
             "the interpreter would be compared with itself",
             hint="leave out --interpret, or verify an ONNX model with onnxruntime installed",
         )
-    reference_model = OnnxReference(model) if against_onnx else None
-    names = reference_model.value_names if reference_model else None
-    order = expose_results(source.module, names)
-    module, parameters = source.module, source.parameters
-    if interpret:
-        tested = interpret_module(module, parameters=parameters)
-    else:
-        from braid.compiler import compile
-
-        tested = compile(module, parameters=parameters, target=target, threads=threads, jobs=jobs)
+    order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
+    tested = _interpreted(source) if interpret else _compiled(source, target, threads, jobs)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
-    known = set(reference_model.value_names) if reference_model else set[str]()
-    own = [spec.name for spec in tested.outputs if spec.name not in known]
+    expected, reference = _expected(source, onnx_runtime, values, order)
+    _report(differences(order, actual, expected), tolerance, reference)
+
+
+def _onnx_runtime(model: Path) -> "OnnxReference | None":
+    """ONNX Runtime with this model, if that is ONNX and it is installed."""
+    from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
+
+    is_onnx = model.suffix == ".onnx"
+    return OnnxReference(model) if is_onnx and onnxruntime_is_installed() else None
+
+
+def _interpreted(source: "SourceModel") -> "Model":
+    from braid.interpreted import interpret
+
+    return interpret(source.module, parameters=source.parameters)
+
+
+def _compiled(source: "SourceModel", target: str, threads: int, jobs: int | None) -> "Model":
+    from braid.compiler import compile
+
+    return compile(
+        source.module, parameters=source.parameters, target=target, threads=threads, jobs=jobs
+    )
+
+
+def _expected(
+    source: "SourceModel",
+    onnx_runtime: "OnnxReference | None",
+    inputs: "Arrays",
+    names: Sequence[str],
+) -> "tuple[Arrays, str]":
+    """What the outputs with these names should be, and the words for who says so.
+
+    ONNX Runtime knows those of its graph, the interpreter the others, as far as they have run.
+    """
+    from braid.nested_results import has_run
+
+    known = set(onnx_runtime.value_names) if onnx_runtime else set[str]()
     expected: dict[str, NDArray[Any]] = {}
-    if own:
-        computed = interpret_module(module, parameters=parameters).run_named(values)
-        expected = {name: computed[name] for name in own if has_run(computed[name])}
-    if reference_model:
-        expected |= reference_model.run(values, [name for name in order if name in known])
-    found = differences(order, actual, expected)
-    reference = "ONNX Runtime" if against_onnx else "the interpreter"
-    if against_onnx and own:
-        reference += " and, inside branches and loops, with the interpreter"
-    _report(found, tolerance, reference)
+    if not known.issuperset(names):
+        computed = _interpreted(source).run_named(inputs)
+        expected = {n: computed[n] for n in names if n not in known and has_run(computed[n])}
+    if onnx_runtime is None:
+        return expected, "the interpreter"
+    words = "ONNX Runtime"
+    if not known.issuperset(names):
+        words += " and, inside branches and loops, with the interpreter"
+    return expected | onnx_runtime.run(inputs, [n for n in names if n in known]), words
 
 
 def _report(found: "list[Difference]", tolerance: float, reference: str) -> None:

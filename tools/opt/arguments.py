@@ -164,9 +164,10 @@ def _add_printing_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("printing")
     group.add_argument(
         "--emit",
-        choices=("mlir", "irdl"),
+        choices=("mlir", "upstream", "irdl"),
         default="mlir",
-        help="the result (default), or braid's dialect for mlir-opt's --irdl-file, without input",
+        help="the result (default), the result as mlir-opt reads it with braid's IRDL, or that "
+        "IRDL for mlir-opt's --irdl-file, without input",
     )
     flag = _flag_adder(group)
     flag("--print-op-generic", dest="print_generic", help="print ops in their generic form")

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics import Diagnostic
 from braid.analysis.verification import InvalidIRError, verify_module
 from braid.dialects.printing import CachingPrinter
+from braid.dialects.upstream_form import to_upstream_form
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.passes.instrumentation import Instrumentation, Timing
@@ -27,6 +28,8 @@ class PrintFormat:
 
     generic: bool = False
     debuginfo: bool = False
+    upstream: bool = False
+    """In the form that upstream tools can check with braid's IRDL."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,10 @@ class ChunkProcessor:
         return parsed.module, parse_pipeline(stored_pipeline(parsed, self.file))
 
     def _print(self, module: ModuleOp, print_format: PrintFormat) -> str:
-        printer = CachingPrinter(generic=print_format.generic, debuginfo=print_format.debuginfo)
+        if print_format.upstream:
+            to_upstream_form(module)
+        generic = print_format.generic or print_format.upstream
+        printer = CachingPrinter(generic=generic, debuginfo=print_format.debuginfo)
         printer.print_op(module)
         printer.print_metadata(self.context.loaded_dialects)
         return printer.text + "\n"

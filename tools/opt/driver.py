@@ -60,7 +60,9 @@ class OptDriver:
             passes=None if options.run_reproducer else parse_pipeline(options.pipeline),
             verify=options.verify,
             verify_each=options.verify_each,
-            print_format=PrintFormat(options.print_generic, options.print_debuginfo),
+            print_format=PrintFormat(
+                options.print_generic, options.print_debuginfo, options.emit == "upstream"
+            ),
             timing=timing,
             instrumentation=(_ir_printing(options),),
             reproducer_path=options.crash_reproducer,
