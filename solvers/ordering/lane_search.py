@@ -1,0 +1,196 @@
+"""Search for a schedule on identical lanes: list scheduling, neighbourhoods, exact search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from random import Random
+from time import monotonic
+
+from braid.solvers.ordering.baselines import by_priority
+from braid.solvers.ordering.key_nodes import key_nodes
+from braid.solvers.ordering.lane_exact import exact_lanes
+from braid.solvers.ordering.lanes import Choice, LaneProblem
+
+ROUNDS = 3000
+EXACT_OPS = 200
+"""Pieces with more ops are not searched exactly."""
+CLOSE = 1e-6
+"""A gap of so much is that of rounding."""
+
+
+@dataclass(frozen=True)
+class LaneSchedule:
+    """Ops in an order in which they can be issued, and the lane of each by its number.
+
+    An op whose lane is None runs on all of them, or takes none where it takes no time. `value`
+    is the makespan in seconds, and no schedule's is less than `lower_bound`.
+    """
+
+    order: tuple[int, ...]
+    wide: tuple[bool, ...]
+    lanes: tuple[int | None, ...]
+    value: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """How far the bound is below the value, as a fraction of the value."""
+        return 1 - self.lower_bound / self.value if self.value else 0.0
+
+
+def search_lanes(
+    problem: LaneProblem,
+    *,
+    time_limit: float = 2.0,
+    seed: int = 0,
+    reference: Sequence[int] | None = None,
+) -> LaneSchedule:
+    """Return the best schedule found in `time_limit` seconds, with a lower bound.
+
+    Of schedules that are as good, those near the order `reference` are taken.
+
+    It is never worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy,
+    J. R. Dickson, "A comparison of list schedules for parallel processing systems", 1974), and
+    never worse than one op after the other. Nothing runs beside a key node, so that the pieces
+    between key nodes are searched one by one. The result is the same for the same seed unless
+    the time limit cuts the search short.
+    """
+    deadline = monotonic() + time_limit
+    pieces = _pieces(problem, reference or problem.graph.topological_order)
+    left, bound = len(problem), 0.0
+    order: list[int] = []
+    wide = [False] * len(problem)
+    for piece in pieces:
+        now = monotonic()
+        limit = now + (deadline - now) * len(piece) / left
+        (found, modes), least = _search_piece(problem.restrict(piece), limit, seed)
+        order += [piece[op] for op in found]
+        for op, mode in zip(piece, modes, strict=True):
+            wide[op] = mode
+        left -= len(piece)
+        bound += least
+    return scheduled(problem, (order, wide), bound)
+
+
+def scheduled(problem: LaneProblem, choice: Choice, lower_bound: float = 0.0) -> LaneSchedule:
+    """The schedule of `choice`, whose bound is at least `lower_bound`."""
+    placed = problem.place(choice)
+    bound = min(max(lower_bound, problem.bounds.critical_path, problem.bounds.work), placed.value)
+    order, wide = choice
+    return LaneSchedule(tuple(order), tuple(wide), placed.lanes, placed.value, bound)
+
+
+def list_schedules(
+    problem: LaneProblem, reference: Sequence[int] | None = None
+) -> dict[str, Choice]:
+    """Return the classical schedules by name.
+
+    `sequential` is one op after the other, in the order `reference`, each as fast as it can be;
+    `lanes` runs on all lanes only what has to, `key-nodes` also the ops beside which nothing runs.
+    """
+    forced = [not isfinite(seconds) for seconds in problem.alone]
+    faster = [a > t for a, t in zip(problem.alone, problem.together, strict=True)]
+    keys = list(forced)
+    for op in key_nodes(problem.graph):
+        keys[op] = faster[op]
+    order = list(reference or problem.graph.topological_order)
+    schedules: dict[str, Choice] = {"sequential": (order, faster)}
+    for name, wide in (("lanes", forced), ("key-nodes", keys)):
+        schedules[name] = (by_priority(problem.graph, problem.bounds.tails), wide)
+        schedules[f"{name}-greedy"] = (_greedy(problem, wide), wide)
+    return schedules
+
+
+def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
+    """The order that always takes the op that can start first, of these the most critical."""
+    graph, tails = problem.graph, problem.bounds.tails
+    missing = [len(before) for before in graph.predecessors]
+    ends = [0.0] * len(problem)
+    ready = {op: 0.0 for op, count in enumerate(missing) if not count}
+    free = [0.0] * problem.lanes
+    order: list[int] = []
+    while ready:
+        least, most = min(free), max(free)
+        start = {
+            op: max(time, most if wide[op] else least if problem.alone[op] else 0.0)
+            for op, time in ready.items()
+        }
+        op = min(ready, key=lambda op: (start[op], -tails[op], op))
+        del ready[op]
+        order.append(op)
+        if wide[op]:
+            ends[op] = start[op] + problem.together[op]
+            free = [ends[op]] * problem.lanes
+        else:
+            ends[op] = start[op] + problem.alone[op]
+            if problem.alone[op]:
+                free[free.index(least)] = ends[op]
+        for after in graph.successors[op]:
+            missing[after] -= 1
+            if not missing[after]:
+                ready[after] = max(ends[before] for before in graph.predecessors[after])
+    return order
+
+
+def _pieces(problem: LaneProblem, reference: Sequence[int]) -> list[list[int]]:
+    """The ops between key nodes, each key node on its own: nothing runs beside it."""
+    keys = set(key_nodes(problem.graph))
+    pieces: list[list[int]] = [[]]
+    for op in reference:
+        if op in keys:
+            pieces += [[op], []]
+        else:
+            pieces[-1].append(op)
+    return [piece for piece in pieces if piece]
+
+
+def _search_piece(problem: LaneProblem, deadline: float, seed: int) -> tuple[Choice, float]:
+    """Return a schedule of `problem` and what no schedule is faster than."""
+    # A piece is numbered as the reference order has its ops.
+    schedules = list_schedules(problem, range(len(problem)))
+    found = min(schedules.values(), key=problem.evaluate)
+    bound = problem.bounds.value
+    value = problem.evaluate(found)
+    if value > bound * (1 + CLOSE):
+        found = _improve(problem, found, bound, deadline, seed)
+        value = problem.evaluate(found)
+    if value > bound * (1 + CLOSE) and len(problem) <= EXACT_OPS:
+        exact = exact_lanes(problem, found, value, deadline - monotonic(), seed)
+        bound = max(bound, exact.lower_bound)
+        if exact.choice is not None:
+            found = min(found, exact.choice, key=problem.evaluate)
+    return found, bound
+
+
+def _improve(
+    problem: LaneProblem, start: Choice, bound: float, deadline: float, seed: int
+) -> Choice:
+    """Change schedules a little as long as they become no worse."""
+    random, best = Random(seed), start
+    value = problem.evaluate(start)
+    for _ in range(ROUNDS):
+        if value <= bound * (1 + CLOSE) or monotonic() > deadline:
+            break
+        changed = _changed(problem, best, random)
+        found = problem.evaluate(changed)
+        if found <= value:
+            best, value = changed, found
+    return best
+
+
+def _changed(problem: LaneProblem, choice: Choice, random: Random) -> Choice:
+    """Another op on all lanes, or no longer, or an op at another place in the order."""
+    order, wide = list(choice[0]), list(choice[1])
+    place = random.randrange(len(order))
+    op = order[place]
+    if random.random() < 0.3 and isfinite(max(problem.alone[op], problem.together[op])):
+        wide[op] = not wide[op]
+        return order, wide
+    before, after = set(problem.graph.predecessors[op]), set(problem.graph.successors[op])
+    first = last = place
+    while first and order[first - 1] not in before:
+        first -= 1
+    while last + 1 < len(order) and order[last + 1] not in after:
+        last += 1
+    order.insert(random.randint(first, last), order.pop(place))
+    return order, wide
