@@ -1,6 +1,6 @@
 """Building braid ops, with what is already known computed instead of built."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -56,12 +56,17 @@ class Builder:
         """Appends an op or computes it; its results."""
         elements = [int(np.prod(op.result_type(i).get_shape())) for i in range(len(op.results))]
         if max(elements) == 0:
-            return [self.constant(_empty(result)) for result in op.results]
+            return self._instead_of(op, [_empty(result) for result in op.results])
         operands = [self.known(value) for value in op.operands]
         known = [operand for operand in operands if operand is not None]
         if len(known) == len(operands) and max(elements) <= FOLDED_ELEMENTS:
-            return [self.constant(np.asarray(value)) for value in op.evaluate(*known)]
+            return self._instead_of(op, op.evaluate(*known))
         return list(self.insert(op).results)
+
+    def _instead_of(self, op: TensorOp, values: Sequence[Array]) -> list[SSAValue]:
+        """Known values for the results of `op`, which is no user of its operands any more."""
+        op.erase()
+        return [self.constant(np.asarray(value)) for value in values]
 
     def insert(self, op: Operation) -> Operation:
         """Appends any op as it is, after the constants that it uses."""

@@ -57,6 +57,21 @@ def test_ops_are_named_after_the_values_that_they_give() -> None:
     ]
 
 
+def test_what_is_known_at_import_uses_nothing() -> None:
+    """An op that is computed at import must not be left behind as a user of its operands."""
+    nodes = [node("Add", ["one", "one"], ["two"]), node("Mul", ["x", "one"], ["z"])]
+    nodes += [node("Slice", ["x", "from", "from"], ["none"]), node("Mul", ["z", "two"], ["y"])]
+    nodes += [node("Exp", ["none"], ["e"])]
+    model = model_of(nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "from"))
+    module = import_onnx(model).module
+    ops = set(module.walk())
+    (function,) = module.ops
+    assert isinstance(function, FuncOp)
+    values = [*function.body.block.args, *(result for op in ops for result in op.results)]
+    assert all(use.operation in ops for value in values for use in value.uses)
+
+
 def test_inputs_and_outputs_keep_their_names() -> None:
     function = next(iter(import_onnx(model_of([node("Relu", ["x"], ["y"])])).module.ops))
     assert isinstance(function, FuncOp) and function.arg_attrs and function.res_attrs
