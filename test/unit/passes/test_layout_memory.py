@@ -23,73 +23,60 @@ from braid.passes.layout.flow import Chooser, collect_flow
 from braid.passes.manager import run_pipeline
 from braid.targets.target import load_target
 from braid.universe import make_context
+from test.unit.passes.declared_graphs import DeclaredGraph
 
 LAYOUTS = ("l0", "l1")
-REORDERS = ", ".join(
-    f'{{source = "{a}", target = "{b}", cost = {c} : f64}}'
-    for a, b, c in (("l0", "l1", 2.0), ("l1", "l0", 3.0))
-)
+REORDERS = {("l0", "l1"): "2.0", ("l1", "l0"): "3.0"}
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> str:
     """Chains of ops on tensors of different sizes, with one branch or loop at most."""
-    lines: list[str] = []
+    graph = DeclaredGraph(draw, LAYOUTS, REORDERS, [f"{cost}.0" for cost in range(21)])
     values: dict[str, int] = {}
-
-    def op(seen: dict[str, int]) -> str:
-        reads = [draw(st.sampled_from(sorted(seen))) for _ in range(min(len(seen), 2))]
-        reads = reads[: draw(st.integers(1, 2))]
-        name, size = f"%v{len(lines)}", draw(st.sampled_from([8, 1, 2]))
-        made = draw(st.sampled_from([LAYOUTS, LAYOUTS[:1], LAYOUTS[1:]]))
-        entries: list[str] = []
-        for layout in made:
-            wanted = ", ".join(f'"{draw(st.sampled_from(LAYOUTS))}"' for _ in reads)
-            cost = f"{draw(st.integers(0, 20))}.0 : f64"
-            entries.append(f'{{operands = [{wanted}], results = ["{layout}"], cost = {cost}}}')
-        types = ", ".join(f"tensor<{seen[r]}xf32>" for r in reads)
-        lines.append(
-            f'{name} = braid.opaque "o"({", ".join(reads)}) {{layouts = [{", ".join(entries)}]}} : '
-            f"({types}) -> tensor<{size}xf32>"
-        )
-        seen[name] = size
-        return name
-
-    def block(seen: dict[str, int], count: int) -> tuple[str, int]:
-        inner = dict(seen)
-        last = [op(inner) for _ in range(count)][-1]
-        return last, inner[last]
-
     for _ in range(draw(st.integers(1, 2))):
-        op(values)
+        _op(graph, values)
     kind = draw(st.sampled_from(["none", "if", "for"]))
-    name = f"%c{len(lines)}"
     if kind == "if":
-        head = len(lines)
-        lines.append("")
-        last, size = block(values, draw(st.integers(1, 2)))
-        lines[head] = f"{name} = scf.if %c -> (tensor<{size}xf32>) {{"
-        lines.append(f"scf.yield {last} : tensor<{size}xf32>\n}} else {{")
-        same = [v for v, s in values.items() if s == size]
-        assume(same)
-        lines.append(f"scf.yield {same[0]} : tensor<{size}xf32>\n}}")
-        values[name] = size
+        _if(graph, values)
     elif kind == "for":
-        start = draw(st.sampled_from(sorted(values)))
-        size = values[start]
-        lines.append(
-            f"{name} = scf.for %i = %lo to %hi step %hi iter_args(%x = {start}) -> "
-            f"(tensor<{size}xf32>) {{"
-        )
-        block({**values, "%x": size}, 1)
-        lines.append(f"scf.yield %x : tensor<{size}xf32>\n}}")
-        values[name] = size
-    op(values)
-    body = "\n".join(lines)
-    return (
-        f"module attributes {{braid.reorder_costs = [{REORDERS}]}} {{\n"
-        f"func.func @main(%c: i1, %lo: index, %hi: index) {{\n{body}\nfunc.return }} }}"
-    )
+        _for(graph, values)
+    _op(graph, values)
+    return graph.text()
+
+
+def _op(graph: DeclaredGraph, values: dict[str, int], size: int | None = None) -> str:
+    """Add an op that reads one or two of `values`, and its result to them."""
+    count = min(len(values), graph.draw(st.integers(1, 2)))
+    reads = [graph.draw(st.sampled_from(sorted(values.items()))) for _ in range(count)]
+    made = graph.draw(st.sampled_from([LAYOUTS, LAYOUTS[:1], LAYOUTS[1:]]))
+    size = size or graph.draw(st.sampled_from([8, 1, 2]))
+    name = graph.op(reads, made, size)
+    values[name] = size
+    return name
+
+
+def _if(graph: DeclaredGraph, values: dict[str, int]) -> None:
+    """Add a branch that makes something of the size of a value, or hands that on."""
+    other = graph.draw(st.sampled_from(sorted(values)))
+    size = values[other]
+    result = graph.begin_if(size)
+    inside = dict(values)
+    for _ in range(graph.draw(st.integers(0, 1))):
+        _op(graph, inside)
+    graph.end(_op(graph, inside, size), size, "} else {")
+    graph.end(other, size, "}")
+    values[result] = size
+
+
+def _for(graph: DeclaredGraph, values: dict[str, int]) -> None:
+    """Add a loop that hands on what it carries."""
+    start = graph.draw(st.sampled_from(sorted(values)))
+    size = values[start]
+    result, carried = graph.begin_for(start, size)
+    _op(graph, {**values, carried: size})
+    graph.end(carried, size, "}")
+    values[result] = size
 
 
 Forms = dict[SSAValue, dict[Block, frozenset[str]]]

@@ -19,76 +19,57 @@ from braid.passes.layout.flow import Chooser, collect_flow
 from braid.passes.manager import run_pipeline
 from braid.targets.target import load_target
 from braid.universe import make_context
+from test.unit.passes.declared_graphs import DeclaredGraph
 
 LAYOUTS = ("l0", "l1", "l2")
-TYPE = "tensor<4xf32>"
+EXTENT = 4
 MAX_ASSIGNMENTS = 200
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> str:
-    milliseconds = st.integers(0, 9)
-    reorders = ", ".join(
-        f'{{source = "{a}", target = "{b}", cost = {draw(st.integers(1, 4))}.0e-3 : f64}}'
-        for a, b in itertools.permutations(LAYOUTS, 2)
-    )
-    lines: list[str] = []
+    """Ops on vectors of one size, with branches and loops up to two deep."""
+    reorders = {
+        pair: f"{draw(st.integers(1, 4))}.0e-3" for pair in itertools.permutations(LAYOUTS, 2)
+    }
+    graph = DeclaredGraph(draw, LAYOUTS, reorders, [f"{cost}.0e-3" for cost in range(10)])
+    _block(graph, [], 0, draw(st.integers(1, 4)))
+    return graph.text()
 
-    def choices(reads: int) -> str:
-        picked = draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True))
-        entries: list[str] = []
-        for made in picked:
-            names = ", ".join(f'"{draw(st.sampled_from(LAYOUTS))}"' for _ in range(reads))
-            cost = f"{draw(milliseconds)}.0e-3 : f64"
-            entries.append(f'{{operands = [{names}], results = ["{made}"], cost = {cost}}}')
-        return ", ".join(entries)
 
-    def op(values: list[str]) -> None:
-        reads = [
-            draw(st.sampled_from(values)) for _ in range(min(len(values), draw(st.integers(0, 2))))
-        ]
-        types = ", ".join(TYPE for _ in reads)
-        name = f"%v{len(lines)}"
-        lines.append(
-            f'{name} = braid.opaque "o"({", ".join(reads)}) {{layouts = [{choices(len(reads))}]}}'
-            f" : ({types}) -> {TYPE}"
-        )
-        values.append(name)
-
-    def block(values: list[str], depth: int, size: int) -> str:
-        values = list(values)
-        op(values)
-        for _ in range(size):
-            if depth < 2 and draw(st.integers(0, 3)) == 0:
-                control_flow(values, depth)
-            else:
-                op(values)
-        return values[-1]
-
-    def control_flow(values: list[str], depth: int) -> None:
-        name = f"%v{len(lines)}"
-        if draw(st.booleans()):
-            lines.append(f"{name} = scf.if %c -> ({TYPE}) {{")
-            probability = draw(st.integers(0, 4)) / 4
-            for close in ("} else {", f"}} {{braid.branch_probability = {probability} : f64}}"):
-                lines.append(f"scf.yield {block(values, depth + 1, 0)} : {TYPE}")
-                lines.append(close)
+def _block(graph: DeclaredGraph, values: list[str], depth: int, size: int) -> str:
+    values = [*values, _op(graph, values)]
+    for _ in range(size):
+        if depth == 2 or graph.draw(st.integers(0, 3)):
+            values.append(_op(graph, values))
+        elif graph.draw(st.booleans()):
+            values.append(_if(graph, values, depth))
         else:
-            start, carried = draw(st.sampled_from(values)), f"%i{len(lines)}"
-            lines.append(
-                f"{name} = scf.for {carried}n = %lo to %hi step %hi "
-                f"iter_args({carried} = {start}) -> ({TYPE}) {{"
-            )
-            lines.append(f"scf.yield {block([*values, carried], depth + 1, 0)} : {TYPE}")
-            lines.append(f"}} {{braid.trip_count = {draw(st.integers(0, 4))}.0 : f64}}")
-        values.append(name)
+            values.append(_for(graph, values, depth))
+    return values[-1]
 
-    block([], 0, draw(st.integers(1, 4)))
-    body = "\n".join(lines)
-    return (
-        f"module attributes {{braid.reorder_costs = [{reorders}]}} {{\n"
-        f"func.func @main(%c: i1, %lo: index, %hi: index) {{\n{body}\nfunc.return }} }}"
-    )
+
+def _op(graph: DeclaredGraph, values: list[str]) -> str:
+    count = min(len(values), graph.draw(st.integers(0, 2)))
+    reads = [(graph.draw(st.sampled_from(values)), EXTENT) for _ in range(count)]
+    made = graph.draw(st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True))
+    return graph.op(reads, made, EXTENT)
+
+
+def _if(graph: DeclaredGraph, values: list[str], depth: int) -> str:
+    name = graph.begin_if(EXTENT)
+    probability = graph.draw(st.integers(0, 4)) / 4
+    for close in ("} else {", f"}} {{braid.branch_probability = {probability} : f64}}"):
+        graph.end(_block(graph, values, depth + 1, 0), EXTENT, close)
+    return name
+
+
+def _for(graph: DeclaredGraph, values: list[str], depth: int) -> str:
+    name, carried = graph.begin_for(graph.draw(st.sampled_from(values)), EXTENT)
+    last = _block(graph, [*values, carried], depth + 1, 0)
+    trips = graph.draw(st.integers(0, 4))
+    graph.end(last, EXTENT, f"}} {{braid.trip_count = {trips}.0 : f64}}")
+    return name
 
 
 class BruteForce:
