@@ -1,8 +1,5 @@
 """Graph passes keep the meaning of random programs, alone and together."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,13 +13,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.passes.manager import run_pipeline
 from braid.universe import make_context
-
-_SPEC = importlib.util.spec_from_file_location(
-    "random_graphs", Path(__file__).with_name("random_graphs.py")
-)
-assert _SPEC is not None and _SPEC.loader is not None
-random_graphs = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(random_graphs)
+from test.unit.passes.random_graphs import programs
 
 BEFORE_LAYOUTS = (
     "simplify,fold-scale-into-weights,expand-padding,simplify,hoist-parameter-expressions,"
@@ -42,7 +33,7 @@ PIPELINES = [
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @settings(max_examples=8, deadline=None)
-@given(random_graphs.programs())
+@given(programs())
 def test_the_meaning_stays(pipeline: str, program: tuple[str, dict[str, np.ndarray]]) -> None:
     text, parameters = program
     context = make_context()
@@ -56,7 +47,7 @@ def test_the_meaning_stays(pipeline: str, program: tuple[str, dict[str, np.ndarr
 
 
 @settings(max_examples=8, deadline=None)
-@given(random_graphs.programs())
+@given(programs())
 def test_all_that_computes_is_in_a_group(program: tuple[str, dict[str, np.ndarray]]) -> None:
     context = make_context()
     module = parse_mlir(context, program[0], "p.mlir").module

@@ -1,8 +1,6 @@
 """What `convert-tosa-to-braid` makes of each op computes what the TOSA specification says."""
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +14,10 @@ from braid.frontends.mlir import parse_mlir
 from braid.lowering.common.mlir_bindings import ir
 from braid.passes.manager import run_pipeline
 from braid.universe import make_context
+from test.unit.passes.tosa import elementwise, movement, windows
+from test.unit.passes.tosa.case import Case, module_of, random_inputs
 
-_SPEC = importlib.util.spec_from_file_location(
-    "tosa_cases", Path(__file__).with_name("tosa_cases.py")
-)
-assert _SPEC is not None and _SPEC.loader is not None
-cases = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(cases)
+CASES = elementwise.CASES | windows.CASES | movement.CASES
 
 
 def converted(text: str) -> ModuleOp:
@@ -35,10 +30,10 @@ def converted(text: str) -> ModuleOp:
     return module
 
 
-@pytest.mark.parametrize("case", cases.CASES.values(), ids=cases.CASES.keys())
-def test_an_op_means_the_same(case: Any) -> None:
-    text = cases.module_of(case)
-    inputs = cases.random_inputs(case.types)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_an_op_means_the_same(case: Case) -> None:
+    text = module_of(case)
+    inputs = random_inputs(case.types)
     expected = np.asarray(case.expected(*inputs))
     with ir.Context():
         # Upstream says whether this is TOSA, and gives both of its forms.
@@ -174,9 +169,9 @@ def test_a_network_is_compiled_and_run(tmp_path: Path) -> None:
     path = tmp_path / "network.mlir"
     path.write_text(NETWORK.format(w0=w0.tolist(), w1=w1.tolist(), w2=w2.tolist()))
     bias = np.full(16, 0.1, np.float32)
-    r = np.clip(cases.convolved(x, w0, bias, 1, 1), 0, 6)
+    r = np.clip(windows.convolved(x, w0, bias, 1, 1), 0, 6)
     padded = np.pad(r, [(0, 0), (1, 1), (1, 1), (0, 0)])
-    expected = np.mean(cases.depthwise(padded, w1, bias) + r, (1, 2)) @ w2[0]
+    expected = np.mean(windows.depthwise(padded, w1, bias) + r, (1, 2)) @ w2[0]
     for model in (braid.compile(path, jobs=1), braid.interpret(path)):
         result = model(x)
         assert isinstance(result, np.ndarray)
