@@ -8,7 +8,7 @@ from xdsl.ir import Block
 
 from braid.crashes import run_reproducibly
 from braid.errors import BraidError
-from braid.lowering.cpu.object_cache import default_cache
+from braid.lowering.common.object_cache import default_cache
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.split.split_ops import SplitOpsPass

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 
 from braid.analysis.kernel_family import Kernel, KernelFamily
 from braid.analysis.strided_storage import set_overlap
+from braid.lowering.common.object_cache import default_cache
 from braid.lowering.cpu.compiler import available_cpus, compile_text
 from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
-from braid.lowering.cpu.object_cache import default_cache
 from braid.lowering.cpu.objects import emit_object
 from braid.lowering.cpu.program.descriptor import ModelDescription, descriptor_module
 from braid.lowering.cpu.program.kernel_grids import BARRIERS, GRID, WORKERS

@@ -10,7 +10,7 @@ from xdsl.ir import Block
 from braid.analysis.simulator.instructions import Stream
 from braid.analysis.simulator.stream_object import StreamObject
 from braid.errors import BraidError
-from braid.lowering.cpu.object_cache import ObjectCache
+from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
 from braid.passes.order.compile_subgraph import SubgraphSource, compile_subgraph

@@ -120,6 +120,18 @@ def test_rooms_import_along_their_arrows() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_backends_share_only_what_is_common() -> None:
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line}: {module}"
+        for name, file in MODULES.items()
+        if name.startswith("braid.lowering.") and name.count(".") > 2
+        for line, module in imports(file)
+        if module.startswith("braid.lowering.")
+        if module.split(".")[2] not in {"common", name.split(".")[2]}
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_module_imports(name: str) -> None:
     importlib.import_module(name)

@@ -7,7 +7,7 @@ import pytest
 from xdsl.parser import Parser
 
 from braid.analysis.kernel_family import Kernel
-from braid.lowering.cpu.object_cache import ObjectCache
+from braid.lowering.common.object_cache import ObjectCache
 from braid.universe import make_context
 
 TEXT = """

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from braid.errors import BraidError
+from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.cpu import compiler
 from braid.lowering.cpu.call import CallableKernel, call_kernel
 from braid.lowering.cpu.compiler import compile_kernel, compile_kernels
 from braid.lowering.cpu.emit import emit
 from braid.lowering.cpu.loaded_code import load_objects
-from braid.lowering.cpu.object_cache import ObjectCache
 
 X = np.arange(8, dtype=np.float32)
 
@@ -50,6 +50,16 @@ def test_unwritable_cache(make_kernel, tmp_path, monkeypatch) -> None:
     blocked.write_text("in the way")
     monkeypatch.setenv("BRAID_CACHE_DIR", str(blocked))
     assert compile_kernel(make_kernel())
+
+
+def test_an_entry_that_cannot_be_written_leaves_nothing(cache, monkeypatch) -> None:
+    def full_disk(*_: object) -> int:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    cache.put("0123", b"object")
+    assert files(cache) == []
+    assert cache.get("0123") is None
 
 
 def test_workers_keep_the_order(make_kernel, cache) -> None:

@@ -17,7 +17,7 @@ from braid.analysis.simulator.instructions import (
 )
 from braid.analysis.simulator.simulate import simulate
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.cpu.object_cache import ObjectCache
+from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.targets.target import Backend, load_target
