@@ -1,15 +1,10 @@
-"""A process that compiles modules: `python -m braid.lowering.cpu.worker`.
+"""A process that compiles modules: `python -m braid.lowering.cpu.worker`, see `workers`."""
 
-Requests come on the standard input and answers go to the standard output, each pickled; only
-`workers` starts such a process and talks to it.
-"""
-
-import pickle
-import sys
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from braid.errors import BraidError
 from braid.lowering.common.upstream import to_llvm_ir
+from braid.lowering.common.worker_process import serve
 from braid.lowering.cpu.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.objects import emit_object
 from braid.lowering.cpu.target_machine import TargetMachineSpec
@@ -21,20 +16,14 @@ Answer: TypeAlias = bytes | str
 """The object file, or what is wrong."""
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until there are no more."""
-    while True:
-        try:
-            text, machine = pickle.load(requests)
-        except EOFError:
-            return
-        try:
-            answer: Answer = emit_object(to_llvm_ir(text, LLVM_PASSES), machine)
-        except BraidError as error:
-            answer = error.message
-        pickle.dump(answer, answers)
-        answers.flush()
+def answer(request: Request) -> Answer:
+    """Compile a module."""
+    text, machine = request
+    try:
+        return emit_object(to_llvm_ir(text, LLVM_PASSES), machine)
+    except BraidError as error:
+        return error.message
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(answer)
