@@ -6,16 +6,17 @@ from typing import Any
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
 from braid.errors import BraidError
+from braid.frontends.mlir.upstream import has_dialect
 
 
 def load_irdl(context: Any) -> None:
     """Load braid's dialect into the `Context` of a package of MLIR's Python bindings.
 
     Modules of that context may then hold braid's ops in generic form, checked as far as IRDL goes,
-    without `allow_unregistered_dialects`. IRDL cannot describe an op with a variadic of several
-    types: `braid.concat`, `braid.opaque`, `braid.fused`, `braid.cluster` and `braid.yield` of such
-    values need a context that allows unregistered dialects instead, into which this is not loaded.
-    Does nothing where braid's dialect is already loaded.
+    without `allow_unregistered_dialects`. IRDL cannot describe a variadic of several types:
+    `braid.concat`, `braid.opaque`, `braid.fused` and `braid.cluster` of such values are read in
+    the form that `braid-opt --emit=upstream` writes and `braid.run_passes` leaves in such a
+    context. Does nothing where braid's dialect is already loaded.
 
     Raises:
         BraidError: the bindings cannot load dialects from IRDL.
@@ -30,17 +31,9 @@ def load_irdl(context: Any) -> None:
             f"cannot load IRDL into a {type(context).__name__}: {error}",
             hint="give a Context of MLIR's Python bindings",
         ) from error
-    if _has_dialect(context, Braid.name):
+    if has_dialect(context, Braid.name):
         return
     with context:
         irdl.load_dialects(ir.Module.parse(export_irdl(Braid)))
         # IRDL has no traits, and a block must end in a terminator.
         ir.IsTerminatorTrait.attach("braid.yield")
-
-
-def _has_dialect(context: Any, name: str) -> bool:
-    try:
-        context.get_dialect_descriptor(name)
-    except ValueError:
-        return False
-    return True

@@ -4,12 +4,12 @@ xDSL's own `dialect_to_irdl` knows neither constraints nor attributes nor region
 meaning: MLIR, "'irdl' Dialect". Three of its rules shape what is written here:
 
 - a constraint that is used twice binds, so every operand has a constraint of its own;
-- for the same reason, all values that stand for one variadic must have one type, and there is no
-  way to say otherwise;
+- for the same reason, all values that stand for one variadic must have one type; ops with others
+  are described in their form of `dialects/upstream_form.py`, as `mixed_…`;
 - attributes are required, so optional ones are left out; they are accepted like any other.
 
-IRDL has no traits either: mlir-opt sees no terminator in the blocks of `braid.fused` and
-`braid.cluster`. `braid.load_irdl` attaches that trait.
+IRDL has no traits either: mlir-opt sees no terminator in `braid.yield`, which that form replaces.
+`braid.load_irdl` attaches the trait.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,6 +35,7 @@ from xdsl.irdl import (
 )
 
 from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.upstream_form import SEGMENTS, has_mixed_form, mixed_name
 
 _BASES: dict[type[Attribute], str] = {
     TensorType: '"!builtin.tensor"',
@@ -54,7 +55,10 @@ def export_irdl(dialect: Dialect) -> str:
     for attribute in dialect.attributes:
         bases[attribute] = f"@{dialect.name}::@{_own_name(attribute.name)}"
     definitions = [_attribute(attribute, bases) for attribute in dialect.attributes]
-    definitions += [_operation(operation, bases) for operation in dialect.operations]
+    for operation in dialect.operations:
+        definitions.append(_operation(operation, bases))
+        if has_mixed_form(operation):
+            definitions.append(_operation(operation, bases, segments=SEGMENTS))
     body = "\n".join(f"  {line}" for definition in definitions for line in definition)
     return f"irdl.dialect @{dialect.name} {{\n{body}\n}}\n"
 
@@ -109,7 +113,14 @@ def _attribute(attribute: type[Attribute], bases: dict[type[Attribute], str]) ->
     return definition.text("irdl.attribute", _own_name(attribute.name))
 
 
-def _operation(operation: type[Operation], bases: dict[type[Attribute], str]) -> list[str]:
+_Values = Sequence[tuple[str, RangeConstraint, bool]]
+"""Name and constraint of values, and whether they are variadic."""
+
+
+def _operation(
+    operation: type[Operation], bases: dict[type[Attribute], str], segments: int | None = None
+) -> list[str]:
+    """The definition of an op; with `segments`, of its form with so many of each variadic."""
     assert issubclass(operation, IRDLOperation), "the dialect has no other ops"
     body = _Definition(bases)
     definition = operation.get_irdl_definition()
@@ -119,8 +130,8 @@ def _operation(operation: type[Operation], bases: dict[type[Attribute], str]) ->
         ((name, constraint, _),) = operands
         operands = [(f"{name}{i}", constraint, False) for i in range(operation.ROW.arity)]
     results = [(name, d.constr, isinstance(d, VariadicDef)) for name, d in definition.results]
-    body.use("irdl.operands", _values(body, operands))
-    body.use("irdl.results", _values(body, results))
+    body.use("irdl.operands", _values(body, _segmented(operands, segments)))
+    body.use("irdl.results", _values(body, _segmented(results, segments)))
     required = {
         name: attribute.constr
         for name, attribute in definition.attributes.items()
@@ -130,10 +141,19 @@ def _operation(operation: type[Operation], bases: dict[type[Attribute], str]) ->
     body.use("irdl.attributes", entries, "{}")
     regions = [f"{name}: {body.value('irdl.region with size 1')}" for name, _ in definition.regions]
     body.use("irdl.regions", regions)
-    return body.text("irdl.operation", _own_name(operation.name))
+    name = operation.name if segments is None else mixed_name(operation.name)
+    return body.text("irdl.operation", _own_name(name))
 
 
-def _values(body: _Definition, values: Sequence[tuple[str, RangeConstraint, bool]]) -> list[str]:
+def _segmented(values: _Values, segments: int | None) -> _Values:
+    if segments is None:
+        return values
+    return [
+        (f"{name}{i}", constraint, True) for name, constraint, _ in values for i in range(segments)
+    ]
+
+
+def _values(body: _Definition, values: _Values) -> list[str]:
     return [
         f"{name}: {'variadic ' if variadic else ''}{body.constraint(constraint)}"
         for name, constraint, variadic in values

@@ -23,6 +23,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from braid.dialects.float_literals import BitPatternParser
+from braid.dialects.upstream_form import from_upstream_form, is_in_upstream_form, plain_name
 from braid.errors import Note, SourceLocation
 from braid.frontends.collector import collector_paused
 from braid.frontends.mlir.dictionaries import DictionaryReader
@@ -48,12 +49,16 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
     """Parse `text`, giving every op without a `loc(…)` its place in `file`.
 
     `line_offset` is the number of lines of the file before `text`. The result is not verified.
+    What `to_upstream_form` made of braid's ops is undone.
     Raises `MLIRSyntaxError` with the location of what cannot be parsed.
     """
     with collector_paused():
         try:
             parser = LocatingParser(context, text, file, line_offset)
-            return ParsedFile(parser.parse_module(), parser.external_resources)
+            module = parser.parse_module()
+            if is_in_upstream_form(text):
+                from_upstream_form(module)
+            return ParsedFile(module, parser.external_resources)
         except ParseError as error:
             raise _syntax_error(error, line_offset) from error
 
@@ -231,7 +236,7 @@ class LocatingParser(BitPatternParser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         stack = self._parser_state.dialect_stack
-        op_type = self.ctx.get_optional_op(name, dialect_stack=stack)
+        op_type = self.ctx.get_optional_op(plain_name(name), dialect_stack=stack)
         if op_type is None:
             position = self._positions[-1]
             self.raise_error(f"op '{name}' is not registered", position, position + len(name))

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnknownLoc, Unregist
 from xdsl.ir import Operation
 from xdsl.irdl import IRDLOperation
 
+from braid.dialects.braid import Braid
 from braid.dialects.printing import CachingPrinter
+from braid.dialects.upstream_form import to_upstream_form
 from braid.errors import BraidError
 from braid.frontends.mlir.parser import parse_mlir
 
@@ -22,6 +24,15 @@ _FILE = "<module>"
 def is_upstream_module(value: object) -> bool:
     """Whether `value` is a `Module` of some package of MLIR's Python bindings."""
     return type(value).__name__ == "Module" and hasattr(value, "operation")
+
+
+def has_dialect(context: Any, name: str) -> bool:
+    """Whether a dialect is loaded in the `Context` of some package of MLIR's Python bindings."""
+    try:
+        context.get_dialect_descriptor(name)
+    except ValueError:
+        return False
+    return True
 
 
 def from_upstream(context: Context, module: Any) -> ModuleOp:
@@ -59,8 +70,11 @@ def replace_upstream(context: Context, module: Any, replacement: ModuleOp) -> No
     """Give the upstream `module` the ops and attributes of `replacement`, in place.
 
     References to the module itself stay valid, those to ops in it do not, as after any pass.
+    Where braid's IRDL is loaded in its context, they get the form that IRDL can describe.
     Raises `BraidError` where upstream rejects the result; `module` is then unchanged.
     """
+    if has_dialect(module.context, Braid.name):
+        to_upstream_form(replacement)
     for op in replacement.walk():
         location = op.location
         if isinstance(location, FileLineColLoc) and location.filename.data == _FILE:

@@ -30,6 +30,11 @@
 // CHECK-NEXT:    %3 = irdl.region with size 1
 // CHECK-NEXT:    irdl.regions (body: %3)
 
+// The same for values of several types: one variadic for each run of one type.
+// CHECK:       irdl.operation @mixed_cluster {
+// CHECK:         irdl.operands (inputs0: variadic %0, inputs1: variadic %1,
+// CHECK:         irdl.results (outputs0: variadic %64,
+
 // Optional attributes are not mentioned: IRDL would require them.
 // CHECK:       irdl.operation @opaque {
 // CHECK:         irdl.attributes {"kind" = %2}

@@ -1,0 +1,117 @@
+"""The form of braid's ops that upstream tools can check with the dialect's IRDL.
+
+IRDL differs from xDSL in two points, and both have a way around:
+
+- all values of one variadic must have one type. An op whose values have several becomes
+  `braid.mixed_…`, whose operands and results are so many variadics, one for each run of values of
+  one type, and which says in `operandSegmentSizes` and `resultSegmentSizes` how long they are;
+- no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may stand
+  in any op.
+
+Source: MLIR, "'irdl' Dialect".
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, UnregisteredOp, i32
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, VariadicDef
+from xdsl.rewriter import Rewriter
+from xdsl.traits import IsTerminator
+
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.regions import GroupOp, YieldOp
+from braid.dialects.tosa import YieldOp as TosaYieldOp
+from braid.errors import BraidError
+
+SEGMENTS = 64
+"""Runs of values of one type that the operands, or the results, of an op may have."""
+
+_DIALECT = "braid."
+_MIXED = "braid.mixed_"
+_SIZES = ("operandSegmentSizes", "resultSegmentSizes")
+
+
+def has_mixed_form(operation: type[Operation]) -> bool:
+    """Whether ops of this class may have values of several types in one variadic."""
+    if not operation.name.startswith(_DIALECT) or issubclass(operation, ElementwiseOp):
+        return False
+    assert issubclass(operation, IRDLOperation), "the dialect has no other ops"
+    definition = operation.get_irdl_definition()
+    values = [*definition.operands, *definition.results]
+    return not operation.has_trait(IsTerminator) and any(
+        isinstance(value, VariadicDef) for _, value in values
+    )
+
+
+def mixed_name(name: str) -> str:
+    """`braid.concat` as `braid.mixed_concat`."""
+    return _MIXED + name.removeprefix(_DIALECT)
+
+
+def plain_name(name: str) -> str:
+    """`braid.mixed_concat` as `braid.concat`; any other name as it is."""
+    return _DIALECT + name.removeprefix(_MIXED) if name.startswith(_MIXED) else name
+
+
+def to_upstream_form(module: ModuleOp) -> None:
+    """Give all ops of `module` the form that IRDL can describe, in place.
+
+    Raises `BraidError` where the values of an op have more than `SEGMENTS` runs of types.
+    """
+    for op in list(module.walk()):
+        if isinstance(op, YieldOp):
+            _replace(op, TosaYieldOp.create(operands=op.operands, attributes=op.attributes))
+        elif has_mixed_form(type(op)) and _is_mixed(op):
+            _replace(op, _mixed(op))
+
+
+def from_upstream_form(module: ModuleOp) -> None:
+    """Undo `to_upstream_form` in a module whose ops already have their plain names."""
+    for op in list(module.walk()):
+        if has_mixed_form(type(op)):
+            for name in _SIZES:
+                op.attributes.pop(name, None)
+        if isinstance(op, TosaYieldOp) and isinstance(op.parent_op(), GroupOp):
+            _replace(op, YieldOp.create(operands=op.operands, attributes=op.attributes))
+
+
+def is_in_upstream_form(text: str) -> bool:
+    """Whether a module with this text may need `from_upstream_form`."""
+    return _MIXED in text or (TosaYieldOp.name in text and _DIALECT in text)
+
+
+def _is_mixed(op: Operation) -> bool:
+    return len(set(op.operand_types)) > 1 or len(set(op.result_types)) > 1
+
+
+def _mixed(op: Operation) -> Operation:
+    sizes = {
+        name: _segment_sizes(op, values)
+        for name, values in zip(_SIZES, (op.operands, op.results), strict=True)
+    }
+    return UnregisteredOp.with_name(mixed_name(op.name)).create(
+        operands=op.operands,
+        result_types=op.result_types,
+        attributes={**op.attributes, **sizes},
+        regions=[op.detach_region(region) for region in list(op.regions)],
+    )
+
+
+def _segment_sizes(op: Operation, values: Sequence[SSAValue]) -> Attribute:
+    runs = [len(list(run)) for _, run in groupby(value.type for value in values)]
+    if len(runs) > SEGMENTS:
+        raise BraidError(
+            f"the values of {op.name} change their type {len(runs) - 1} times; "
+            f"IRDL describes up to {SEGMENTS} runs of one type",
+            hint="use the plain generic form and allow unregistered dialects",
+        )
+    return DenseArrayBase.from_list(i32, [*runs, *[0] * (SEGMENTS - len(runs))])
+
+
+def _replace(op: Operation, new: Operation) -> None:
+    new.location = op.location
+    for old_result, result in zip(op.results, new.results, strict=True):
+        result.name_hint = old_result.name_hint
+    Rewriter.replace_op(op, new)
