@@ -22,39 +22,16 @@ from benchmarks.generators.layered_graphs import (
     narrow_graph,
 )
 from braid.solvers.ordering import (
-    Graph,
     LatencyProblem,
     MemoryProblem,
     baselines,
     count_orders,
     search,
 )
+from braid.solvers.ordering.graph import all_orders
 
 Record = dict[str, object]
 MAKERS = {"memory": memory_problem, "latency": latency_problem}
-
-
-def all_orders(graph: Graph) -> Iterator[list[int]]:
-    """Yield every topological order, by backtracking, without the solver."""
-    missing = [len(before) for before in graph.predecessors]
-    order: list[int] = []
-
-    def extend() -> Iterator[list[int]]:
-        if len(order) == len(graph):
-            yield order
-            return
-        for op in [op for op, count in enumerate(missing) if count == 0]:
-            missing[op] = -1
-            order.append(op)
-            for after in graph.successors[op]:
-                missing[after] -= 1
-            yield from extend()
-            for after in graph.successors[op]:
-                missing[after] += 1
-            order.pop()
-            missing[op] = 0
-
-    return extend()
 
 
 def enumerated(arguments: argparse.Namespace) -> Iterator[Record]:
@@ -67,11 +44,13 @@ def enumerated(arguments: argparse.Namespace) -> Iterator[Record]:
         orders = count_orders(graph, 20_000)
         if orders is None or orders < 2:
             continue
+        every = list(all_orders(graph))
+        assert len(every) == orders, "enumerating and counting orders disagree"
         made += 1
         record: Record = {"seed": seed, "ops": len(graph), "orders": orders}
         for name, make in MAKERS.items():
             problem = make(graph, seed)
-            best = min(map(problem.evaluate, all_orders(graph)))
+            best = min(map(problem.evaluate, every))
             found = search(problem, time_limit=arguments.time_limit, seed=seed)
             # Sums of durations differ in the last bits with the order of addition.
             record[f"{name}_equal"] = abs(found.value - best) <= 1e-9 * best

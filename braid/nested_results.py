@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.dialects.braid.base import AnyTensor, TensorOp
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -127,13 +128,7 @@ def _carry(blocks: Sequence[Block], values: Named) -> None:
 def _replace(old: Operation, new: Operation, values: Named) -> tuple[Operation, Named]:
     new.attributes.update(old.attributes)
     new.location = old.location
-    block = old.parent
-    assert block is not None
-    block.insert_op_before(new, old)
-    for before, after in zip(old.results, new.results, strict=False):
-        before.replace_all_uses_with(after)
-    old.detach()
-    old.erase()
+    Rewriter.replace_op(old, new, new.results[: len(old.results)])
     added = new.results[len(new.results) - len(values) :]
     return new, [(name, result) for (name, _), result in zip(values, added, strict=True)]
 
@@ -142,9 +137,7 @@ def _fill(like: SSAValue, before: Operation) -> SSAValue:
     """A constant, in front of an op, that says that nothing was computed."""
     type = cast(AnyTensor, like.type)
     constant = ConstantOp.of(_not_run(type.get_shape(), to_numpy(type.element_type)))
-    block = before.parent
-    assert block is not None
-    block.insert_op_before(constant, before)
+    Rewriter.insert_op(constant, InsertPoint.before(before))
     return constant.output
 
 

@@ -1,13 +1,10 @@
 """Ops that give the elements other places: transpose, broadcast, reshape."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IntegerType,
-    TensorType,
-)
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
@@ -26,9 +23,7 @@ from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.moved import moved
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.structure import (
-    Structure,
-)
+from braid.dialects.braid.structure import Structure
 
 
 @irdl_op_definition
@@ -74,8 +69,23 @@ class TransposeOp(StructuredOp):
         return moved(self, AffineMap(len(dims), 0, dims))
 
 
+class DeclaredShapeOp(TensorOp):
+    """Base of the ops whose result has the shape that they were built with."""
+
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    @classmethod
+    def get(cls, input: SSAValue | Operation, shape: Sequence[int]) -> Self:
+        """Builds the op with a result of `shape`."""
+        value = SSAValue.get(input)
+        op = cls.create(operands=[value])
+        set_result_types(op, [TensorType(element_type_of(value), shape)])
+        return op
+
+
 @irdl_op_definition
-class BroadcastOp(StructuredOp):
+class BroadcastOp(DeclaredShapeOp, StructuredOp):
     """Repeats dims of size 1 until the result has the declared shape; the rank stays.
 
     Fails verification where an extent other than 1 differs from that of the result.
@@ -86,17 +96,6 @@ class BroadcastOp(StructuredOp):
     """
 
     name = "braid.broadcast"
-
-    input = operand_def(TensorType)
-    output = result_def(TensorType)
-
-    @staticmethod
-    def get(input: SSAValue | Operation, shape: Sequence[int]) -> "BroadcastOp":
-        """Builds a broadcast to `shape`."""
-        value = SSAValue.get(input)
-        op = BroadcastOp.create(operands=[value])
-        set_result_types(op, [TensorType(element_type_of(value), shape)])
-        return op
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must fit the operand."""
@@ -122,7 +121,7 @@ class BroadcastOp(StructuredOp):
 
 
 @irdl_op_definition
-class ReshapeOp(TensorOp):
+class ReshapeOp(DeclaredShapeOp):
     """The same elements in row-major order under another shape.
 
     At most one dim of each shape may be open.
@@ -134,17 +133,6 @@ class ReshapeOp(TensorOp):
     """
 
     name = "braid.reshape"
-
-    input = operand_def(TensorType)
-    output = result_def(TensorType)
-
-    @staticmethod
-    def get(input: SSAValue | Operation, shape: Sequence[int]) -> "ReshapeOp":
-        """Builds a reshape to `shape`."""
-        value = SSAValue.get(input)
-        op = ReshapeOp.create(operands=[value])
-        set_result_types(op, [TensorType(element_type_of(value), shape)])
-        return op
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must hold as many elements."""
