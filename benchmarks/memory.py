@@ -2,7 +2,7 @@
 
 python -m benchmarks.memory [--cases attention,unfold] [--rounds 9] [--json out.json]
 
-Every model of `benchmarks.oversize.cases` runs three times, each in a process whose RLIMIT_DATA
+Every model of `benchmarks.oversize` runs three times, each in a process whose RLIMIT_DATA
 leaves a fifth of what braid would plan without fusion: by ONNX Runtime and by braid without
 fusion, which should run out of memory, and by braid, whose result is compared with one that numpy
 computes in pieces. `peak` is the planned memory for what is neither input nor weight (arena and
@@ -28,7 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 import braid
-from benchmarks.oversize.cases import CASES, Array, Case
+from benchmarks.oversize.case import Array, Case
+from benchmarks.oversize.cases import CASES
 from braid.compiler import graph_passes
 from braid.model import Model
 from braid.passes.memory.select_fusion import SelectFusionPass

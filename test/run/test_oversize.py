@@ -8,7 +8,8 @@ import pytest
 from xdsl.dialects.func import CallOp
 
 import braid
-from benchmarks.oversize.cases import CASES, Case
+from benchmarks.oversize.case import Case
+from benchmarks.oversize.cases import CASES
 from braid.compiler import graph_passes
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.select_fusion import SelectFusionPass
