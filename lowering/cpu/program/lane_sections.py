@@ -85,9 +85,8 @@ class LaneSections:
             room = llvm.AllocaOp(size, i64, alignment=COUNTER_BYTES)
             self._counters = self._entry.emit(room)
             zero = self._entry.constant(0)
-            for lane in range(self._lanes):
-                counter = self._entry.address(self._counters, lane * COUNTER_BYTES)
-                self._entry.store(zero, counter)
+            for place in range(0, self._lanes * COUNTER_BYTES, POINTER_BYTES):
+                self._entry.store(zero, self._entry.address(self._counters, place))
         return self._counters
 
     def _section(

@@ -83,8 +83,8 @@ void braid_copy_common(const braid_tensor_v2 *tensor, void *to, const int64_t *t
 void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n);
 
 /* The `post` and `wait` of braid_env. */
-void braid_post(int64_t *done, int64_t count);
-void braid_wait(const int64_t *done, int64_t count);
+void braid_post(int64_t *counter, int64_t count);
+void braid_wait(int64_t *counter, int64_t count);
 
 /* How many threads OpenMP offers. */
 int64_t braid_max_threads(void);

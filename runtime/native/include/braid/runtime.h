@@ -83,12 +83,12 @@ struct braid_env {
    * the code overwrites those that are open */
   int64_t *const *output_shapes;
   /* Since ABI version 3: how lanes, lists of kernels that run side by side, wait for each other.
-   * A lane has a counter on a cache line of its own, which only grows and which `post` alone
-   * writes once the lanes have started. */
+   * A lane has a counter at the start of a cache line of its own, all zero when the lanes start;
+   * what else is on the line is for the runtime. The counter only grows. */
   /* offset 64: lets everything before it be seen by whoever waits for `count` */
-  void (*post)(int64_t *done, int64_t count);
-  /* offset 72: returns once `done` is at least `count` */
-  void (*wait)(const int64_t *done, int64_t count);
+  void (*post)(int64_t *counter, int64_t count);
+  /* offset 72: returns once the counter is at least `count` */
+  void (*wait)(int64_t *counter, int64_t count);
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
