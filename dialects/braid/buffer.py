@@ -9,10 +9,13 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N")
+SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N", "output:N:aligned")
 """What a buffer's offset counts from."""
 
-_SPACE = re.compile(r"arena(:[\w.-]+)?|weights|(input|output):\d+", re.ASCII)
+ALIGNMENT = 64
+"""Bytes; a cache line, and the widest vector. Arenas and weights begin at a multiple of it."""
+
+_SPACE = re.compile(r"arena(:[\w.-]+)?|weights|(input|output):\d+|output:\d+:aligned", re.ASCII)
 
 
 @irdl_attr_definition
@@ -20,7 +23,9 @@ class BufferAttr(ParametrizedAttribute):
     """Where a tensor lives at run time: bytes from the start of a memory space.
 
     A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
-    weights, or the memory of an input or output of the model, by its number (`output:0`).
+    weights, or the memory of an input or output of the model, by its number (`output:0`). A caller
+    aligns an output to its elements only; `output:0:aligned` is the first multiple of 64 bytes
+    in it.
 
     ```mlir
     #braid.buffer<"arena", 4096>
@@ -46,6 +51,16 @@ class BufferAttr(ParametrizedAttribute):
     def output(number: int) -> "BufferAttr":
         """The memory of a model's output."""
         return BufferAttr.of(f"output:{number}")
+
+    @property
+    def output_number(self) -> int | None:
+        """Of which output this is the memory; None for other spaces."""
+        kind, _, number = self.space.data.partition(":")
+        return int(number.partition(":")[0]) if kind == "output" else None
+
+    def aligned(self) -> "BufferAttr":
+        """The same offset from the first multiple of the alignment in an output on."""
+        return BufferAttr.of(f"output:{self.output_number}:aligned", self.offset.data)
 
     def after(self, offset: int) -> "BufferAttr":
         """The buffer that begins `offset` bytes into this one."""

@@ -123,7 +123,7 @@ def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
     tensors = _tensors(plan)
     in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
     peak = _peak(list(in_arena))
-    live = [t for s, t in in_arena.items() if s.lower <= peak <= s.upper]
+    live = [t for s, t in in_arena.items() if any(b <= peak < e for b, e in s.lifetimes_apart)]
     numbers = _numbers(plan, function)
     stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
     return MemoryReport(
@@ -168,7 +168,8 @@ def _peak(storages: Sequence[Storage]) -> int:
     """The number of the first op at which most bytes are live, -1 if none ever are."""
     live = np.zeros(max((s.upper for s in storages), default=-2) + 2, np.int64)
     for storage in storages:
-        live[storage.lower : storage.upper + 1] += storage.size
+        for begin, end in storage.lifetimes_apart:
+            live[begin:end] += storage.size
     return int(live.argmax()) if live.size else -1
 
 

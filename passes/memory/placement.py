@@ -2,20 +2,17 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.passes.memory.memory_spaces import MAIN
 from braid.passes.memory.storage import Storage
 from braid.solvers.packing import Buffer, Packing, pack
-
-ALIGNMENT = 64
-"""Bytes; a cache line, and the widest vector."""
 
 _QUICK = 0.05
 """Seconds to find out whether some tensors fit into an output."""
@@ -66,9 +63,17 @@ def live_peak(storages: Sequence[Storage]) -> int:
     return int(_profile([s for s in storages if s.place is None and s.memory == MAIN]).max())
 
 
+def live_at_peak(storages: Sequence[Storage]) -> set[Storage]:
+    """The storages of the main arena that are live when most bytes are, whenever that is."""
+    rest = [s for s in storages if s.place is None and s.memory == MAIN]
+    live = _profile(rest)
+    at_peak = live == live.max()
+    return {s for s in rest if any(at_peak[b:e].any() for b, e in s.lifetimes)}
+
+
 def _profile(storages: Sequence[Storage]) -> npt.NDArray[np.int64]:
     """Live bytes at the number of each op, or at each moment."""
-    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes]
+    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes_apart]
     changes = np.zeros(max((end for _, _, end in lifetimes), default=0) + 1, np.int64)
     for size, begin, end in lifetimes:
         changes[begin] += size
@@ -80,22 +85,24 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
     """Puts what is dead when an output is first written into the memory of that output.
 
     Only what is live at the peak of the rest is moved, the largest first: nothing else would make
-    the arena smaller. A caller's output is aligned to its elements, so only tensors of elements
-    that are no wider go there.
+    the arena smaller. A caller's output is aligned to its elements only; what needs more begins at
+    the next multiple of the alignment.
     """
-    outputs = [s for s in storages if s.place is not None and s.place.space.data[:7] == "output:"]
+    outputs = [s for s in storages if s.place is not None and s.place.output_number is not None]
     for output in sorted(outputs, key=lambda storage: -storage.size):
         chosen: list[Storage] = []
         rejected: set[Storage] = set()
         while candidate := _at_peak(storages, chosen, rejected, output):
-            if _fits([*chosen, candidate], output.size):
+            if _pack_before([*chosen, candidate], output).arena_size <= output.size:
                 chosen.append(candidate)
             else:
                 rejected.add(candidate)
-        packing = _pack(chosen, output.size, _QUICK)
-        assert output.place is not None
+        packing = _pack_before(chosen, output)
         for storage, offset in zip(chosen, packing.offsets, strict=True):
+            assert output.place is not None
             storage.place = output.place.after(offset)
+            if _padding(storage, output):
+                storage.place = storage.place.aligned()
 
 
 def _at_peak(
@@ -115,29 +122,48 @@ def _at_peak(
     movable = (
         s
         for s in rest
-        if s.upper < output.lower
-        and not _meet(s, output)
-        and s.size <= output.size
-        and s.element_bytes <= output.element_bytes
-        and s not in rejected
-        and peaks(s)
+        if _is_before(s, output) and s.size <= output.size and s not in rejected and peaks(s)
     )
     return max(movable, key=lambda storage: (storage.size, peaks(storage)), default=None)
 
 
-def _meet(first: Storage, second: Storage) -> bool:
-    """Whether the two are live together."""
+def _is_before(first: Storage, second: Storage) -> bool:
+    """Whether `first` is dead when `second` is first written, or is where that begins."""
+    if first.within is second:
+        return True
     pairs = itertools.product(first.lifetimes, second.lifetimes)
-    return any(a < d and c < b for (a, b), (c, d) in pairs)
+    return first.upper < second.lower and not any(a < d and c < b for (a, b), (c, d) in pairs)
 
 
-def _fits(storages: Sequence[Storage], capacity: int) -> bool:
-    return _pack(storages, capacity, _QUICK).arena_size <= capacity
+def _padding(storage: Storage, output: Storage) -> int:
+    """Bytes that are left out before `storage` in `output`, at most, to align it."""
+    return ALIGNMENT - output.element_bytes if storage.element_bytes > output.element_bytes else 0
 
 
-def _pack(storages: Sequence[Storage], capacity: int | None, time_limit: float) -> Packing:
-    buffers = [Buffer.live_in(s.lifetimes, s.size, ALIGNMENT) for s in storages]
-    return pack(buffers, capacity=capacity, time_limit=time_limit)
+def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
+    """Packs what is in `output` before that is written."""
+    buffers = [
+        replace(
+            Buffer.live_in(s.lifetimes, s.size + _padding(s, output), ALIGNMENT),
+            fixed_offset=0 if s.within is output else None,
+        )
+        for s in storages
+    ]
+    return pack(buffers, capacity=output.size, time_limit=_QUICK)
+
+
+def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
+    """Packs storages, those within one another as one."""
+    number = {storage: index for index, storage in enumerate(storages)}
+
+    def buffer(storage: Storage) -> Buffer:
+        outermost = storage
+        while outermost.within in number:
+            outermost = outermost.within
+        own = Buffer.live_in(storage.lifetimes, storage.size, ALIGNMENT)
+        return replace(own, group=number[outermost])
+
+    return pack([buffer(s) for s in storages], time_limit=time_limit)
 
 
 def place_in_arenas(storages: Sequence[Storage], time_limit: float) -> list[Arena]:
@@ -146,7 +172,7 @@ def place_in_arenas(storages: Sequence[Storage], time_limit: float) -> list[Aren
     arenas: list[Arena] = []
     for memory in dict.fromkeys((MAIN, *(storage.memory for storage in movable))):
         members = [storage for storage in movable if storage.memory == memory]
-        packing = _pack(members, None, time_limit)
+        packing = _pack(members, time_limit)
         space = f"arena:{memory}" if memory else "arena"
         for storage, offset in zip(members, packing.offsets, strict=True):
             storage.place = BufferAttr.of(space, offset)

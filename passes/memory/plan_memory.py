@@ -20,13 +20,14 @@ from xdsl.traits import SymbolTable
 
 from braid.analysis.locations import source_location
 from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.variants import public_functions
 from braid.errors import InfeasibleError
 from braid.passes.memory.handed_values import forwarded
 from braid.passes.memory.lane_lifetimes import accesses, write_moments
 from braid.passes.memory.memory_spaces import MAIN, MemorySpaces
+from braid.passes.memory.overlaps import link_overlaps
 from braid.passes.memory.placement import (
-    ALIGNMENT,
     Arena,
     WeightsSection,
     place_in_arenas,
@@ -60,6 +61,7 @@ class Plan:
                 self._plan_scratch(op)
             elif isinstance(op, scf.YieldOp | scf.ConditionOp):
                 self._plan_staging(op)
+        link_overlaps(function, self.values)
         if self.values.order.lanes > 1:
             write_moments(self.values.order, self._accesses())
 

@@ -19,6 +19,7 @@ from braid.passes.kernels.outline_kernels import in_group_of_its_own
 from braid.passes.memory.box_candidates import Candidate, candidate_of
 from braid.passes.memory.compute_ops import blocks_outside_groups, is_compute, runtime_functions
 from braid.passes.memory.memory_spaces import MemorySpaces
+from braid.passes.memory.overlap_decisions import select_overlaps
 from braid.passes.memory.peak_check import PeakCheck, planned_peak
 from braid.passes.memory.storage_placement import StoragePlacement, clear_decision
 from braid.targets.target import Target, load_target
@@ -48,8 +49,12 @@ class SelectStoragePass(ModulePass):
     groups around can address such tensors, it saves time by their estimates, and the peak of
     the memory does not grow. Boxes nest. Run it when orders and layouts are decided.
 
+    A kernel that can write its result over an operand that is smaller than it does so where the
+    arena is smaller for it.
+
     In: groups (`braid.fused`); ops outside of groups get one of their own. Out: `braid.strides`,
-    `braid.boxes` and `braid.view_offset` on groups, see `analysis/strided_storage.py`.
+    `braid.boxes`, `braid.view_offset` and `braid.overlap` on groups, see
+    `analysis/strided_storage.py`.
 
     ```mlir
     %a = braid.fused(%x) … {braid.strides = [unit, array<i64: 32, 32, 1, 32>]}
@@ -80,6 +85,7 @@ class SelectStoragePass(ModulePass):
                     clear_decision(op)
             check = PeakCheck(function, memories, before)
             saved = _place(candidates[:_MOST_TRIALS], costs, check.accept)
+        smaller = select_overlaps(function, costs, memories)
         after = planned_peak(function, memories)
         copied = sum(storage_bytes(c.whole.type) for c in candidates if c.group in saved)
         emit_remark(
@@ -87,13 +93,15 @@ class SelectStoragePass(ModulePass):
             self.name,
             f"{len(saved)} of {len(candidates)} copies spared, {format_size(copied)} and about "
             f"{sum(saved.values()):.3g} s; peak {format_size(after)} instead of "
-            f"{format_size(before)}",
+            f"{format_size(before)}; operands written over: arena smaller by "
+            f"{format_size(smaller)}",
             spared=len(saved),
             copies=len(candidates),
             bytes=copied,
             seconds=sum(saved.values()),
             peak_bytes=after,
             natural_peak_bytes=before,
+            overlapped_bytes=smaller,
         )
 
 

@@ -24,6 +24,9 @@ class Storage:
     It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it
     is in; `place` is set where it is not in the arena of that. Where ops run side by side, the
     order of their numbers is only one of many, and `moments` say what is live together.
+
+    `within` is a buffer that is written while this one is read for the last time; if both are in
+    one memory, this one is where that one begins.
     """
 
     size: int
@@ -33,11 +36,19 @@ class Storage:
     memory: str = MAIN
     place: BufferAttr | None = None
     moments: tuple[tuple[int, int], ...] = ()
+    within: "Storage | None" = None
 
     @property
     def lifetimes(self) -> tuple[tuple[int, int], ...]:
         """The intervals `[begin, end)` in which it is live."""
         return self.moments or ((self.lower, self.upper + 1),)
+
+    @property
+    def lifetimes_apart(self) -> tuple[tuple[int, int], ...]:
+        """The intervals in which it takes bytes that are not counted as those of `within`."""
+        if self.within is None or self.within.place is not None:
+            return self.lifetimes
+        return ((self.lower, self.upper),)
 
 
 def tensor_bytes(tensor: Attribute, op: Operation) -> int:

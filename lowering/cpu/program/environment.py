@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.errors import UnsupportedError
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder
 
@@ -61,6 +63,12 @@ class Buffers:
                 raise UnsupportedError(f"a program on the CPU has no access to memory '{memory}'")
             case "weights", _:
                 return environment.weights
+            case "output", _ if number.endswith(":aligned"):
+                key = BufferAttr.of(f"output:{number}")
+                if key not in self._known:
+                    output = BufferAttr.of(f"output:{number.removesuffix(':aligned')}")
+                    self._known[key] = self._aligned(output)
+                return self._known[key]
             case _:
                 slots = environment.inputs if space == "input" else environment.outputs
                 key = BufferAttr.of(f"{space}:{number}")
@@ -68,3 +76,11 @@ class Buffers:
                     slot = self._entry.address(slots, int(number) * POINTER_BYTES)
                     self._known[key] = self._entry.load(slot, POINTER)
                 return self._known[key]
+
+    def _aligned(self, buffer: BufferAttr) -> SSAValue:
+        """The first multiple of the alignment in a buffer."""
+        entry, first = self._entry, self.address(buffer)
+        address = entry.emit(llvm.PtrToIntOp(first, i64))
+        backwards = entry.emit(arith.SubiOp(entry.constant(0), address))
+        skipped = entry.emit(arith.AndIOp(backwards, entry.constant(ALIGNMENT - 1)))
+        return entry.address_at(first, skipped)

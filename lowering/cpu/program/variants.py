@@ -10,12 +10,12 @@ from xdsl.ir import Attribute
 
 from braid.analysis.lanes import lane_count
 from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
 from braid.errors import BraidError
 from braid.lowering.cpu.program.descriptor import Dim, ModelDescription, Port, Variant
 from braid.lowering.cpu.program.emit import ENTRY, emit_program
-from braid.passes.memory.placement import ALIGNMENT
 from braid.passes.memory.plan_memory import ARENA_BYTES
 
 

@@ -16,6 +16,7 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr, TensorType, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from braid.analysis.strided_storage import set_overlap
 from braid.dialects.braid.buffer import BufferAttr
 from braid.frontends.mlir import parse_mlir
 from braid.passes.memory.handed_values import forwarded
@@ -48,6 +49,7 @@ class Generator:
         kernel.sym_visibility = StringAttr("private")
         pairs = self._draw(st.sampled_from([[], [(0, 0)], [(1, 0), (0, 0)]]))
         kernel.attributes[IN_PLACE] = in_place_attribute(pairs)
+        set_overlap(kernel, self._draw(st.sampled_from([None, 0, 1])))
         return ModuleOp([main, kernel])
 
     def _pick(self, values: Sequence[SSAValue]) -> SSAValue:
