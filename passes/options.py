@@ -1,4 +1,4 @@
-"""Options of passes: what a pass takes, and how the text within its braces becomes a pass."""
+"""Options of passes: what a pass takes, and the text within its braces, read and written."""
 
 import dataclasses
 import re
@@ -62,6 +62,21 @@ def create_pass(pass_class: type[ModulePass], options: str, location: SourceLoca
             location=location,
             hint=_usage(pass_class),
         ) from error
+
+
+def pass_text(pass_: ModulePass) -> str:
+    """The pass with its options as `parse_pipeline` reads it, whatever characters they hold."""
+    options = [
+        f"{name}={','.join(map(_value_text, values))}" if values else name
+        for name, values in pass_.spec().parameters.items()
+    ]
+    return pass_.name + (f"{{{' '.join(options)}}}" if options else "")
+
+
+def _value_text(value: ParameterType) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _fields(pass_class: type[ModulePass]) -> list[dataclasses.Field[Any]]:

@@ -8,6 +8,7 @@ The passes of xDSL run on modules, so an anchor only groups: a pass that is nest
 `func.func` sees the whole module. A name may also be that of a pipeline (`passes/pipelines.py`).
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.passes import ModulePass
@@ -24,6 +25,7 @@ PIPELINE_FILE = "<pass-pipeline>"
 
 _ANCHORS = frozenset({"builtin.module", "func.func", "any"})
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
+_QUOTED_OR_PUNCTUATION = re.compile(r'"(?:\\.|[^"\\])*"|[(){}\[\],]', re.DOTALL)
 
 
 def parse_pipeline(
@@ -72,15 +74,10 @@ def _parse(
 def _split(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """The bounds of the elements between the commas outside all brackets, without blanks."""
     closers: list[tuple[str, int]] = []
-    quoted = False
     start = begin
-    for position in range(begin, end):
-        character = text[position]
-        if character == '"' and text[position - 1] != "\\":
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif character in _CLOSERS:
+    for match in _QUOTED_OR_PUNCTUATION.finditer(text, begin, end):
+        character, position = match[0], match.start()
+        if character in _CLOSERS:
             closers.append((_CLOSERS[character], position))
         elif character in _CLOSERS.values():
             if not closers or closers.pop()[0] != character:

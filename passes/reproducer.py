@@ -7,6 +7,7 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from braid.errors import BraidError
+from braid.passes.options import pass_text
 
 
 def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:
@@ -14,8 +15,7 @@ def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:
 
     Returns the path. Raises `BraidError` where it cannot be written.
     """
-    pipeline = f"builtin.module({failed})"
-    escaped = pipeline.replace("\\", "\\\\").replace('"', '\\"')
+    pipeline = f"builtin.module({pass_text(failed)})"
     text = (
         f"// The IR before pass '{failed.name}', which fails on it.\n"
         f"// Run it with: braid-opt --run-reproducer THIS_FILE\n"
@@ -23,7 +23,7 @@ def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:
         "{-#\n"
         "  external_resources: {\n"
         "    mlir_reproducer: {\n"
-        f'      pipeline: "{escaped}",\n'
+        f'      pipeline: "{_escaped(pipeline)}",\n'
         "      disable_threading: true,\n"
         "      verify_each: true\n"
         "    }\n"
@@ -39,3 +39,11 @@ def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:
     except OSError as error:
         raise BraidError(f"cannot write the reproducer '{path}': {error.strerror}") from error
     return path
+
+
+def _escaped(text: str) -> str:
+    """`text` within one of MLIR's string literals, which take printable ASCII only."""
+    return "".join(
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:02X}"
+        for byte in text.encode()
+    )

@@ -266,10 +266,15 @@ class LocatingParser(BitPatternParser):
             key = self.parse_identifier()
             self.parse_punctuation(":")
             value = self.parse_optional_boolean()
-            group[key] = self.parse_str_literal() if value is None else value
+            group[key] = self._parse_text() if value is None else value
 
         self.parse_punctuation(":")
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
+
+    def _parse_text(self) -> str:
+        """A string literal; xDSL takes those with other characters than ASCII for bytes."""
+        encoded = self.parse_optional_bytes_literal()
+        return self.parse_str_literal() if encoded is None else encoded.decode(errors="replace")
 
 
 def _skip_blanks(text: str, position: int) -> int:

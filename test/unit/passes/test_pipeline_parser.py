@@ -1,6 +1,7 @@
 """Pipelines as text: what is accepted, with which passes and option values."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -9,8 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.errors import BraidError
-from braid.passes.options import pass_options
+from braid.frontends.mlir import parse_mlir
+from braid.passes.options import pass_options, pass_text
 from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.reproducer import write_reproducer
+from braid.tools.opt.reproducer import stored_pipeline
+from braid.universe import make_context
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,10 @@ def test_options(text: str, expected: KnobsPass) -> None:
         ("knobs{count=1 =2}", "malformed options"),
         ("knobs{count=1", "never closed"),
         ("knobs{count=1}x", "expected ','"),
+        ("knobs{count=1)}", "unbalanced '\\)'"),
+        ('knobs{count=1 file-name="a}', "never closed|malformed"),
+        ("knobs{count=1 ratio=}", "malformed options"),
+        ("knobs{count=1.5}", "rejects its options"),
         ("func.func(knobs{count=1}", "never closed"),
         ("(knobs{count=1})", "cannot nest"),
         ("nobs{count=1}", "unknown pass 'nobs'"),
@@ -80,9 +89,19 @@ def test_errors_name_what_is_wrong(text: str, message: str) -> None:
     assert caught.value.location is not None and caught.value.location.column >= 1
 
 
-def test_a_pass_prints_as_text_that_parses_to_it() -> None:
-    pass_ = KnobsPass(3, 0.25, True, "a b", (1, 2), "memory", 4)
-    assert parse_one(str(pass_)) == pass_
+@pytest.mark.parametrize(
+    "file_name", ["a b", 'a"b', "a\\b", "a\\", '\\"{,', "}", "größe", "two\nlines", "12", "true"]
+)
+def test_a_pass_as_text_parses_to_it(file_name: str) -> None:
+    pass_ = KnobsPass(3, 0.25, True, file_name, (1, 2), "memory", 4)
+    assert parse_one(pass_text(pass_)) == pass_
+
+
+def test_a_pipeline_as_text_in_a_reproducer_is_the_same(tmp_path: Path) -> None:
+    pass_ = KnobsPass(3, file_name='größe\n"\\')
+    path = write_reproducer(tmp_path / "r.mlir", "builtin.module {}", pass_)
+    parsed = parse_mlir(make_context(), path.read_text(), str(path))
+    assert parse_one(stored_pipeline(parsed, str(path))) == pass_
 
 
 def test_nesting_keeps_the_order() -> None:
