@@ -1,10 +1,13 @@
 """The command: `python -m benchmarks.conformance [--executor interpret,compile] [PATTERN…]`."""
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
 
 from benchmarks.conformance.cases import KINDS, Case, load_cases
 from benchmarks.conformance.executors import EXECUTORS
@@ -25,6 +28,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="time for one case")
     parser.add_argument("--verbose", action="store_true", help="list every case that fails")
+    parser.add_argument("--json", type=Path, help="write the counts of every executor to a file")
     parser.add_argument(
         "--update", action="store_true", help="rewrite unsupported.txt from this (complete) run"
     )
@@ -44,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = load_cases(options.kinds)
     names = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
     failed = False
+    tables: dict[str, Any] = {}
     for executor in options.executors:
         if module := missing_module(executor):
             print(f"{executor}: cannot run here: '{module}' is not installed")
@@ -54,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         )
         report(executor, cases, outcomes, options.verbose)
+        tables[executor] = table(cases, outcomes)
+        if options.json:  # after each: a peer may take an hour
+            options.json.write_text(json.dumps(tables, indent=2) + "\n")
         failed |= any(outcome.status == Status.FAILED for outcome in outcomes)
         if options.update and executor == "interpret":
             write_expected(outcomes)
@@ -64,8 +72,8 @@ def report(
     executor: str, cases: dict[str, Case], outcomes: Sequence[Outcome], verbose: bool
 ) -> None:
     """Prints totals, then what did not pass by op (or reason by reason and case by case)."""
-    core = [outcome for outcome in outcomes if cases[outcome.name].is_core]
-    print(f"{executor}: all {summary(outcomes)}; core {summary(core)}")
+    groups = groups_of(cases, outcomes)
+    print(f"{executor}: " + "; ".join(f"{name} {summary(g)}" for name, g in groups.items()))
     others = [outcome for outcome in outcomes if outcome.status != Status.PASSED]
     for (status, ops), count in Counter(
         (outcome.status, " ".join(cases[outcome.name].ops[:4])) for outcome in others
@@ -74,6 +82,25 @@ def report(
     if verbose:
         for outcome in others:
             print(f"  {outcome.name}: {outcome.status}: {outcome.reason}")
+
+
+def groups_of(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, Sequence[Outcome]]:
+    """All outcomes, those of cases with static shapes, and those with common types besides."""
+    return {
+        "all": outcomes,
+        "static": [outcome for outcome in outcomes if cases[outcome.name].is_static],
+        "core": [outcome for outcome in outcomes if cases[outcome.name].is_core],
+    }
+
+
+def table(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The counts by group and status, and the reason of every case that did not pass."""
+    counts = {
+        name: {str(status): sum(o.status == status for o in group) for status in Status}
+        for name, group in groups_of(cases, outcomes).items()
+    }
+    others = [outcome for outcome in outcomes if outcome.status != Status.PASSED]
+    return counts | {"others": {o.name: f"{o.status}: {o.reason}" for o in others}}
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:

@@ -57,8 +57,18 @@ class Case:
     @property
     def is_core(self) -> bool:
         """Whether all shapes are given, and all types are f32, i32, i64 or bool."""
-        values = (*self.model.graph.input, *self.model.graph.output)
-        return all(is_static(v) and v.type.tensor_type.elem_type in CORE_TYPES for v in values)
+        return self.is_static and all(
+            value.type.tensor_type.elem_type in CORE_TYPES for value in self._ports
+        )
+
+    @property
+    def is_static(self) -> bool:
+        """Whether all inputs and outputs are tensors of given shapes."""
+        return all(is_static(value) for value in self._ports)
+
+    @property
+    def _ports(self) -> list[ValueInfoProto]:
+        return [*self.model.graph.input, *self.model.graph.output]
 
 
 def is_static(value: ValueInfoProto) -> bool:
