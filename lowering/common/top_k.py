@@ -1,12 +1,16 @@
-"""`braid.top_k` by repeated selection: k passes over the elements, without memory of its own."""
+"""`braid.top_k` by repeated selection: k passes over the elements, without memory of its own.
+
+Elements of at most 32 bits are compared as one integer each, value first, then index, so that a
+pass is a maximum, which upstream computes in vectors; others by value and index.
+"""
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import IndexType, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
@@ -14,6 +18,7 @@ from braid.dialects.braid.dtypes import i1, is_float
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.element_types import signless_tensor
 from braid.lowering.common.linalg_builders import empty
+from braid.lowering.common.ranks import LARGEST, SMALLEST, can_rank, index_of, rank_of
 from braid.lowering.common.scalar_casts import constant, widen
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized, element, for_loop, with_element
@@ -61,22 +66,73 @@ def top_k(
     results = [empty(builder, values_type), empty(builder, TensorType(i64, selected))]
     if 0 in selected:
         return results
-    zero = constant(builder, 0, values_type.element_type)
-    nothing = constant(builder, -1, i64)
+    select = _by_rank if can_rank(operand_type.element_type, shape[dim]) else _by_value
 
     def row(b: Builder, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         point = delinearized(b, number, outer)
-
-        def select(b: Builder, rank: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            values, indices, *last = state
-            best = _next(b, op, operand, operand_type, point, (last[0], last[1]), zero, nothing)
-            target = [*point[:dim], rank, *point[dim:]]
-            values = with_element(b, values, target, best[0])
-            return [values, with_element(b, indices, target, best[1]), *best]
-
-        return for_loop(b, k, [*carried, zero, nothing], select)[:2]
+        return select(b, op, operand, operand_type, point, carried)
 
     return for_loop(builder, prod(outer), results, row)
+
+
+def _by_rank(
+    builder: Builder,
+    op: TopKOp,
+    operand: SSAValue,
+    operand_type: AnyTensor,
+    point: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+) -> Sequence[SSAValue]:
+    """The k largest ranks at a point of the other dims, each the largest below the one before."""
+    dim, ascending = op.dim.value.data, not op.largest.value.data
+    extent = operand_type.get_shape()[dim]
+
+    def at(index: SSAValue) -> list[SSAValue]:
+        return [*point[:dim], index, *point[dim:]]
+
+    def select(b: Builder, number: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        values, indices, last = state
+        none = constant(b, SMALLEST, i64)
+
+        def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            value = element(b, operand, at(index))
+            rank = rank_of(b, value, operand_type.element_type, index, ascending=ascending)
+            is_left = b.insert(arith.CmpiOp(rank, last, "slt")).result
+            rank = b.insert(arith.SelectOp(is_left, rank, none)).result
+            return [b.insert(arith.MaxSIOp(best[0], rank)).result]
+
+        (best,) = for_loop(b, extent, [none], step)
+        index = index_of(b, best)
+        place = b.insert(arith.IndexCastOp(index, IndexType())).result
+        values = with_element(b, values, at(number), element(b, operand, at(place)))
+        return [values, with_element(b, indices, at(number), index), best]
+
+    largest = constant(builder, LARGEST, i64)
+    return for_loop(builder, op.k.value.data, [*results, largest], select)[:2]
+
+
+def _by_value(
+    builder: Builder,
+    op: TopKOp,
+    operand: SSAValue,
+    operand_type: AnyTensor,
+    point: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+) -> Sequence[SSAValue]:
+    """The first k elements at a point of the other dims, each the first after the one before."""
+    dim = op.dim.value.data
+    values_type = cast(AnyTensor, results[0].type)
+    zero = constant(builder, 0, values_type.element_type)
+    nothing = constant(builder, -1, i64)
+
+    def select(b: Builder, rank: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        values, indices, *last = state
+        best = _next(b, op, operand, operand_type, point, (last[0], last[1]), zero, nothing)
+        target = [*point[:dim], rank, *point[dim:]]
+        values = with_element(b, values, target, best[0])
+        return [values, with_element(b, indices, target, best[1]), *best]
+
+    return for_loop(builder, op.k.value.data, [*results, zero, nothing], select)[:2]
 
 
 def _next(

@@ -2,13 +2,23 @@
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, f64, i32, i64
+from xdsl.dialects.builtin import (
+    IntegerType,
+    Signedness,
+    TensorType,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    i64,
+)
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.constants import ConstantOp, IotaOp
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import i1
+from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.layout import Layout
@@ -27,6 +37,8 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
+
+ui8, ui32 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 32))
 
 LAYOUTS = ["abcd", "acdb", "aBcd16b", "aBcd8b"]
 
@@ -275,3 +287,22 @@ def test_top_k(check, largest, dim) -> None:
     x = np.random.default_rng(0).integers(0, 9, (6, 7)).astype(np.float32)
     x[2, 3] = np.nan
     check([tensor(6, 7)], lambda x: [TopKOp.get(x, 4, dim, largest=largest)], inputs={0: x})
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("type", [f16, f64, i8, ui8, i32, ui32, i64])
+def test_top_k_of_types(check, largest, type) -> None:
+    values = np.random.default_rng(0).integers(0, 250, (2, 50))
+    x = (values - (0 if type in (ui8, ui32) else 125)).astype(to_numpy(type))
+    check(
+        [tensor(2, 50, element_type=type)],
+        lambda x: [TopKOp.get(x, 9, 1, largest=largest)],
+        inputs={0: x},
+    )
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_top_k_of_special_numbers(check, largest) -> None:
+    numbers = [0.0, -0.0, np.nan, -np.inf, np.inf, -np.nan, -1e-45, 1e-45, -0.0, -2.0]
+    x = np.array([numbers], np.float32)
+    check([tensor(1, 10)], lambda x: [TopKOp.get(x, 10, 1, largest=largest)], inputs={0: x})
