@@ -56,6 +56,11 @@ def lane_count(function: FuncOp) -> int:
     return 1 if count is None else count
 
 
+def lane_of(op: Operation) -> int | None:
+    """The lane that `op` says; None for one that runs alone."""
+    return _integer(op, LANE)
+
+
 def set_lane(op: Operation, lane: int | None) -> None:
     """Writes which lane runs `op`; None for one that runs alone."""
     op.attributes.pop(LANE, None)
@@ -105,7 +110,7 @@ class LaneOrder:
         return {wait for step in self.steps.values() for wait in step.waits}
 
     def _lane_of(self, op: Operation) -> int | None:
-        lane = _integer(op, LANE) if isinstance(op, CallOp) and self.lanes > 1 else None
+        lane = lane_of(op) if isinstance(op, CallOp) and self.lanes > 1 else None
         if lane is not None and not 0 <= lane < self.lanes:
             raise BraidError(
                 f"{LANE} is {lane}, expected one of the function's {self.lanes} lanes, counted "

@@ -14,6 +14,7 @@ from braid.analysis.kernel_family import KernelFamily
 from braid.buckets import Bounds, Buckets
 from braid.crashes import run_reproducibly
 from braid.dialects.braid.variants import public_functions
+from braid.errors import BraidError
 from braid.executors import NativeExecutor
 from braid.lowering.cpu.link import link_shared_object
 from braid.lowering.cpu.loaded_code import load_objects
@@ -56,6 +57,7 @@ def compile(
     use_profile: str | os.PathLike[str] | None = None,
     memory_budget: int | str | None = None,
     measure_orders: float | None = None,
+    inter_op_threads: int = 1,
     passes: Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -70,8 +72,9 @@ def compile(
     a file with such a profile (`braid run --profile`), by which decisions are weighted.
     `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs take
     together: what does not fit is recomputed. With `measure_orders`, orders of ops are timed on
-    this machine, and none is begun after so many seconds. `passes` run instead of the default
-    pipeline.
+    this machine, and none is begun after so many seconds. With `inter_op_threads`, kernels that do
+    not need each other run side by side on up to so many threads, and the model runs on no fewer
+    threads than that. `passes` run instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -95,7 +98,8 @@ def compile(
     check_ports(public_functions(model.module))
     families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
-    pipeline = _with_profile(_measuring(default, measure_orders), use_profile)
+    ordered = _ordering(default, target, measure_orders, inter_op_threads)
+    pipeline = _with_profile(ordered, use_profile)
 
     def lower(passes: Sequence[ModulePass]) -> tuple[CpuCode, tuple[MemoryReport, ...]]:
         run_reproducibly(context, model.module, passes, lambda: read().module)
@@ -109,7 +113,7 @@ def compile(
         model = read()
         code, memory = lower(with_budget(pipeline, budget))
         check_budget(memory, budget)
-    return _load(model, code, memory, threads)
+    return _load(model, code, memory, max(threads, code.description.lanes) if threads else 0)
 
 
 def _load(
@@ -174,12 +178,24 @@ def _with_profile(
     return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
 
 
-def _measuring(passes: Sequence[ModulePass], seconds: float | None) -> tuple[ModulePass, ...]:
-    """`passes` with orders that are measured for so long in place of those that are searched."""
-    if seconds is None:
+def _ordering(
+    passes: Sequence[ModulePass], target: str, seconds: float | None, lanes: int
+) -> tuple[ModulePass, ...]:
+    """`passes` with orders that are measured for so many seconds, or for several lanes.
+
+    Raises BraidError for fewer lanes than 1.
+    """
+    if lanes < 1:
+        raise BraidError(f"there are {lanes} inter-op threads, expected at least 1")
+    if seconds is None and lanes == 1:
         return tuple(passes)
-    (measuring,) = parse_pipeline(f"measure-order{{time-limit={float(seconds)}}}")
-    return tuple(measuring if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
+    options = f"target={target} lanes={lanes}"
+    (ordering,) = parse_pipeline(
+        f"assign-lanes{{{options}}}"
+        if seconds is None
+        else f"measure-order{{{options} time-limit={float(seconds)}}}"
+    )
+    return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
 
 
 def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:

@@ -24,9 +24,13 @@ PASSES: dict[str, str] = {
         "braid.passes.memory.apply_rematerialization:ApplyRematerializationPass"
     ),
     "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
+    "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
+    ),
+    "convert-stablehlo-to-braid": (
+        "braid.passes.stablehlo.convert_stablehlo_to_braid:ConvertStablehloToBraidPass"
     ),
     "convert-tosa-to-braid": ("braid.passes.tosa.convert_tosa_to_braid:ConvertTosaToBraidPass"),
     "cse": "braid.passes.canonicalize.cse:CSEPass",

@@ -51,6 +51,25 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Processors of a backend that are alike and run ops side by side, such as threads of a CPU.
+
+    Each has all the units, at their rates. There are `count`, or for 0 as many as are asked for.
+    An op may run on all of them at once: that takes `join_seconds` besides, and each one but the
+    first adds only the part `efficiency` of a processor.
+    """
+
+    name: str
+    count: int
+    join_seconds: float
+    efficiency: float
+
+    def seconds_on_all(self, seconds: float, count: int) -> float:
+        """How long an op of so many `seconds` takes on `count` of the processors at once."""
+        return self.join_seconds + seconds / (1 + (count - 1) * self.efficiency)
+
+
+@dataclass(frozen=True)
 class Memory:
     """A memory space: its size in bytes and its bandwidth in bytes per second."""
 
@@ -77,7 +96,7 @@ class Backend:
     op, the one of higher `priority` is preferred. `launch_seconds` is what starting a kernel
     costs. `kernel_families` are import paths `module:class`. An op passes through the `units` in
     their order; `memories` begin with the one in which an op's operands must be. `issue` is None
-    for a backend that is not programmed by instructions.
+    for a backend that is not programmed by instructions, `pool` for one that runs one op at a time.
     """
 
     name: str
@@ -89,6 +108,7 @@ class Backend:
     memories: tuple[Memory, ...]
     ports: tuple[Port, ...] = ()
     issue: Issue | None = None
+    pool: Pool | None = None
 
     def memory_of(self, unit: Unit) -> Memory | None:
         """Where the operands of the ops of `unit` lie; None for a backend without memories."""
@@ -200,6 +220,12 @@ class _Table:
             for index, value in enumerate(values)
         ]
 
+    def optional(self, key: str) -> "_Table | None":
+        tables = self.tables(key)
+        if len(tables) > 1:
+            raise self.error(f"{len(tables)} tables [[{key}]], expected at most one")
+        return tables[0] if tables else None
+
     def expect_only(self, *keys: str) -> None:
         unknown = sorted(set(self.data) - set(keys))
         if unknown:
@@ -228,11 +254,10 @@ def _backend(table: _Table) -> Backend:
         "memory",
         "port",
         "issue",
+        "pool",
     )
     ports = tuple(_port(entry) for entry in table.tables("port"))
-    issue = table.tables("issue")
-    if len(issue) > 1:
-        raise table.error(f"{len(issue)} tables [[issue]], expected at most one")
+    issue, pool = table.optional("issue"), table.optional("pool")
     known = {"", *(port.name for port in ports)}
     memories = tuple(_memory(entry) for entry in table.tables("memory"))
     holders = {"", *(memory.name for memory in memories)}
@@ -245,7 +270,8 @@ def _backend(table: _Table) -> Backend:
         tuple(_unit(entry, known, holders) for entry in table.tables("unit")),
         memories,
         ports,
-        _issue(issue[0], known) if issue else None,
+        None if issue is None else _issue(issue, known),
+        None if pool is None else _pool(pool),
     )
 
 
@@ -277,6 +303,19 @@ def _issue(table: _Table, ports: Set[str]) -> Issue:
     issue = Issue(table.get("instruction_bytes", int), table.get("port", str))
     _require_known(table, "port", issue.port, ports)
     return issue
+
+
+def _pool(table: _Table) -> Pool:
+    table.expect_only("name", "count", "join_seconds", "efficiency")
+    pool = Pool(
+        table.get("name", str),
+        table.get("count", int, 0),
+        table.get("join_seconds", float, 0.0),
+        table.get("efficiency", float, 1.0),
+    )
+    if pool.efficiency > 1:
+        raise table.error(f"'efficiency' is {pool.efficiency}, expected at most 1")
+    return pool
 
 
 def _require_known(table: _Table, what: str, name: str, known: Set[str]) -> None:

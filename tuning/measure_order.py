@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from time import monotonic
 
 from xdsl.context import Context
@@ -10,38 +9,26 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from braid.analysis.lanes import lane_of, set_lane
 from braid.analysis.remarks import emit_remark
 from braid.dialects.braid.variants import public_functions
+from braid.passes.order.assign_lanes import AssignLanesPass, require_pool, searched_order
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.lane_problem import lane_problem
 from braid.passes.order.memory_problem import memory_problem
-from braid.passes.order.order_attribute import ORDER, order_attribute, ordered_ops, plain_orders
+from braid.passes.order.order_attribute import ORDER, order_attribute
 from braid.passes.order.search_order import SearchOrderPass, block_order
-from braid.passes.order.subgraphs import COUNTED_OPS, pieces_of
-from braid.solvers.ordering import MemoryProblem, baselines, count_orders
-from braid.solvers.ordering.graph import all_orders
+from braid.passes.order.subgraphs import pieces_of
 from braid.tuning.order_timing import Run, prepare_on_host
+from braid.tuning.order_trials import Trial, lane_trials, order_trials
 from braid.tuning.subgraph_module import subgraph_module
 
-ENUMERATED_ORDERS = 2000
 ROUNDS = 5
 MARGIN = 0.97
 """Another order is better when it takes at most so much of the time of the one searched."""
 
 Prepare = Callable[[ModuleOp], Run]
-
-
-def candidate_orders(
-    problem: MemoryProblem, first: Sequence[int], count: int
-) -> list[tuple[int, ...]]:
-    """Up to `count` different orders: `first`, then those of the least estimate.
-
-    They are of all orders where there are few, otherwise of the classical ones.
-    """
-    graph = problem.graph
-    few = len(graph) <= COUNTED_OPS and count_orders(graph, ENUMERATED_ORDERS) is not None
-    orders = all_orders(graph) if few else iter(baselines(problem).values())
-    ranked = sorted(map(tuple, orders), key=problem.evaluate)
-    return list(islice(dict.fromkeys((tuple(first), *ranked)), count))
+Candidates = Callable[[Sequence[int], Sequence[int], Trial], list[Trial]]
 
 
 def measured_seconds(runs: Sequence[Run]) -> list[float]:
@@ -59,8 +46,12 @@ class MeasureOrderPass(ModulePass):
     In: what `search-order` reads in the default pipeline. Out: `braid.order`, where the order of
     a subgraph with at least two is the one of up to `candidates` that runs fastest: the one found
     by the search, and others of the least peak memory. Only one that is clearly faster replaces
-    it. Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions
-    with open dims, stay as searched. One remark a subgraph, with all times in seconds.
+    it. With `lanes`, threads of the pool of `target`, it searches as `assign-lanes` instead; what
+    is timed are its schedule and those of list scheduling, each on so many threads, and
+    `braid.lane` is written as well.
+
+    Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions with
+    open dims, stay as searched. One remark a subgraph, with all times in seconds.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = [array<i64: 1, 0>]}
@@ -72,11 +63,19 @@ class MeasureOrderPass(ModulePass):
     candidates: int = 4
     time_limit: float = 60.0
     search_seconds: float = 2.0
+    target: str = "host"
+    lanes: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, measures, and writes the decision."""
-        SearchOrderPass(time_limit=self.search_seconds).apply(ctx, op)
+        self.search().apply(ctx, op)
         Measuring(self, prepare_on_host).run(op)
+
+    def search(self) -> SearchOrderPass | AssignLanesPass:
+        """The pass whose decision is the first one tried."""
+        if self.lanes == 1:
+            return SearchOrderPass(time_limit=self.search_seconds)
+        return AssignLanesPass(self.lanes, self.target, self.search_seconds)
 
 
 @dataclass(frozen=True)
@@ -94,41 +93,49 @@ class Measuring:
 
     def _measure(self, function: FuncOp, deadline: float) -> None:
         block = BlockGraph.of(function.body.block)
-        orders = plain_orders(function.attributes[ORDER])
-        assert orders is not None
-        ops = ordered_ops(block.block)
-        searched = [block.index[ops[place]] for place in orders[0] if ops[place] in block.index]
-        problem = memory_problem(block, [0] * len(block.ops))
+        searched = searched_order(function, block)
+        candidates = self._candidates(block)
         joined: list[int] = []
         for piece in pieces_of(block.graph, 1, 2):
             members = set(piece)
-            first = [number for number in searched if number in members]
-            local = problem.restrict(piece, joined)
-            place = {number: index for index, number in enumerate(piece)}
-            tried = candidate_orders(local, [place[n] for n in first], self.options.candidates)
-            found = [[piece[index] for index in order] for order in tried]
-            if len(found) > 1 and monotonic() < deadline:
-                joined += self._fastest(block, found)
-            else:
-                joined += first
+            order = tuple(number for number in searched if number in members)
+            lanes = tuple(lane_of(block.ops[number]) for number in order)
+            first = Trial(order, lanes, self.options.lanes)
+            trials = [t.of(piece) for t in candidates(piece, joined, first.within(piece))]
+            chosen = trials[0]
+            if len(trials) > 1 and monotonic() < deadline:
+                chosen = self._fastest(block, trials)
+            joined += chosen.order
+            for number, lane in zip(chosen.order, chosen.lanes, strict=True):
+                set_lane(block.ops[number], lane)
         function.attributes[ORDER] = order_attribute([block_order(block, joined)])
 
-    def _fastest(self, block: BlockGraph, orders: Sequence[Sequence[int]]) -> Sequence[int]:
-        modules = [subgraph_module(block, order) for order in orders]
+    def _candidates(self, block: BlockGraph) -> Candidates:
+        """The trials of the ops of a piece, behind those that are ordered already."""
+        count, lanes = self.options.candidates, self.options.lanes
+        if lanes > 1:
+            backend, pool = require_pool(self.options.target, lanes)
+            schedules = lane_problem(block, backend, pool, lanes)
+            return lambda piece, _, first: lane_trials(schedules.restrict(piece), first, count)
+        memory = memory_problem(block, [0] * len(block.ops))
+        return lambda piece, done, first: order_trials(memory.restrict(piece, done), first, count)
+
+    def _fastest(self, block: BlockGraph, trials: Sequence[Trial]) -> Trial:
+        modules = [subgraph_module(block, trial) for trial in trials]
         runs = [self.prepare(module) for module in modules if module is not None]
-        if len(runs) < len(orders):
-            return orders[0]
+        if len(runs) < len(trials):
+            return trials[0]
         seconds = measured_seconds(runs)
-        best = min(range(len(orders)), key=seconds.__getitem__)
+        best = min(range(len(trials)), key=seconds.__getitem__)
         chosen = best if seconds[best] <= MARGIN * seconds[0] else 0
         emit_remark(
-            block.ops[orders[0][0]],
+            block.ops[trials[0].order[0]],
             self.options.name,
-            f"{len(orders)} orders of {len(orders[0])} ops measured: {seconds[chosen]:.3g} s, "
-            f"searched {seconds[0]:.3g} s",
+            f"{len(trials)} orders of {len(trials[0].order)} ops measured: "
+            f"{seconds[chosen]:.3g} s, searched {seconds[0]:.3g} s",
             seconds=seconds[chosen],
             searched=seconds[0],
-            candidates=len(orders),
+            candidates=len(trials),
             chosen=chosen,
         )
-        return orders[chosen]
+        return trials[chosen]

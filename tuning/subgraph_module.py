@@ -1,11 +1,10 @@
 """A subgraph as a module of its own, to be run apart from its model."""
 
-from collections.abc import Sequence
-
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
+from braid.analysis.lanes import LANES, set_lane
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
@@ -13,15 +12,16 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.regions import GroupOp
 from braid.passes.order.block_graph import LEAVES, BlockGraph
+from braid.tuning.order_trials import Trial
 
 
-def subgraph_module(block: BlockGraph, order: Sequence[int]) -> ModuleOp | None:
-    """A module whose `@main` runs the ops `order` of `block`, in this order.
+def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
+    """A module whose `@main` runs some ops of `block`, as `trial` says.
 
     What they read of others are its inputs, and what others read of them its results. None where
     that is no tensor of a known shape, and for control flow.
     """
-    ops = [block.ops[number] for number in order]
+    ops = [block.ops[number] for number in trial.order]
     members = set(ops)
     reads = dict.fromkeys(value for op in ops for value in op.operands)
     outside = [value for value in reads if value.owner not in members]
@@ -39,8 +39,11 @@ def subgraph_module(block: BlockGraph, order: Sequence[int]) -> ModuleOp | None:
     values: dict[SSAValue, SSAValue] = {}
     for value, argument in zip(inputs, body.args, strict=True):
         values[value] = _reordered(body, argument, layout_of(value.type))
-    for op in (*dict.fromkeys(leaf.op for leaf in leaves), *ops):
-        body.add_op(op.clone(values))
+    body.add_ops(leaf.clone(values) for leaf in dict.fromkeys(leaf.op for leaf in leaves))
+    for op, lane in zip(ops, trial.lanes, strict=True):
+        clone = op.clone(values)
+        set_lane(clone, lane)
+        body.add_op(clone)
     returned = [
         _reordered(body, values[result], Layout.row_major(len(shape_of(result))))
         for result in results
@@ -54,6 +57,7 @@ def subgraph_module(block: BlockGraph, order: Sequence[int]) -> ModuleOp | None:
         arg_attrs=name_dictionaries(f"input_{n}" for n in range(len(inputs))),
         res_attrs=name_dictionaries(f"output_{n}" for n in range(len(results))),
     )
+    function.attributes[LANES] = IntegerAttr(trial.lane_count, i64)
     return ModuleOp([function])
 
 

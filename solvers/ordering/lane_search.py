@@ -47,13 +47,12 @@ def search_lanes(
 ) -> LaneSchedule:
     """Return the best schedule found in `time_limit` seconds, with a lower bound.
 
-    Of schedules that are as good, those near the order `reference` are taken.
-
-    It is never worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy,
-    J. R. Dickson, "A comparison of list schedules for parallel processing systems", 1974), and
-    never worse than one op after the other. Nothing runs beside a key node, so that the pieces
-    between key nodes are searched one by one. The result is the same for the same seed unless
-    the time limit cuts the search short.
+    Of schedules that are as good, those near the order `reference` are taken. The result is never
+    worse than list scheduling by the critical path (T. L. Adam, K. M. Chandy, J. R. Dickson, "A
+    comparison of list schedules for parallel processing systems", 1974), and never worse than one
+    op after the other, each as fast as it can be. Nothing runs beside a key node, so that the
+    pieces between key nodes are searched one by one. The result is the same for the same seed
+    unless the time limit cuts the search short.
     """
     deadline = monotonic() + time_limit
     pieces = _pieces(problem, reference or problem.graph.topological_order)
@@ -85,8 +84,9 @@ def list_schedules(
 ) -> dict[str, Choice]:
     """Return the classical schedules by name.
 
-    `sequential` is one op after the other, in the order `reference`, each as fast as it can be;
-    `lanes` runs on all lanes only what has to, `key-nodes` also the ops beside which nothing runs.
+    `together` is one op after the other in the order `reference`, all on all lanes that can be;
+    `fastest` runs on all lanes what is faster there, `key-nodes` the ops beside which nothing
+    runs, and `lanes` only what has to.
     """
     forced = [not isfinite(seconds) for seconds in problem.alone]
     faster = [a > t for a, t in zip(problem.alone, problem.together, strict=True)]
@@ -94,7 +94,8 @@ def list_schedules(
     for op in key_nodes(problem.graph):
         keys[op] = faster[op]
     order = list(reference or problem.graph.topological_order)
-    schedules: dict[str, Choice] = {"sequential": (order, faster)}
+    together = [isfinite(seconds) for seconds in problem.together]
+    schedules: dict[str, Choice] = {"together": (order, together), "fastest": (order, faster)}
     for name, wide in (("lanes", forced), ("key-nodes", keys)):
         schedules[name] = (by_priority(problem.graph, problem.bounds.tails), wide)
         schedules[f"{name}-greedy"] = (_greedy(problem, wide), wide)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from braid.errors import BraidError
+from braid.passes.order.assign_lanes import require_pool
 from braid.targets.target import load_target
 
 VALID = """
@@ -42,6 +43,24 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
         target.backend("gpu")
 
 
+POOL = """
+[[backend.pool]]
+name = "core"
+count = 4
+efficiency = 0.5
+"""
+
+
+def test_a_pool_of_processors(tmp_path: Path) -> None:
+    pool = load(tmp_path, VALID + POOL).backend("npu").pool
+    assert pool is not None and pool.count == 4
+    assert pool.seconds_on_all(5.0, 4) == 2.0
+    assert load_target("npu-small").backends[0].pool is None
+    assert require_pool(str(tmp_path / "toy.toml"), 4)[1] is pool
+    with pytest.raises(BraidError, match="has 4 of 'core', not 5"):
+        require_pool(str(tmp_path / "toy.toml"), 5)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -51,6 +70,8 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
         (VALID.replace("2e9", '"fast"'), r"backend\[0\]\.unit\[0\]: 'rate' is 'fast'"),
         (VALID.replace("2e9", "-1"), "expected no negative number"),
         (VALID.replace("operations", "ops"), r"unknown keys \['ops'\]"),
+        (VALID + POOL.replace("0.5", "1.5"), r"backend\[0\]\.pool\[0\]: 'efficiency' is 1.5"),
+        (VALID + POOL + POOL, r"2 tables \[\[pool\]\], expected at most one"),
         (VALID.replace('["braid.conv"]', "[1]"), "expected a list of strings"),
     ],
 )

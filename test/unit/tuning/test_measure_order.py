@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from braid.analysis.interpreter import interpret
+from braid.analysis.lanes import LANE, LANES, set_lane
 from braid.analysis.remarks import Remark, collect_remarks
 from braid.frontends.mlir import parse_mlir
 from braid.passes.manager import run_pipeline
@@ -122,3 +123,36 @@ def test_the_pass_measures_on_its_own() -> None:
         run_pipeline(make_context(), module, "measure-order{candidates=2},apply-order")
     assert [r.pass_name for r in remarks].count("measure-order") == 1
     assert {r.pass_name for r in remarks} == {"search-order", "measure-order"}
+
+
+def test_lanes_are_chosen_by_running_them() -> None:
+    """On a machine where nothing gains from running beside another, all runs alone."""
+
+    def prepare(module: ModuleOp) -> Run:
+        seconds = 1.0 + len([op for op in module.walk() if LANE in op.attributes])
+        return lambda: seconds
+
+    module = module_of(TWO_BRANCHES)
+    with collect_remarks() as remarks:
+        run_pipeline(make_context(), module, "assign-lanes")
+        for op in module.walk():
+            if op.name in ("braid.matmul", "braid.neg"):
+                set_lane(op, 0 if op.name == "braid.neg" else 1)
+        Measuring(MeasureOrderPass(lanes=2), prepare).run(module)
+    measured = [r for r in remarks if r.pass_name == "measure-order"]
+    assert [r.data["seconds"] for r in measured] == [1.0]
+    assert not [op for op in module.walk() if LANE in op.attributes]
+
+
+def test_schedules_on_lanes_are_run_on_this_machine() -> None:
+    module = module_of(TWO_BRANCHES)
+    with collect_remarks() as remarks:
+        run_pipeline(make_context(), module, "measure-order{candidates=3 lanes=2},apply-order")
+    (remark,) = [r for r in remarks if r.pass_name == "measure-order"]
+    assert remark.data["candidates"] in (2, 3)
+    function = module.body.block.first_op
+    assert function is not None and function.attributes[LANES] == IntegerAttr(2, i64)
+    x = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+    w = np.eye(16, dtype=np.float32)
+    expected = interpret(module_of(TWO_BRANCHES), [x], parameters={"w": w})
+    np.testing.assert_array_equal(interpret(module, [x], parameters={"w": w}), expected)

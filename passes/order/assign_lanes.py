@@ -1,0 +1,121 @@
+"""`assign-lanes`: which kernels run side by side, each on a thread of its own."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.lanes import LANES, lane_count, set_lane
+from braid.analysis.remarks import emit_remark
+from braid.dialects.braid.variants import public_functions
+from braid.errors import BraidError
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.lane_problem import lane_problem
+from braid.passes.order.order_attribute import ORDER, order_attribute, ordered_ops, plain_orders
+from braid.passes.order.search_order import SearchOrderPass, block_order
+from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
+from braid.solvers.ordering.lanes import LaneProblem
+from braid.targets.target import Backend, Pool, load_target
+
+
+def require_pool(target: str, lanes: int) -> tuple[Backend, Pool]:
+    """The backend of `target` whose pool has `lanes`.
+
+    Raises BraidError for less than one lane, for a target without a pool, and for more lanes than
+    its pool has.
+    """
+    if lanes < 1:
+        raise BraidError(f"there are {lanes} lanes, expected at least 1")
+    backend = load_target(target).backends[0]
+    if backend.pool is None:
+        raise BraidError(
+            f"target '{target}' has no processors that run ops side by side: backend "
+            f"'{backend.name}' has no pool",
+            hint="add [[backend.pool]] to the target, or use one lane",
+        )
+    if 0 < backend.pool.count < lanes:
+        raise BraidError(
+            f"target '{target}' has {backend.pool.count} of '{backend.pool.name}', not {lanes}"
+        )
+    return backend, backend.pool
+
+
+def searched_order(function: FuncOp, block: BlockGraph) -> list[int]:
+    """The ops of `block` in the order that `search-order` has written on `function`."""
+    orders = plain_orders(function.attributes[ORDER])
+    assert orders is not None
+    ops = ordered_ops(block.block)
+    return [block.index[ops[place]] for place in orders[0] if ops[place] in block.index]
+
+
+def write_schedule(function: FuncOp, block: BlockGraph, schedule: LaneSchedule) -> None:
+    """Writes the order of `function`, and which lane runs which op."""
+    lanes = lane_count(function)
+    for op, lane in zip(block.ops, schedule.lanes, strict=True):
+        set_lane(op, lane if lanes > 1 else None)
+    function.attributes[ORDER] = order_attribute([block_order(block, schedule.order)])
+
+
+@dataclass(frozen=True)
+class AssignLanesPass(ModulePass):
+    """Schedules the kernels of each public function on lanes, for the least time.
+
+    In: ops in groups, as `search-order` reads them. Out: `braid.lanes` on functions, `braid.lane`
+    on the groups that run on one lane, counted from 0, and `braid.order`. A group without a lane
+    runs on all of them at once, and so does control flow, one op after the other; inside it the
+    order is that of `search-order`. One remark a function with the predicted seconds, their lower
+    bound and gap, and those of one op after the other.
+
+    `lanes` are threads of the pool of `target`. The search ends after `time_limit` seconds, half
+    of them for the order; the result is the same for one `seed` unless that cuts it short. Raises
+    BraidError for fewer lanes than 1 and for a target without a pool.
+
+    ```mlir
+    %1 = braid.fused(%0) {braid.lane = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32> { … }
+    ```
+    """
+
+    name = "assign-lanes"
+
+    lanes: int = 2
+    target: str = "host"
+    time_limit: float = 4.0
+    seed: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Writes the decision."""
+        backend, pool = require_pool(self.target, self.lanes)
+        SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
+        functions = public_functions(op)
+        for function in functions:
+            block = BlockGraph.of(function.body.block)
+            problem = lane_problem(block, backend, pool, self.lanes)
+            schedule = search_lanes(
+                problem,
+                time_limit=self.time_limit / 2 / len(functions),
+                seed=self.seed,
+                reference=searched_order(function, block),
+            )
+            function.attributes[LANES] = IntegerAttr(self.lanes, i64)
+            write_schedule(function, block, schedule)
+            self._report(function, problem, schedule)
+
+    def _report(self, function: FuncOp, problem: LaneProblem, schedule: LaneSchedule) -> None:
+        """Says what the lanes are good for."""
+        one = sum(s if isfinite(s) else problem.together[op] for op, s in enumerate(problem.alone))
+        side = sum(lane is not None for lane in schedule.lanes)
+        emit_remark(
+            function,
+            self.name,
+            f"{side} of {len(problem)} ops on {problem.lanes} lanes, cost {schedule.value:.6g} s, "
+            f"lower bound {schedule.lower_bound:.6g} s, gap {100 * schedule.gap:.1f} %, on one "
+            f"lane {one:.6g} s",
+            lanes=problem.lanes,
+            cost=schedule.value,
+            lower_bound=schedule.lower_bound,
+            gap=schedule.gap,
+            seconds_on_one_lane=one,
+        )

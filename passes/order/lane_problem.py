@@ -1,0 +1,56 @@
+"""The time that the ops of a block take on lanes, as a scheduling problem."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation
+
+from braid.analysis.kernel_costs import KernelCosts
+from braid.analysis.kernel_family import KernelFamily
+from braid.analysis.op_seconds import measured_seconds, op_seconds
+from braid.analysis.strided_storage import stored_choice
+from braid.analysis.tensor_storage import is_view
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.memory.compute_ops import is_compute
+from braid.passes.order.block_graph import BlockGraph
+from braid.solvers.ordering.lanes import LaneProblem
+from braid.targets.target import Backend, Pool
+
+
+def lane_problem(block: BlockGraph, backend: Backend, pool: Pool, lanes: int) -> LaneProblem:
+    """The problem of scheduling `block` on `lanes` of `pool`.
+
+    A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
+    is no kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
+    """
+    costs = KernelCosts(cast(Sequence[KernelFamily], backend.families()))
+    alone: list[float] = []
+    together: list[float] = []
+    for op in block.ops:
+        if isinstance(op, FusedOp) or is_compute(op):
+            seconds = kernel_seconds(op, costs)
+            alone.append(backend.launch_seconds + seconds)
+            together.append(backend.launch_seconds + pool.seconds_on_all(seconds, lanes))
+        elif is_view(op) or not _touches_tensors(op):
+            alone.append(0.0)
+            together.append(inf)
+        else:
+            alone.append(inf)
+            together.append(op_seconds(op))
+    return LaneProblem(block.graph, tuple(alone), tuple(together), lanes)
+
+
+def kernel_seconds(op: Operation, costs: KernelCosts) -> float:
+    """One run of the kernel of `op` on one core: profiled, measured, predicted, or estimated."""
+    if not isinstance(op, FusedOp) or measured_seconds(op) is not None:
+        return op_seconds(op)
+    choice = stored_choice(op)
+    family = costs.family_for(op, choice)
+    return op_seconds(op) if family is None else costs.option(op, family, choice).seconds
+
+
+def _touches_tensors(op: Operation) -> bool:
+    values = (*op.operands, *op.results)
+    return bool(op.regions) or any(isinstance(value.type, TensorType) for value in values)

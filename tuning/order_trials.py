@@ -1,0 +1,63 @@
+"""Orders of a subgraph that are worth timing, on one lane or on several."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from braid.passes.order.subgraphs import COUNTED_OPS
+from braid.solvers.ordering import MemoryProblem, baselines, count_orders
+from braid.solvers.ordering.graph import all_orders
+from braid.solvers.ordering.lane_search import list_schedules
+from braid.solvers.ordering.lanes import LaneProblem
+
+ENUMERATED_ORDERS = 2000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Ops in the order in which they run, and the lane of each, None for all `lane_count`."""
+
+    order: tuple[int, ...]
+    lanes: tuple[int | None, ...]
+    lane_count: int = 1
+
+    @staticmethod
+    def on_one_lane(order: Sequence[int]) -> "Trial":
+        """One op after the other."""
+        return Trial(tuple(order), (None,) * len(order))
+
+    def within(self, piece: Sequence[int]) -> "Trial":
+        """The same with the ops of `piece` numbered by their place in it."""
+        place = {op: index for index, op in enumerate(piece)}
+        return Trial(tuple(place[op] for op in self.order), self.lanes, self.lane_count)
+
+    def of(self, piece: Sequence[int]) -> "Trial":
+        """The inverse of `within`."""
+        return Trial(tuple(piece[op] for op in self.order), self.lanes, self.lane_count)
+
+
+def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
+    """Up to `count` different orders: `first`, then those of the least estimated memory.
+
+    They are of all orders where there are few, otherwise of the classical ones.
+    """
+    graph = problem.graph
+    few = len(graph) <= COUNTED_OPS and count_orders(graph, ENUMERATED_ORDERS) is not None
+    orders = all_orders(graph) if few else iter(baselines(problem).values())
+    ranked = sorted(map(tuple, orders), key=problem.evaluate)
+    return _different(first, map(Trial.on_one_lane, ranked), count)
+
+
+def lane_trials(problem: LaneProblem, first: Trial, count: int) -> list[Trial]:
+    """Up to `count` different schedules: `first`, then the classical ones, the fastest first."""
+    reference = sorted(range(len(problem)), key=first.order.index)
+    ranked = sorted(list_schedules(problem, reference).values(), key=problem.evaluate)
+    trials: list[Trial] = []
+    for order, wide in ranked:
+        lanes = problem.place((order, wide)).lanes
+        trials.append(Trial(tuple(order), tuple(lanes[op] for op in order), problem.lanes))
+    return _different(first, trials, count)
+
+
+def _different(first: Trial, others: Iterable[Trial], count: int) -> list[Trial]:
+    return list(islice(dict.fromkeys((first, *others)), count))
