@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from braid.analysis.simulator.steps import Step
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Action(IntEnum):
@@ -32,6 +32,8 @@ class Action(IntEnum):
     """A value is on the chip for the next object."""
     RELEASE = 6
     """The buffer of a value is no longer read; that of an export is handed on."""
+    OVERWRITE = 7
+    """The buffer of a value becomes that of what the op makes."""
 
 
 @dataclass(frozen=True)

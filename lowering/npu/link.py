@@ -67,6 +67,11 @@ class _Linker:
                     made = (placement.values[value] for value in part.makes[subject])
                     since = (self.since[value] for value in made)
                     after = self._join((self.ends[placement.ops[subject]], *since))
+                case Action.OVERWRITE:
+                    value = placement.values[subject]
+                    after = self._join((after, self.until.pop(value, self.start)))
+                    (made,) = part.makes[event.op]
+                    self.filled[placement.values[made]] = self.filled[value]
                 case Action.COMPUTE:
                     made = [placement.values[value] for value in part.makes[subject]]
                     after = self._compute(part.steps[subject], made, after)
@@ -97,7 +102,8 @@ class _Linker:
         for number, step in enumerate(steps):
             after = self._emit(step.unit, step.amount, after)
             if number == 0:
-                self.filled |= dict.fromkeys(made, len(self.instructions) - 1)
+                for value in made:
+                    self.filled.setdefault(value, len(self.instructions) - 1)
         return after
 
     def _reserve(self, size: int) -> Token:

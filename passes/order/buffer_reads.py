@@ -12,6 +12,7 @@ from braid.analysis.simulator.steps import is_addressing, is_declared
 from braid.dialects.braid.regions import GroupOp
 from braid.errors import InfeasibleError
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.memory_problem import may_overwrite, storage_root
 
 
 @dataclass
@@ -56,6 +57,26 @@ class BufferReads:
         end = block.block.last_op
         for whole, _ in _buffers_read(end) if end is not None else ():
             found.stored.add(whole)
+        return found
+
+    def overwritable(self, op: Operation) -> list[SSAValue]:
+        """The buffers over which `op` may write its result, if it is the last to read them.
+
+        Each holds all of one operand, element by element where the result's is, and is part of
+        no other operand.
+        """
+        if not moves(op):
+            return []
+        buffers = [list(buffers_of(operand)) for operand in op.operands]
+        size, roots = value_bytes(op.results[0]), may_overwrite(op)
+        found: list[SSAValue] = []
+        for operand, own in zip(op.operands, buffers, strict=True):
+            if len(own) == 1 and storage_root(operand) in roots:
+                whole, part = own[0]
+                used = whole if whole in self.readers else part
+                alone = sum(whole is other for each in buffers for other, _ in each) == 1
+                if alone and value_bytes(used) == size:
+                    found.append(used)
         return found
 
     def _store_what_does_not_fit(self, op: Operation) -> bool:

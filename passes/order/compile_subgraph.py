@@ -104,6 +104,10 @@ class _Recorder:
         """Stores a value."""
         return self.record(Action.STORE, value, after)
 
+    def overwrite(self, value: int, after: Events) -> Events:
+        """Leaves the room of a value to what the op makes."""
+        return self.record(Action.OVERWRITE, value, after)
+
     def compute(self, op: int, after: Events) -> Events:
         """Runs an op; those of other subgraphs only enter and leave."""
         if op == self.last:

@@ -67,7 +67,14 @@ class Cut:
         predecessors = self.block.graph.predecessors
         edges = [(local[before], local[op]) for op in inner for before in predecessors[op]]
         whole = self.chip.problem
-        values = tuple(self._value(number, piece, local) for number in self._values[piece])
+        place = {number: place for place, number in enumerate(self._values[piece])}
+        values = tuple(
+            replace(
+                self._value(number, piece, local),
+                over=tuple(place[o] for o in self.traffic.values[number].over if o in place),
+            )
+            for number in self._values[piece]
+        )
         problem = LatencyProblem(
             Graph.from_edges(len(local) + 1, edges),
             (*(() for _ in imports), *(whole.stages[op] for op in inner), ()),

@@ -1,7 +1,7 @@
 """The time that the ops of a block take on a chip's units, as an ordering problem."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -73,8 +73,15 @@ def chip_problem(block: BlockGraph, backend: Backend, inner: Mapping[Block, floa
     if transfers is None:
         return ChipProblem(LatencyProblem(block.graph, stages), None)
     reads = BufferReads.of(block, transfers.capacity)
+    number = {value: place for place, value in enumerate(reads.readers)}
+    over: dict[SSAValue, list[SSAValue]] = {
+        op.results[0]: reads.overwritable(op) for op in block.ops if len(op.results) == 1
+    }
     values = tuple(
-        _value(block, reads, value, users, backend, transfers)
+        replace(
+            _value(block, reads, value, users, backend, transfers),
+            over=tuple(number[other] for other in over.get(value, ())),
+        )
         for value, users in reads.readers.items()
     )
     traffic = Traffic(values, transfers.capacity, transfers.load, transfers.store)

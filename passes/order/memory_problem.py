@@ -60,7 +60,7 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
     """
     if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
         return []
-    roots = [_root(operand) for operand in op.operands]
+    roots = [storage_root(operand) for operand in op.operands]
     inside = op.body.block.args if isinstance(op, FusedOp) else op.operands
     return [
         root
@@ -83,7 +83,8 @@ def _is_read_by_element(value: SSAValue) -> bool:
     return True
 
 
-def _root(value: SSAValue) -> SSAValue:
+def storage_root(value: SSAValue) -> SSAValue:
+    """What `value` is a view of."""
     while isinstance(value, OpResult) and is_view(value.op):
         value = value.op.operands[0]
     return value

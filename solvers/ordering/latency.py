@@ -131,6 +131,9 @@ class _Timing:
         self.free[unit] = end = max(self.free[unit], after) + duration
         return end
 
+    def overwrite(self, value: int, after: float) -> float:
+        return after
+
     def compute(self, op: int, after: float) -> float:
         return self.problem.advance(op, after, self.free)
 

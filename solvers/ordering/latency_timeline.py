@@ -63,6 +63,7 @@ class Timeline:
         count = range(len(problem))
         self.reads = [traffic.reads.get(op, ()) for op in count]
         self.makes = [traffic.makes.get(op, ()) for op in count]
+        self.over = [traffic.over.get(op, ()) for op in count]
         self.sizes = [value.size for value in traffic.values]
         work = [0.0] * problem.unit_count
         for stages in problem.plain:
@@ -186,19 +187,30 @@ class Timeline:
                 if ends[predecessor] > after:
                     after = ends[predecessor]
             reads, makes = self.reads[op], self.makes[op]
-            made = self._move_in(state, op)
+            over = self._overwritten(state, op) if self.over[op] else None
+            made = self._move_in(state, op, over)
             for v in reads:
                 if since[v] > after:
                     after = since[v]
-            if makes:
+            if over is not None:
+                after = max(after, state.until[over])
+            elif makes:
                 after = max(after, self._reserve(state, made))
             ends[op] = done = advance(op, after, free)
-            self._move_out(state, op, place, done)
+            self._move_out(state, op, place, done, over)
 
-    def _move_in(self, state: _State, op: int) -> int:
-        """Loads what `op` reads; returns the bytes that it makes."""
+    def _overwritten(self, state: _State, op: int) -> int | None:
+        """The value that what `op` makes lies over."""
+        last = self.position[op]
+        for v in self.over[op]:
+            if self.uses[v][-1] == last and not (self.traffic.values[v].kept and v in state.dirty):
+                return v
+        return None
+
+    def _move_in(self, state: _State, op: int, over: int | None) -> int:
+        """Loads what `op` reads; returns the bytes that it makes and that lie over no others."""
         sizes, since, values = self.sizes, state.since, self.traffic.values
-        made = sum([sizes[v] for v in self.makes[op]])
+        made = sum([sizes[v] for v in self.makes[op]]) if over is None else 0
         absent = [v for v in self.reads[op] if v not in since]
         size = made + sum([sizes[v] for v in absent])
         while state.used + size > self.traffic.capacity:
@@ -212,9 +224,14 @@ class Timeline:
             state.free[unit] = since[v] = state.until[v] = after + values[v].load
         return made
 
-    def _move_out(self, state: _State, op: int, place: int, done: float) -> None:
+    def _move_out(self, state: _State, op: int, place: int, done: float, over: int | None) -> None:
         values = self.traffic.values
         for v in self.reads[op]:
+            if v == over:
+                state.next_use[v] = inf
+                del state.since[v], state.until[v]
+                state.dirty.discard(v)
+                continue
             if done > state.until[v]:
                 state.until[v] = done
             uses = self.uses[v]

@@ -4,6 +4,8 @@ Values are loaded when their first reader is issued and stay until their last; w
 room, the one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms
 for a virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else.
 
+A result may lie over an operand of its size that dies with its op: it takes over the room.
+
 Room is handed out in the order of issue: what is reserved waits for as many releases, the oldest
 first, as it takes. A reservation so waits only for what is issued before, and nothing deadlocks.
 """
@@ -42,6 +44,13 @@ class Sink(Protocol[Token]):
 
     def store(self, value: int, after: Token) -> Token:
         """Stores a value."""
+        ...
+
+    def overwrite(self, value: int, after: Token) -> Token:
+        """Hands the room of `value`, read by others until `after`, on to what the op makes.
+
+        Returns when that may be written.
+        """
         ...
 
     def compute(self, op: int, after: Token) -> Token:
@@ -105,7 +114,9 @@ class Residency(Generic[Token]):
         sink.begin(op)
         reads, makes = self.traffic.reads.get(op, ()), self.traffic.makes.get(op, ())
         absent = [v for v in reads if v not in self.resident]
-        self._make_room(op, {*reads}, sum(values[v].size for v in (*absent, *makes)))
+        over = self._overwritten(op)
+        wanted = (*absent, *makes) if over is None else absent
+        self._make_room(op, {*reads}, sum(values[v].size for v in wanted))
         after = sink.start
         for before in self.graph.predecessors[op]:
             after = sink.join(after, self.ends[before])
@@ -117,20 +128,33 @@ class Residency(Generic[Token]):
             self.resident[v] = _Resident(since, since, dirty=False)
         for v in reads:
             after = sink.join(after, self.resident[v].since)
-        if makes:
+        if over is not None:
+            after = sink.join(after, sink.overwrite(over, self.resident[over].until))
+        elif makes:
             after = sink.join(after, self._reserve(sum(values[v].size for v in makes)))
         self.ends[op] = end = sink.compute(op, after)
+        if over is not None:
+            del self.resident[over]
         for v in reads:
-            state = self.resident[v]
-            state.until = sink.join(state.until, end)
             self.uses[v].pop()
-            self._drop_if_dead(v)
+            if v != over:
+                state = self.resident[v]
+                state.until = sink.join(state.until, end)
+                self._drop_if_dead(v)
         for v in makes:
             state = self.resident[v] = _Resident(end, end, dirty=True)
             if values[v].output:
                 self.stored[v] = state.until = sink.store(v, end)
                 state.dirty = False
             self._drop_if_dead(v)
+
+    def _overwritten(self, op: int) -> int | None:
+        """The value that what `op` makes lies over."""
+        for v in self.traffic.over.get(op, ()):
+            dirty = v in self.resident and self.resident[v].dirty
+            if len(self.uses[v]) == 1 and not (self.traffic.values[v].kept and dirty):
+                return v
+        return None
 
     def _make_room(self, op: int, needed: set[int], size: int) -> None:
         capacity = self.traffic.capacity

@@ -11,7 +11,8 @@ class Value:
 
     Without a producer it is a weight or an input: outside at first, or already there if `present`.
     An `output` is stored when it is made; what is `kept` is needed after the last op. A part of
-    other values can be loaded once these `sources`, outputs, are stored.
+    other values can be loaded once these `sources`, outputs, are stored. The only value that an op
+    makes may lie `over` one of the same size that the op is the last to read.
     """
 
     size: int
@@ -23,6 +24,7 @@ class Value:
     present: bool = False
     kept: bool = False
     sources: tuple[int, ...] = ()
+    over: tuple[int, ...] = ()
 
     @property
     def is_leaf(self) -> bool:
@@ -49,6 +51,16 @@ class Traffic:
         """The values that each op makes, by op."""
         made = ((value.producer, v) for v, value in enumerate(self.values))
         return _by_op((op, v) for op, v in made if op is not None)
+
+    @cached_property
+    def over(self) -> Mapping[int, tuple[int, ...]]:
+        """The values that what an op makes may lie over, by op."""
+        found: dict[int, tuple[int, ...]] = {}
+        for op, made in self.makes.items():
+            read = self.reads.get(op, ())
+            if len(made) == 1 and (over := [v for v in self.values[made[0]].over if v in read]):
+                found[op] = tuple(over)
+        return found
 
     @cached_property
     def excess(self) -> float:
@@ -81,7 +93,11 @@ class Traffic:
             )
             values.append(part)
         linked = tuple(
-            replace(value, sources=tuple(number[s] for s in value.sources if s in number))
+            replace(
+                value,
+                sources=tuple(number[s] for s in value.sources if s in number),
+                over=tuple(number[o] for o in value.over if o in number),
+            )
             for value in values
         )
         return replace(self, values=linked)

@@ -11,8 +11,23 @@ def chip(random: Random, size: int) -> LatencyProblem:
         size,
         {(i, j) for j in range(1, size) for i in random.sample(range(j), min(j, 2))},
     )
+    sizes = [random.randint(1, 9) for _ in range(size)]
+    over = [
+        tuple(b for b in graph.predecessors[op] if sizes[b] == sizes[op] or random.random() < 0.2)
+        for op in range(size)
+    ]
+    for op in range(size):
+        sizes[op] = sizes[over[op][0]] if over[op] else sizes[op]
     values = [
-        Value(random.randint(1, 9), op, graph.successors[op], 2.0, 3.0, not graph.successors[op])
+        Value(
+            sizes[op],
+            op,
+            graph.successors[op],
+            2.0,
+            3.0,
+            not graph.successors[op],
+            over=tuple(b for b in over[op] if sizes[b] == sizes[op]),
+        )
         for op in range(size)
     ]
     values += [Value(random.randint(1, 9), None, (op,), 1.0, 1.0) for op in range(0, size, 2)]

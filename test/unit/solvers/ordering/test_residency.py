@@ -33,6 +33,9 @@ class Recorder:
     def store(self, value: int, after: int) -> int:
         return self._step("store", value)
 
+    def overwrite(self, value: int, after: int) -> int:
+        return self._step("overwrite", value)
+
     def compute(self, op: int, after: int) -> int:
         return self._step("compute", op)
 
@@ -52,14 +55,21 @@ def test_what_is_read_is_there_and_everything_fits(seed: int, size: int) -> None
     recorder = Recorder([value.size for value in traffic.values])
     Residency(problem.graph, traffic, recorder).run(problem.graph.topological_order)
     there, outside = set[int](), {v for v, value in enumerate(traffic.values) if value.is_leaf}
+    overwritten, rest = set[int](), list(problem.graph.topological_order)
     for kind, number in recorder.steps:
         if kind == "load":
             assert number in outside and number not in there
             there.add(number)
         elif kind == "compute":
+            rest.remove(number)
             assert there.issuperset(traffic.reads.get(number, ()))
+            there -= overwritten
             there |= {*traffic.makes.get(number, ())}
             assert sum(traffic.values[v].size for v in there) <= traffic.capacity
+            assert not overwritten & {v for op in rest for v in traffic.reads.get(op, ())}
+            overwritten.clear()
+        elif kind == "overwrite":
+            overwritten.add(number)
         elif kind == "store":
             assert number in there
             outside.add(number)
@@ -91,6 +101,20 @@ def test_what_is_needed_last_makes_room() -> None:
     Residency(graph, Traffic(values, 30, 0, 1), recorder).run(range(5))
     assert recorder.steps[2:6] == [("compute", 2), ("store", 0), ("release", 0), ("compute", 3)]
     assert ("load", 0) in recorder.steps[6:]
+
+
+def test_a_result_lies_over_an_operand_that_dies() -> None:
+    """Three ops in a row in room for one value; the last may not write over what is kept."""
+    graph = Graph.from_edges(3, [(0, 1), (1, 2)])
+    values = (
+        Value(10, 0, (1,)),
+        Value(10, 1, (2,), store=1.0, kept=True, over=(0,)),
+        Value(10, 2, over=(1,)),
+    )
+    recorder = Recorder([10] * 3)
+    with pytest.raises(ValueError, match="op 2 does not fit 10 bytes"):
+        Residency(graph, Traffic(values, 10, 0, 1), recorder).run(range(3))
+    assert recorder.steps == [("compute", 0), ("overwrite", 0), ("compute", 1)]
 
 
 def test_an_op_that_does_not_fit() -> None:
