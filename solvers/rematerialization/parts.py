@@ -10,11 +10,14 @@ from collections.abc import Sequence
 
 from braid.solvers.rematerialization.problem import Op, Problem
 
+PART = 24
+"""Ops that a part has at least: smaller ones lose more at their cuts than they are easier."""
+
 
 def cut_at_articulations(problem: Problem, least: int) -> list[tuple[int, ...]]:
     """Return the required ops in parts of at least `least` ops, the last one of any size.
 
-    A part ends where what later ops read was made by one op alone.
+    A part ends where what later ops read was made by one op alone, but for what takes no bytes.
     """
     position = {op: index for index, op in enumerate(problem.required)}
     last_read = {
@@ -23,7 +26,7 @@ def cut_at_articulations(problem: Problem, least: int) -> list[tuple[int, ...]]:
                 position[u]
                 for t in problem.ops[op].outputs
                 for u in problem.consumers[t]
-                if u in position
+                if u in position and problem.sizes[t]
             ),
             default=-1,
         )

@@ -8,7 +8,7 @@ from braid.solvers.rematerialization.cp_sat import Limits, run_cp_sat
 from braid.solvers.rematerialization.cut_model import CutModel
 from braid.solvers.rematerialization.cuts import choose_cuts
 from braid.solvers.rematerialization.neighbourhoods import every_schedule
-from braid.solvers.rematerialization.parts import cut_at_articulations, part_of
+from braid.solvers.rematerialization.parts import PART, cut_at_articulations, part_of
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.selection import SelectionModel
@@ -16,8 +16,6 @@ from braid.solvers.rematerialization.simulate import simulate
 
 _CARRIED = 12_000
 """Most cuts times ops: larger relaxations are not solved in the time that smaller ones take."""
-_PART = 24
-"""Ops that a part has at least: smaller ones lose more at their cuts than they are easier."""
 _PLACES = 400
 """Largest supersequence of all schedules that is worth solving."""
 
@@ -30,7 +28,7 @@ def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
     all schedules.
     """
     problem = progress.problem
-    yield from prove_by_parts(progress, seed, _PART)
+    yield from prove_by_parts(progress, seed, PART)
     profile = simulate(problem, problem.required).profile
     count, solved = 1, -1
     while True:

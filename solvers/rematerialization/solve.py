@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 
+from braid.solvers.rematerialization.compose import schedule_parts
 from braid.solvers.rematerialization.improve import improvement_rounds
 from braid.solvers.rematerialization.minimum import Need, minimum_budget, structural_need
 from braid.solvers.rematerialization.order import candidate_orders
+from braid.solvers.rematerialization.parts import PART
 from braid.solvers.rematerialization.problem import InfeasibleBudgetError, Problem, Schedule
 from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.prove import proof_rounds, relaxation_is_infeasible
@@ -16,6 +18,12 @@ from braid.solvers.rematerialization.start import find_schedule, first_schedule
 
 _ORDERS = 8
 """Orders of first executions that the heuristics start from."""
+_COMPOSING = 0.3
+"""Share of the time limit for schedules of parts of the graph."""
+_PART_SECONDS = 0.25
+"""Least time for a part."""
+_LEAST = 2
+"""Ops of the smallest parts that are scheduled alone."""
 _SHARE = 0.93
 """Share of the time limit after which no search is begun: CP-SAT ends a little late."""
 
@@ -43,33 +51,96 @@ def solve(
     need = structural_need(problem)
     if budget < need.bytes:
         raise _infeasible(problem, budget, need, time_limit, seed)
-    orders = candidate_orders(problem, seed, 1 if fixed_order else _ORDERS)
-    sequence = first_schedule(
-        problem,
-        budget,
-        orders,
-        enough=begin + 0.1 * time_limit,
-        give_up=begin + 0.5 * time_limit,
-        fixed_order=fixed_order,
-    )
-    if sequence is None and not fixed_order:
-        sequence = find_schedule(problem, budget, 0.3 * time_limit, seed)
-    if sequence is None:
+    composed = begin + _COMPOSING * time_limit
+    search = _Search(begin, time_limit, composed, seed, workers, fixed_order)
+    progress = _search(problem, budget, search, PART)
+    if progress is None:
         if relaxation_is_infeasible(problem, budget, 0.1 * time_limit, seed):
             need = replace(need, bytes=budget + 1)
         raise _infeasible(problem, budget, need, time_limit - (monotonic() - begin), seed)
-    progress = Progress(
-        problem, budget, sequence, begin + _SHARE * time_limit, fixed_order=fixed_order
-    )
-    improving = improvement_rounds(progress, seed)
-    proving = proof_rounds(progress, seed)
-    if workers < 2:
+    return _schedule(progress)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What `solve` was asked for, and when; parts are scheduled alone until `composed`."""
+
+    begin: float
+    time_limit: float
+    composed: float
+    seed: int
+    workers: int
+    fixed_order: bool
+
+    def after(self, share: float) -> float:
+        """The time when a share of the limit has passed."""
+        return self.begin + share * self.time_limit
+
+
+def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progress | None:
+    """The best schedule, None where none was found; see `_compose` for `least`."""
+    sequence = _start(problem, budget, search, least)
+    if sequence is None:
+        return None
+    deadline = search.after(_SHARE)
+    progress = Progress(problem, budget, sequence, deadline, fixed_order=search.fixed_order)
+    improving = improvement_rounds(progress, search.seed)
+    proving = proof_rounds(progress, search.seed)
+    if search.workers < 2:
         _alternate(progress, proving, improving)
     else:
         with ThreadPoolExecutor(2) as pool:
             for future in [pool.submit(_exhaust, progress, side) for side in (proving, improving)]:
                 future.result()
-    return _schedule(progress)
+    return progress
+
+
+def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
+    """The better one of what the heuristics find and what the parts of the graph make up.
+
+    Where neither is any, whatever an exact search finds. The parts of a part are asked only where
+    the heuristics find nothing.
+    """
+    if simulate(problem, problem.required).peak <= budget:
+        return problem.required
+    composed = _compose(problem, budget, search, least) if least == PART else None
+    found = first_schedule(
+        problem,
+        budget,
+        candidate_orders(problem, search.seed, 1 if search.fixed_order else _ORDERS),
+        enough=search.after(0.1),
+        give_up=search.after(0.5 if composed is None else 0.1),
+        fixed_order=search.fixed_order,
+    )
+    starts = [sequence for sequence in (found, composed) if sequence is not None]
+    if starts:
+        return min(starts, key=lambda sequence: simulate(problem, sequence).duration)
+    if least != PART and (composed := _compose(problem, budget, search, least)) is not None:
+        return composed
+    if search.fixed_order:
+        return None
+    return find_schedule(problem, budget, 0.3 * search.time_limit, search.seed)
+
+
+def _compose(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
+    """A schedule of parts of at least `least` ops, one after the other.
+
+    Small parts are easier, large ones lose less at their cuts: parts are divided further only
+    where they are too hard.
+    """
+    if least < _LEAST:
+        return None
+
+    def solve_part(part: Problem, room: int, share: float) -> tuple[int, ...] | None:
+        begin = monotonic()
+        if room < structural_need(part).bytes or begin > search.composed:
+            return None
+        seconds = max(_PART_SECONDS, share * (search.composed - begin))
+        alone = replace(search, begin=begin, time_limit=seconds, workers=1)
+        progress = _search(part, room, alone, least // 3)
+        return None if progress is None else progress.sequence
+
+    return schedule_parts(problem, budget, least, solve_part)
 
 
 def _infeasible(
