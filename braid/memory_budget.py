@@ -6,9 +6,8 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.byte_sizes import format_size, parse_size
 from braid.errors import BraidError, InfeasibleError
-from braid.passes.memory.apply_rematerialization import ApplyRematerializationPass
 from braid.passes.memory.memory_report import MemoryReport
-from braid.passes.memory.select_rematerialization import SelectRematerializationPass
+from braid.passes.pipeline_parser import parse_pipeline
 
 _BEFORE = "select-storage"
 """Groups, layouts and the order with the least peak are decided then, and groups still stand."""
@@ -30,7 +29,7 @@ def parse_budget(budget: int | str) -> int:
 def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:
     """`passes` with those that recompute what does not fit into `budget` bytes of activations."""
     place = next((i for i, p in enumerate(passes) if p.name == _BEFORE), len(passes))
-    fit = (SelectRematerializationPass(budget=budget), ApplyRematerializationPass())
+    fit = parse_pipeline(f"select-rematerialization{{budget={budget}}},apply-rematerialization")
     return (*passes[:place], *fit, *passes[place:])
 
 

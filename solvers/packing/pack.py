@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from time import monotonic
 
-from braid.solvers.packing import exact
 from braid.solvers.packing.bounds import max_live
 from braid.solvers.packing.conflicts import find_conflicts
 from braid.solvers.packing.heuristics import greedy, orders, promote
@@ -89,10 +88,18 @@ class _Packer:
         deadline = min(self.deadline, now + 0.1 * (self.deadline - now))
         bases = promote(self.placer, members, self.bases, target, deadline, self.seed)
         self._adopt(bases, members)
-        if self._height(members) <= target or len(members) > EXACT_MEMBERS:
-            return
+        if self._height(members) > target and len(members) <= EXACT_MEMBERS:
+            self._improve_exactly(members, target)
+
+    def _improve_exactly(self, members: list[int], target: int) -> None:
+        # Here, since CP-SAT takes half a second to import and is seldom needed.
+        from braid.solvers.packing.exact import Search, fit, minimize
+
+        def search(share: float) -> Search:
+            return Search(share * (self.deadline - monotonic()), self.seed, self.workers)
+
         dives = orders(self.placer, members)
-        found = exact.fit(self.items, members, target, dives, self._search(0.5))
+        found = fit(self.items, members, target, dives, search(0.5))
         if found.bases is not None:
             self._adopt(found.bases, members)
             return
@@ -100,14 +107,11 @@ class _Packer:
         limits = (max(target, found.lower_bound), self._height(members))
         if limits[0] >= limits[1] or monotonic() >= self.deadline:
             return
-        best = exact.minimize(self.items, members, self.bases, limits, self._search(1.0))
+        best = minimize(self.items, members, self.bases, limits, search(1.0))
         if best.bases is not None:
             self._adopt(best.bases, members)
         if best.lower_bound > target:
             self.lower_bound = max(self.lower_bound, best.lower_bound)
-
-    def _search(self, share: float) -> exact.Search:
-        return exact.Search(share * (self.deadline - monotonic()), self.seed, self.workers)
 
     def _adopt(self, bases: Sequence[int] | dict[int, int], members: Sequence[int]) -> None:
         for i in members:

@@ -16,7 +16,6 @@ from braid.solvers.strategy.elimination import (
     elimination_order,
     independent_parts,
 )
-from braid.solvers.strategy.exact import solve_exactly
 from braid.solvers.strategy.fixing import fix_by_bound
 from braid.solvers.strategy.neighbourhood import NeighbourhoodSearch, subproblem
 from braid.solvers.strategy.presolve import presolve
@@ -243,6 +242,9 @@ class Minimizer:
             self._polish(self.limits.deadline, idle=1 << 30)
 
     def _search_exactly(self) -> None:
+        # Here, since CP-SAT takes half a second to import and is seldom needed.
+        from braid.solvers.strategy.exact import solve_exactly
+
         result = solve_exactly(
             self._work,
             seconds=self.limits.remaining(),

@@ -12,6 +12,7 @@ from braid.tools.commands.compile_options import (
     BudgetOption,
     Emit,
     EmitOption,
+    InterOpThreadsOption,
     MeasureLayoutsOption,
     MeasureOrdersOption,
     MemoryJsonOption,
@@ -54,6 +55,7 @@ def compile_model(
     profile: ProfileOption = False,
     measure: MeasureLayoutsOption = None,
     measure_orders: MeasureOrdersOption = None,
+    inter_op_threads: InterOpThreadsOption = 1,
     use_profile: UseProfileOption = None,
     memory_budget: BudgetOption = None,
     memory_report: MemoryReportOption = False,
@@ -90,6 +92,7 @@ def compile_model(
             use_profile=use_profile,
             memory_budget=memory_budget,
             measure_orders=measure_orders,
+            inter_op_threads=inter_op_threads,
             **source,
         )
         _save(compiled, emit, output, model)

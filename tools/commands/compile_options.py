@@ -32,6 +32,7 @@ NOT_FOR_CHIPS = (
     "--use-profile",
     "--measure-layouts",
     "--measure-orders",
+    "--inter-op-threads",
     *MEMORY_OPTIONS,
 )
 
@@ -60,6 +61,14 @@ MeasureOrdersOption = Annotated[
         metavar="SECONDS",
         min=0,
         help="Time orders of ops instead of estimating them, for so long at most.",
+    ),
+]
+InterOpThreadsOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Run kernels that do not need each other side by side, on up to so many threads; "
+        "run the model on as many.",
     ),
 ]
 UseProfileOption = Annotated[
@@ -134,5 +143,12 @@ def check_options(given: frozenset[str], emit: Emit, target: str, is_chip: bool)
         raise BraidError(f"--order-seconds is for chips; '{target}' is not one")
     elif emit in STAGES and not given.isdisjoint(MEMORY_OPTIONS):
         raise BraidError("memory is planned for --emit=artifact and --emit=so only")
+    elif emit in STAGES and "--inter-op-threads" in given:
+        raise BraidError("kernels run side by side with --emit=artifact and --emit=so only")
+    elif {"--inter-op-threads", "--profile"} <= given:
+        raise BraidError(
+            "kernels that run side by side cannot be profiled",
+            hint="leave out --inter-op-threads; the profile holds with it too",
+        )
     elif emit in STAGES and "--measure-orders" in given:
         raise BraidError("orders are measured for --emit=artifact and --emit=so only")

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braid.tools.commands.models import ARTIFACT_SUFFIX
-from braid.tools.commands.options import ModelArgument, ShapeOption, parse_shapes
+from braid.tools.commands.options import (
+    ARTIFACT_SUFFIX,
+    ModelArgument,
+    ShapeOption,
+    parse_shapes,
+)
 
 if TYPE_CHECKING:
     from braid.analysis.model_summary import ModelSummary, OpSummary

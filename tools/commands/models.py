@@ -5,9 +5,7 @@ from pathlib import Path
 from braid.errors import BraidError
 from braid.model import Model, load
 from braid.tools.commands.diagnostics import compiling
-from braid.tools.commands.options import parse_shapes
-
-ARTIFACT_SUFFIX = ".braid"
+from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 
 
 def open_model(

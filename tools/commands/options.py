@@ -8,6 +8,8 @@ import typer
 
 from braid.errors import BraidError
 
+ARTIFACT_SUFFIX = ".braid"
+
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx, .mlir or .braid")]
 SourceArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx or .mlir")]
 ShapeOption = Annotated[
