@@ -72,6 +72,14 @@ save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "toy.onnx")
     assert status == 0 and "toy.rms_norm" in output and "epsilon = 5.000000e-01" in output, output
 
 
+@pytest.mark.parametrize(
+    "command", [["python", "-m", "pytest", "-qp", "no:cacheprovider"], ["lit"]]
+)
+def test_the_tests_of_the_package_pass(environment: dict[str, str], command: list[str]) -> None:
+    status, output = run(environment, TOY, *command, "tests")
+    assert status == 0 and "ass" in output and "kipped" not in output, output
+
+
 def test_a_wrong_op_is_a_diagnostic(environment: dict[str, str], directory: Path) -> None:
     (directory / "norm.mlir").write_text(MODULE.replace("1.0e-5", "-1.0"))
     status, output = run(environment, directory, "braid-opt", "norm.mlir")
