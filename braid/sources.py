@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.verification import verify_module
 from braid.buckets import Bounds, Buckets, read_bucketed
+from braid.dialects.stablehlo import StablehloOp
 from braid.dialects.tosa import TosaOp
 from braid.errors import BraidError
 from braid.frontends.mlir import read_mlir_text
@@ -92,9 +93,17 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
 
 def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
     """The module with what other dialects of models there is converted, in place."""
-    if any(isinstance(op, TosaOp) for op in module.walk()):
-        run_pipeline(context, module, "convert-tosa-to-braid", verify=False)
+    for kind, pipeline in _CONVERSIONS.items():
+        if any(isinstance(op, kind) for op in module.walk()):
+            run_pipeline(context, module, pipeline, verify=False)
     return module
+
+
+_CONVERSIONS = {
+    StablehloOp: "convert-stablehlo-to-braid",
+    TosaOp: "convert-tosa-to-braid",
+}
+"""What ops of dialects of models are converted by."""
 
 
 def _read_bucketed(

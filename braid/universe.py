@@ -18,6 +18,18 @@ def _load_braid() -> Dialect:
     return Braid
 
 
+def _load_stablehlo() -> Dialect:
+    from braid.dialects.stablehlo import Stablehlo
+
+    return Stablehlo
+
+
+def _load_chlo() -> Dialect:
+    from braid.dialects.stablehlo import Chlo
+
+    return Chlo
+
+
 def _load_tosa() -> Dialect:
     from braid.dialects.tosa import Tosa
 
@@ -27,8 +39,12 @@ def _load_tosa() -> Dialect:
 DIALECTS: dict[str, Callable[[], Dialect]] = {"braid": _load_braid}
 """Dialects of this package by name."""
 
-_OVER_XDSL: dict[str, Callable[[], Dialect]] = {"tosa": _load_tosa}
-"""Dialects that stand for xDSL's of the same name; not in the entry point, where names clash."""
+_OVER_XDSL: dict[str, Callable[[], Dialect]] = {
+    "chlo": _load_chlo,
+    "stablehlo": _load_stablehlo,
+    "tosa": _load_tosa,
+}
+"""Dialects of models, some for xDSL's of the same name: not in the entry point, names clash."""
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=braid_only_passes())
 """The entry point; `canonicalize` and `cse` are left out, since xDSL has taken these names."""

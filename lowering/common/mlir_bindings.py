@@ -31,3 +31,20 @@ PACKAGE: str = _installed_package()
 ir: Any = import_module(f"{PACKAGE}.ir")
 passmanager: Any = import_module(f"{PACKAGE}.passmanager")
 llvm: Any = import_module(f"{PACKAGE}.dialects.llvm")
+
+
+def register_stablehlo(context: Any) -> bool:
+    """Register StableHLO and CHLO in a `Context`; false where the bindings come without them."""
+    if find_spec(f"{PACKAGE}._mlir_libs._stablehlo") is None:
+        return False
+    stablehlo: Any = import_module(f"{PACKAGE}._mlir_libs._stablehlo")
+    stablehlo.register_dialect(context)
+    stablehlo.register_stablehlo_passes()
+    # CHLO has no binding; a pass that depends on it loads it.
+    with context:
+        loading = passmanager.PassManager.parse(_LOADS_CHLO)
+        loading.run(ir.Module.create(ir.Location.unknown()).operation)
+    return True
+
+
+_LOADS_CHLO = "builtin.module(func.func(stablehlo-legalize-quant-to-math))"

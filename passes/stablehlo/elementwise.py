@@ -1,0 +1,180 @@
+"""Elementwise ops of StableHLO."""
+
+from functools import partial
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import i1, is_float
+from braid.passes.stablehlo.node import StablehloNode, converter
+
+_SAME = {
+    "abs": "abs",
+    "add": "add",
+    "and": "and",
+    "ceil": "ceil",
+    "cosine": "cos",
+    "divide": "div",
+    "erf": "erf",
+    "exponential": "exp",
+    "floor": "floor",
+    "log": "log",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "multiply": "mul",
+    "negate": "neg",
+    "not": "not",
+    "or": "or",
+    "power": "pow",
+    "remainder": "rem",
+    "round_nearest_even": "round",
+    "rsqrt": "rsqrt",
+    "shift_left": "shift_left",
+    "shift_right_arithmetic": "shift_right",
+    "sign": "sign",
+    "sine": "sin",
+    "sqrt": "sqrt",
+    "subtract": "sub",
+    "tan": "tan",
+    "tanh": "tanh",
+    "xor": "xor",
+}
+"""What StableHLO and braid only name differently."""
+
+ON_BOOLS = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and"}
+"""What arithmetic on bools is in braid."""
+
+
+def _same(name: str, t: StablehloNode) -> SSAValue:
+    if t.is_bool(t.value(0)):
+        name = ON_BOOLS.get(name, name)
+    return t.apply(name, *t.op.operands)
+
+
+for _name, _same_name in _SAME.items():
+    converter(_name)(partial(_same, _same_name))
+
+
+@converter("compare")
+def compare(t: StablehloNode) -> SSAValue:
+    """Floats by IEEE 754, integers by their type."""
+    if t.text("compare_type") == "TOTALORDER":
+        t.unsupported("floats are compared by their total order")
+    direction = t.text("comparison_direction").lower()
+    if direction not in {"eq", "ne", "ge", "gt", "le", "lt"}:
+        t.fail(f"the direction is '{direction}', expected EQ, NE, GE, GT, LE or LT")
+    return t.apply(direction, t.value(0), t.value(1))
+
+
+@converter("select")
+def select(t: StablehloNode) -> SSAValue:
+    """The condition may be one bool for all elements."""
+    chosen = t.value(1)
+    return t.apply("select", t.repeat(t.value(0), shape_of(chosen)), chosen, t.value(2))
+
+
+@converter("clamp")
+def clamp(t: StablehloNode) -> SSAValue:
+    """No less than operand 0, no more than operand 2, which may be numbers."""
+    x = t.value(1)
+    low, high = (t.repeat(t.value(index), shape_of(x)) for index in (0, 2))
+    return t.apply("minimum", t.apply("maximum", x, low), high)
+
+
+@converter("logistic")
+def logistic(t: StablehloNode) -> SSAValue:
+    """`1 / (1 + exp(-x))`."""
+    exponential = t.apply("exp", t.apply("neg", t.value(0)))
+    return t.apply("reciprocal", t.apply("add", exponential, t.scalar(1, exponential)))
+
+
+@converter("log_plus_one")
+def log_plus_one(t: StablehloNode) -> SSAValue:
+    """`log(1 + x)` without the loss of digits of `1 + x`, after W. Kahan."""
+    x = t.value(0)
+    one = t.scalar(1, x)
+    u = t.apply("add", x, one)
+    difference = t.apply("sub", u, one)
+    scaled = t.apply("mul", x, t.apply("div", t.apply("log", u), difference))
+    exact = t.apply("or", t.apply("eq", difference, t.scalar(0, x)), t.apply("isinf", u))
+    plain = t.apply("select", t.apply("isinf", u), u, x)
+    return t.apply("select", exact, plain, scaled)
+
+
+@converter("exponential_minus_one")
+def exponential_minus_one(t: StablehloNode) -> SSAValue:
+    """`exp(x) - 1` without the loss of digits of the difference, after W. Kahan."""
+    x = t.value(0)
+    u = t.apply("exp", x)
+    difference = t.apply("sub", u, t.scalar(1, x))
+    scaled = t.apply("mul", difference, t.apply("div", x, t.apply("log", u)))
+    is_small = t.apply("eq", difference, t.scalar(0, x))
+    is_large = t.apply("gt", t.apply("abs", x), t.scalar(1, x))
+    return t.apply("select", is_small, x, t.apply("select", is_large, difference, scaled))
+
+
+@converter("cbrt")
+def cube_root(t: StablehloNode) -> SSAValue:
+    """The real root, which has the sign of its operand."""
+    x = t.value(0)
+    root = t.apply("pow", t.apply("abs", x), t.scalar(1 / 3, x))
+    return t.apply("mul", t.apply("sign", x), root)
+
+
+@converter("round_nearest_afz")
+def round_away_from_zero(t: StablehloNode) -> SSAValue:
+    """To nearest, halves away from zero; what has a fraction of a half is exact below 2^23."""
+    x = t.value(0)
+    size = t.apply("abs", x)
+    whole = t.apply("floor", size)
+    fraction = t.apply("sub", size, whole)
+    up = t.apply("ge", fraction, t.scalar(0.5, x))
+    rounded = t.apply("select", up, t.apply("add", whole, t.scalar(1, x)), whole)
+    return t.apply("mul", t.apply("sign", x), rounded)
+
+
+@converter("is_finite")
+def is_finite(t: StablehloNode) -> SSAValue:
+    """Neither infinite nor NaN."""
+    x = t.value(0)
+    return t.apply("not", t.apply("or", t.apply("isnan", x), t.apply("isinf", x)))
+
+
+@converter("convert")
+def convert(t: StablehloNode) -> SSAValue:
+    """Floats become integers without their fraction, bools tell what is not 0."""
+    x = t.value(0)
+    if t.element_type == i1 and element_type_of(x) != i1:
+        return t.apply("ne", x, t.scalar(0, x))
+    return t.cast(x, t.element_type)
+
+
+@converter("batch_norm_inference")
+def batch_norm(t: StablehloNode) -> SSAValue:
+    """`(x - mean) / sqrt(variance + epsilon) * scale + offset` by features."""
+    x, dim = t.value(0), t.integer("feature_index")
+    shape = [1] * len(shape_of(x))
+    shape[dim] = shape_of(x)[dim]
+    scale, offset, mean, variance = (t.reshape(t.value(i), shape) for i in range(1, 5))
+    padded = t.apply("add", variance, t.scalar(t.number("epsilon"), variance))
+    factor = t.apply("mul", scale, t.apply("rsqrt", padded))
+    return t.apply("add", t.apply("mul", t.apply("sub", x, mean), factor), offset)
+
+
+@converter("reduce_precision")
+def reduce_precision(t: StablehloNode) -> SSAValue:
+    """Only where nothing is lost."""
+    x = t.value(0)
+    bits = (t.integer("exponent_bits"), t.integer("mantissa_bits"))
+    if not is_float(element_type_of(x)) or bits != _BITS.get(str(element_type_of(x))):
+        t.unsupported(f"the result has {bits[0]} bits of exponent and {bits[1]} of mantissa")
+    return x
+
+
+_BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
+
+
+@converter("optimization_barrier")
+def barrier(t: StablehloNode) -> list[SSAValue]:
+    """Its operands."""
+    return list(t.op.operands)
