@@ -34,7 +34,7 @@ func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x16xf32> {
   func.return %d : tensor<4x16xf32>
 }
 """
-FOREIGN = ("llvm.", "memref.", "test.", "tosa.")
+FOREIGN = ("llvm.", "memref.", "stablehlo.", "test.", "tosa.")
 """Dialects of which our ops differ from upstream's, or are checked less."""
 
 
