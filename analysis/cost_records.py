@@ -19,8 +19,8 @@ from braid.analysis.group_text import plain_text
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 
-FALLBACK = "fallback"
-"""The maker of kernels for groups that no family takes."""
+GENERIC = "generic"
+"""The name of the family that takes nearly every group: the generic lowering."""
 
 
 class GroupRecords(Protocol):

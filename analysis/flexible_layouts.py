@@ -1,4 +1,4 @@
-"""Layouts of groups that no kernel family takes: what the generic lowering can do.
+"""Layouts of groups without regard to kernel families: what the generic lowering can do.
 
 Ops whose operands have the rank of their result and whose meaning does not depend on the order
 of dims in memory run in any permutation, as long as all their tensors have the same one.
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.kernel_family import LayoutChoice
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -41,6 +42,14 @@ _BLOCKS = (8, 16)
 """Channels in one vector of 256 and 512 bits."""
 
 _CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+
+
+def as_typed(op: Operation) -> LayoutChoice:
+    """The layouts that the types of `op`, which has only tensors, say."""
+    return LayoutChoice(
+        tuple(layout_of(value.type) for value in op.operands),
+        tuple(layout_of(value.type) for value in op.results),
+    )
 
 
 def row_major_choice(group: FusedOp) -> LayoutChoice:

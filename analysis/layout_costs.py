@@ -1,8 +1,8 @@
 """In which layouts an op can run on a backend, and what each choice and each reorder costs.
 
 Facts come from the first source that knows: declared on the op, a profile of it in these layouts,
-a measurement, the kernel family that takes the group, the roofline of the target for what the
-generic lowering makes.
+a measurement, the kernel families that take the group, the generic lowering being one of them, and
+where none does the roofline of the target.
 """
 
 import math
@@ -15,15 +15,15 @@ import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
-from braid.analysis.cost_records import FALLBACK, CostRecords
-from braid.analysis.flexible_layouts import flexible_choices
+from braid.analysis.cost_records import CostRecords
+from braid.analysis.flexible_layouts import as_typed, flexible_choices
 from braid.analysis.kernel_costs import KernelCosts
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice
 from braid.analysis.locations import source_location
 from braid.analysis.op_seconds import measured_seconds
 from braid.analysis.roofline import Roofline
 from braid.analysis.tensor_storage import logical_bytes, stored_alike
-from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
@@ -36,16 +36,17 @@ REORDER_COSTS = "braid.reorder_costs"
 """On the module: the reorders between abstract layouts, an array of dictionaries
 `{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
 
-_BLOCKED_FACTOR = 1.1
-"""How much longer the generic lowering takes with channels in blocks, measured on paddings."""
-
 
 @dataclass(frozen=True)
 class CostedChoice:
-    """One way to run an op: its layouts, and what one run costs."""
+    """One way to run an op: its layouts, what one run costs, and which family makes its kernel.
+
+    `family` is empty where the target has none that does.
+    """
 
     layouts: LayoutChoice
     cost: float
+    family: str = ""
 
 
 class LayoutCosts:
@@ -94,13 +95,9 @@ class LayoutCosts:
 
     def _reorder_cost(self, tensor: AnyTensor, source: Layout, target: Layout) -> float:
         if self._resource == "seconds":
-            group = reorder_group(tensor, source, target)
-            options = self._kernels.options(group)
+            options = self._kernels.options(reorder_group(tensor, source, target))
             if options:
-                return self._launch + options[0].seconds
-            measured = self._kernels.records.of_group(group).seconds(as_typed(group), FALLBACK)
-            if measured is not None:
-                return self._launch + measured
+                return self._launch + min(option.seconds for option in options)
         return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
@@ -119,29 +116,25 @@ class LayoutCosts:
     def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
         options = self._kernels.options(group)
         if not options:
+            estimate = self._estimate(group)
             return [
-                CostedChoice(choice, self._fallback(group, choice))
+                CostedChoice(choice, self._known(group, choice) or estimate)
                 for choice in flexible_choices(group)
             ]
         if self._resource != "seconds":
             estimate = self._estimate(group)
-            return [CostedChoice(option.layouts, estimate) for option in options]
+            return [CostedChoice(o.layouts, estimate, o.family.name) for o in options]
         return [
-            CostedChoice(option.layouts, _profiled(group, option.layouts) or option.seconds)
+            CostedChoice(
+                option.layouts,
+                self._known(group, option.layouts) or option.seconds,
+                option.family.name,
+            )
             for option in options
         ]
 
-    def _fallback(self, group: FusedOp, choice: LayoutChoice) -> float:
-        """What the generic lowering makes: as profiled, as measured, or the roofline."""
-        if self._resource != "seconds":
-            return self._estimate(group)
-        known = _profiled(group, choice)
-        if known is None:
-            known = self._kernels.records.of_group(group).seconds(choice, FALLBACK)
-        if known is not None:
-            return known
-        blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
-        return self._estimate(group) * (_BLOCKED_FACTOR if blocked else 1.0)
+    def _known(self, group: FusedOp, choice: LayoutChoice) -> float | None:
+        return _profiled(group, choice) if self._resource == "seconds" else None
 
     def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
         whole = None if op.cost is None else self._declared(plain_cost(op.cost))
@@ -187,14 +180,6 @@ def _profiled(group: FusedOp, choice: LayoutChoice) -> float | None:
     if choice != typed or all(x.is_row_major for x in (*typed.operands, *typed.results)):
         return None
     return measured_seconds(group)
-
-
-def as_typed(op: Operation) -> LayoutChoice:
-    """The layouts that the types of `op`, which has only tensors, say."""
-    return LayoutChoice(
-        tuple(layout_of(value.type) for value in op.operands),
-        tuple(layout_of(value.type) for value in op.results),
-    )
 
 
 def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -61,11 +61,12 @@ def flops(op: Operation) -> int:
     if isinstance(op, GroupOp):
         return sum(flops(inner) for inner in op.body.block.ops)
     if isinstance(op, StructuredOp | IndirectOp):
-        return sum(_stage_flops(stage) for stage in op.structure().stages)
+        return sum(stage_flops(stage) for stage in op.structure().stages)
     return 0
 
 
-def _stage_flops(stage: Stage) -> int:
+def stage_flops(stage: Stage) -> int:
+    """Scalar operations of one stage, weighted in the same way."""
     per_point = sum(
         _FLOPS.get(node.operation, 1) for node in walk(stage.body) if isinstance(node, Apply)
     )

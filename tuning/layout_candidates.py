@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.cost_records import FALLBACK, record_key
-from braid.analysis.flexible_layouts import flexible_choices
+from braid.analysis.cost_records import GENERIC, record_key
+from braid.analysis.flexible_layouts import as_typed, flexible_choices
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
-from braid.analysis.layout_costs import as_typed, reorder_group
+from braid.analysis.layout_costs import reorder_group
 from braid.analysis.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor, shape_of
@@ -20,6 +20,9 @@ from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback import emit_fallback
 from braid.passes.memory.compute_ops import runtime_functions
+
+_HOPELESS = 8
+"""Times the best prediction at which a generic kernel is not measured any more."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,12 @@ class Candidate:
     @property
     def key(self) -> str:
         """Under which the measurement is recorded."""
-        return record_key(self.group, self.choice, self.family.name if self.family else FALLBACK)
+        return record_key(self.group, self.choice, self.family.name if self.family else GENERIC)
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the generic lowering makes the kernel."""
+        return self.family is None or self.family.name == GENERIC
 
     @property
     def predicted(self) -> float:
@@ -83,14 +91,21 @@ def layout_candidates(
 
 
 def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[Candidate]:
-    """Every choice of every family, or of the generic lowering where no family takes `group`."""
+    """Every choice of every family, or of the generic lowering where no family takes `group`.
+
+    What the generic lowering is predicted to take many times as long for is left out: no
+    measurement would let it win.
+    """
     candidates = [
         Candidate(group, choice, family)
         for family in families
         if family.accepts(group)
         for choice in family.layouts(group)
     ]
-    return candidates or [Candidate(group, c, None) for c in flexible_choices(group)]
+    if not candidates:
+        return [Candidate(group, choice, None) for choice in flexible_choices(group)]
+    limit = _HOPELESS * min(candidate.predicted for candidate in candidates)
+    return [c for c in candidates if not c.is_generic or c.predicted <= limit]
 
 
 def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:

@@ -1,0 +1,116 @@
+"""The generic lowering is one of the families: others may lose against it, and why it may not."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.ir import Block
+
+from braid.analysis.cost_records import RecordTable
+from braid.analysis.flexible_layouts import row_major_choice
+from braid.analysis.kernel_costs import KernelCosts
+from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.layout_costs import LayoutCosts, reorder_group
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.kernels.generic import GenericFamily
+from braid.lowering.cpu.selection import emit_kernel
+from braid.targets.target import Backend, load_target
+from braid.tuning.layout_candidates import group_candidates, in_layouts
+
+ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")
+GENERIC = GenericFamily()
+
+
+@dataclass(frozen=True)
+class LastFamily(ElementwiseFamily):
+    """Channels last alone, in so many seconds."""
+
+    name: str = "last"
+    takes: float = 1.0
+    emitted: list[str] = field(default_factory=list[str])
+
+    def layouts(self, group):
+        return [LayoutChoice((LAST,), (LAST,))]
+
+    def seconds(self, group, choice):
+        return self.takes
+
+    def emit(self, request):
+        self.emitted.append(request.symbol)
+        return super().emit(request)
+
+
+def group_of(*shapes, make):
+    types = [TensorType(f32, shape) for shape in shapes]
+    body = Block(arg_types=types)
+    ops = make(*body.args)
+    body.add_ops([*ops, YieldOp(ops[-1].results[0])])
+    outside = Block(arg_types=types)
+    group = FusedOp(outside.args, [ops[-1].results[0].type], body)
+    outside.add_op(group)
+    return group
+
+
+def negation():
+    return group_of((1, 8, 6, 6), make=lambda x: [elementwise("neg", x)])
+
+
+def attention(length, width):
+    """Two products in a row, whose result in between is length x length."""
+
+    def make(q, k, v):
+        scores = MatmulOp.on(q, k)
+        return [scores, MatmulOp.on(scores.output, v)]
+
+    return group_of((length, width), (width, length), (length, width), make=make)
+
+
+@pytest.mark.parametrize(("seconds", "winner"), [(1.0, "generic"), (1e-9, "last")])
+def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> None:
+    family = LastFamily(takes=seconds)
+    backend = load_target("host").backend("cpu")
+    monkeypatch.setattr(Backend, "families", lambda backend: (family, GENERIC))
+    group = negation()
+    choices = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
+    assert {c.layouts.results[0] for c in choices} >= {ROWS, LAST}
+    cheapest = min(choices, key=lambda choice: choice.cost)
+    assert cheapest.cost < 1e-3 and cheapest.family == winner
+    costs = KernelCosts((family, GENERIC), RecordTable())
+    in_last = costs.family_for(group, LayoutChoice((LAST,), (LAST,)))
+    assert in_last is not None and in_last.name == winner
+
+
+def test_lowering_asks_the_same_question() -> None:
+    slow, fast = LastFamily(takes=1.0), LastFamily(takes=1e-9)
+    group = in_layouts(negation(), LayoutChoice((LAST,), (LAST,)))
+    emit_kernel("k", group, (slow, GENERIC))
+    emit_kernel("k", group, (fast, GENERIC))
+    assert (slow.emitted, fast.emitted) == ([], ["k"])
+
+
+def test_what_would_need_much_memory_inside_is_not_taken() -> None:
+    assert GENERIC.accepts(attention(8, 16))
+    assert not GENERIC.accepts(attention(512, 16))
+
+
+def test_products_are_predicted_to_be_slower_than_in_a_family() -> None:
+    families = load_target("host").backend("cpu").families()
+    group = group_of((64, 64), (64, 64), make=lambda a, b: [MatmulOp.on(a, b)])
+    choice = row_major_choice(group)
+    others = [f for f in families if f.accepts(group) and not isinstance(f, GenericFamily)]
+    assert others and all(
+        GENERIC.seconds(group, choice) > 4 * f.seconds(group, f.layouts(group)[0]) for f in others
+    )
+    # So it is not measured, unless nobody else makes the kernel.
+    assert {c.family for c in group_candidates(group, families)} == set(others)
+    assert {c.family for c in group_candidates(group, (ConvDirectFamily(), GENERIC))} == {GENERIC}
+
+
+def test_a_reorder_is_one_choice() -> None:
+    group = reorder_group(TensorType(f32, (1, 8, 6, 6)), ROWS, LAST)
+    assert GENERIC.layouts(group) == [LayoutChoice((ROWS,), (LAST,))]
