@@ -16,6 +16,7 @@ from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.emit.table import is_number
 from braid.lowering.cpu.kernels.iteration import LoopDim, merged
+from braid.lowering.cpu.kernels.traffic import moving_seconds
 
 Range = tuple[int, int]
 
@@ -53,7 +54,7 @@ class BorderFamily:
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """Memory traffic of the border."""
         inner, outer = (storage_bytes(v.type) for v in (group.operands[0], group.results[0]))
-        return (outer - inner) / self.unit.memory_bytes
+        return moving_seconds(outer - inner, self.unit)
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One slab of the border after the other."""

@@ -15,7 +15,7 @@ from braid.lowering.cpu.kernels.conv_match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.window_lines import lines_schedule, window_kernel
 from braid.lowering.cpu.kernels.windows import (
     WindowProblem,
@@ -27,8 +27,13 @@ from braid.lowering.cpu.kernels.windows import (
 _WEIGHT = Layout.parse("bcda")
 """Channels innermost."""
 
-_EFFICIENCY = 0.35
-"""Part of the peak that is reached: every multiply-add needs about one load."""
+_EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
+"""Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in
+pieces of whole images or of pixels; vectors along lines are loaded for every multiply-add, most
+from two lines of the cache."""
+
+_STRIDED_EFFICIENCY = 0.6
+"""The part of that with strides: fewer loads are shared."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,11 @@ class ConvDepthwiseFamily:
         batch, channels, height, width = match.points.shape
         kh, kw = match.op.windows.size
         flops = 2 * batch * channels * height * width * kh * kw
-        arithmetic = flops / (self.unit.flops * _EFFICIENCY)
+        efficiency = _EFFICIENCY[_vectors_of(choice)]
+        efficiency *= _STRIDED_EFFICIENCY if match.op.windows.strides[1] > 1 else 1.0
+        arithmetic = flops / (self.unit.flops * efficiency)
         arithmetic /= used_lanes(match.points.shape, choice.results[0], self.unit.lanes)
-        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""
@@ -124,6 +131,13 @@ class ConvDepthwiseFamily:
         )
         kernel = window_kernel(problem, schedule)
         return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
+
+
+def _vectors_of(choice: LayoutChoice) -> str:
+    """What vectors hold, by the result's layout."""
+    if choice.results[0].is_row_major:
+        return "lines"
+    return "channels" if choice.results[0].is_permutation else "blocks"
 
 
 def _weight(layout: Layout) -> Layout:

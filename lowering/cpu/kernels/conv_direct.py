@@ -36,6 +36,9 @@ _SCHEDULES = 64
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
 
+_LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
+"""How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
+
 
 @dataclass(frozen=True)
 class ConvDirectFamily:
@@ -98,6 +101,9 @@ class ConvDirectFamily:
         problem = ConvContraction(match, choice, self.unit.lanes)
         size, moved = _size(problem), stored_bytes(group, choice)
         best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
+        if problem.over_positions:
+            windowed = match.op.windows.size != (1, 1)
+            return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)
         far = choice.operands[match.input.index].is_row_major and match.depth > self.unit.lanes
         return best * _FAR_CHANNELS_FACTOR if far else best
 
@@ -175,6 +181,6 @@ def _size(problem: ConvContraction) -> tiling.ContractionSize:
         columns=contraction.columns,
         depth=contraction.depth,
         row_bytes=4 * contraction.row.strides[0],
-        packed=not problem.over_positions,
+        packed=True,
         constants=problem.match.points.constants,
     )

@@ -17,7 +17,7 @@ from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.iteration import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ElementwiseFamily:
         points = _points(group)
         assert points is not None
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
-        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
 
     def emit(self, request: KernelRequest) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""

@@ -23,7 +23,7 @@ from braid.lowering.cpu.kernels.iteration import LoopDim
 from braid.lowering.cpu.kernels.movement_dims import Movement, movement_nest
 from braid.lowering.cpu.kernels.movement_tiles import TransposeLoops
 from braid.lowering.cpu.kernels.pointwise import Pointwise
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""
@@ -81,7 +81,7 @@ class MovementFamily:
         nest = None if movement is None else _nest(group, movement, choice)
         assert nest is not None
         factor = 1.0 if nest[-1].strides == (1, 1) else _TURNING
-        return factor * stored_bytes(group, choice) / self.unit.memory_bytes
+        return factor * moving_seconds(stored_bytes(group, choice), self.unit)
 
     def emit(self, request: KernelRequest) -> Kernel:
         """The outer dims, and pieces of the innermost one, in the grid."""

@@ -22,7 +22,7 @@ from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.functions import Functions
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.rows import each, fold
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
@@ -63,7 +63,7 @@ class NormalizationFamily:
         assert op is not None
         elements = math.prod(shape_of(op.results[0]))
         arithmetic = elements * _FLOPS[op.name] / (self.unit.flops / 2)
-        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One row per grid iteration."""

@@ -20,7 +20,7 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.window_lines import lines_schedule, window_kernel
 from braid.lowering.cpu.kernels.windows import (
     WindowProblem,
@@ -94,7 +94,7 @@ class PoolFamily:
         operations = batch * channels * height * width * kh * kw
         arithmetic = operations / (self.unit.flops / 4)
         arithmetic /= used_lanes(match.points.shape, choice.results[0], self.unit.lanes)
-        return max(arithmetic, stored_bytes(group, choice) / self.unit.memory_bytes)
+        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""

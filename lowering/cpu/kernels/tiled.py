@@ -27,7 +27,7 @@ from braid.lowering.cpu.kernels.tiled_code import TileCode
 from braid.lowering.cpu.kernels.tiled_function import tiled_kernel
 from braid.lowering.cpu.kernels.tiled_members import compile_members
 from braid.lowering.cpu.kernels.tiled_program import tile_program
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.targets.target import load_target
 
@@ -79,7 +79,7 @@ class TiledFamily:
             for op in _members(group)
             if isinstance(op, TensorOp) and not is_view(op)
         )
-        moved = stored_bytes(group, choice) / self.unit.memory_bytes
+        moved = moving_seconds(stored_bytes(group, choice), self.unit)
         return max(operations / (self.unit.flops / 2), moved)
 
     def emit(self, request: KernelRequest) -> Kernel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from braid.analysis.kernel_family import Schedule
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.microkernel import Tile, feasible_tiles, tile_cycles
+from braid.lowering.cpu.kernels.traffic import moving_seconds
 
 _EPILOGUE_CYCLES = 3.0
 """Cycles of storing one vector of the result, with the loads and ops of an epilogue."""
@@ -85,7 +86,7 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
         for rows, v in feasible_tiles(unit, size.constants)
         if v == vectors
     )
-    return max(best / unit.fma_rate, moved_bytes / unit.memory_bytes)
+    return max(best / unit.fma_rate, moving_seconds(moved_bytes, unit))
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:

@@ -10,8 +10,10 @@ from braid.lowering.cpu.target_machine import host_machine
 class VectorUnit:
     """Width and registers of the vector instructions; rates are of one core, per second.
 
-    `lanes` counts f32 elements of one register. The rates only rank schedules and layouts; the
-    times that matter are measured.
+    `lanes` counts f32 elements of one register, `cache_bytes` are in the cache of a core,
+    `last_cache_bytes` in its part of the one before memory; `cached_bytes` and `memory_bytes` are
+    moved per second within and beyond that. The rates only rank schedules and layouts; the times
+    that matter are measured.
     """
 
     lanes: int
@@ -19,6 +21,8 @@ class VectorUnit:
     flops: float
     has_fma: bool = True
     cache_bytes: int = 1 << 20
+    last_cache_bytes: int = 8 << 20
+    cached_bytes: float = 40e9
     memory_bytes: float = 12e9
 
     @property
