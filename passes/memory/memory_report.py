@@ -123,7 +123,10 @@ def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
     tensors = _tensors(plan)
     in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
     peak = _peak(list(in_arena))
-    live = [t for s, t in in_arena.items() if any(b <= peak < e for b, e in s.lifetimes_apart)]
+    at_peak = [s for s in in_arena if any(b <= peak < e for b, e in s.lifetimes_apart)]
+    if plan.values.order.lanes > 1:
+        # A moment has no op: the last that begins is one that may run then.
+        peak = max((storage.lower for storage in at_peak), default=-1)
     numbers = _numbers(plan, function)
     stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
     return MemoryReport(
@@ -133,7 +136,7 @@ def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
         output_bytes=sum(map(storage_bytes, function.function_type.outputs)),
         weights_bytes=_integer(function, WEIGHTS_BYTES),
         peak_op=_name(numbers[peak]) if peak in numbers else "",
-        live=_largest(live),
+        live=_largest([in_arena[storage] for storage in at_peak]),
         largest=_largest(stored)[:_LARGEST],
     )
 
@@ -165,11 +168,11 @@ def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
 
 
 def _peak(storages: Sequence[Storage]) -> int:
-    """The number of the first op at which most bytes are live, -1 if none ever are."""
-    live = np.zeros(max((s.upper for s in storages), default=-2) + 2, np.int64)
-    for storage in storages:
-        for begin, end in storage.lifetimes_apart:
-            live[begin:end] += storage.size
+    """The first op or moment at which most bytes are live, -1 if none ever are."""
+    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes_apart]
+    live = np.zeros(max((end for _, _, end in lifetimes), default=0), np.int64)
+    for size, begin, end in lifetimes:
+        live[begin:end] += size
     return int(live.argmax()) if live.size else -1
 
 

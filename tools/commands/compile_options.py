@@ -148,7 +148,7 @@ def check_options(given: frozenset[str], emit: Emit, target: str, is_chip: bool)
     elif {"--inter-op-threads", "--profile"} <= given:
         raise BraidError(
             "kernels that run side by side cannot be profiled",
-            hint="leave out --inter-op-threads; the profile holds with it too",
+            hint="profile without --inter-op-threads; the profile holds with it too",
         )
     elif emit in STAGES and "--measure-orders" in given:
         raise BraidError("orders are measured for --emit=artifact and --emit=so only")

@@ -15,14 +15,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.lanes import LaneOrder
+from braid.analysis.lanes import LaneOrder, lane_count
 from braid.analysis.locations import source_location
 from braid.analysis.strided_storage import is_only_storage
 from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import bytes_of
-from braid.errors import UnsupportedError
+from braid.errors import BraidError, UnsupportedError
 from braid.lowering.cpu.program.environment import Buffers, Environment
 from braid.lowering.cpu.program.kernel_grids import barriers_of, grids_of, workers_of
 from braid.lowering.cpu.program.kernels import KernelCalls
@@ -311,8 +311,15 @@ def emit_program(
 
     The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
     and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
-    op; what is missing there is added.
+    op; what is missing there is added. Raises BraidError for counters in a function of several
+    lanes, where waiting would count as running.
     """
+    if counters is not None and lane_count(function) > 1:
+        raise BraidError(
+            "kernels that run side by side cannot be profiled",
+            location=source_location(function),
+            hint="profile with one lane; the profile holds for several",
+        )
     return ProgramEmitter(source, function, symbol, counters).module
 
 

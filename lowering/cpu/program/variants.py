@@ -43,20 +43,11 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
 
 
 def emit_programs(module: ModuleOp, *, profile: bool = False) -> Programs:
-    """The programs of a module after `plan-memory`.
-
-    Raises BraidError for a profile of kernels on lanes: waiting would count as running.
-    """
-    functions = model_functions(module)
-    if profile and any(lane_count(function) > 1 for function in functions):
-        raise BraidError(
-            "kernels that run side by side cannot be profiled",
-            hint="profile with one lane; the profile holds for several",
-        )
+    """The programs of a module after `plan-memory`; raises BraidError as `emit_program`."""
     counters: dict[str, int] | None = {} if profile else None
     modules = tuple(
         emit_program(module, function, symbol=_entry(function), counters=counters)
-        for function in functions
+        for function in model_functions(module)
     )
     return Programs(modules, tuple(counters or ()))
 

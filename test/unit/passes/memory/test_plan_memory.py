@@ -41,8 +41,8 @@ class Generator:
 
     def program(self) -> ModuleOp:
         block = Block(arg_types=[TENSOR, TENSOR])
-        values = self._fill(block, list(block.args), depth=0)
-        picked = [self._pick(values) for _ in range(self._draw(st.integers(1, 3)))]
+        values = self.fill(block, list(block.args), depth=0)
+        picked = [self.pick(values) for _ in range(self._draw(st.integers(1, 3)))]
         block.add_op(func.ReturnOp(*picked))
         main = func.FuncOp("main", ([TENSOR] * 2, [TENSOR] * len(picked)), Region(block))
         kernel = func.FuncOp.external("k", [TENSOR] * 2, [TENSOR])
@@ -52,16 +52,16 @@ class Generator:
         set_overlap(kernel, self._draw(st.sampled_from([None, 0, 1])))
         return ModuleOp([main, kernel])
 
-    def _pick(self, values: Sequence[SSAValue]) -> SSAValue:
+    def pick(self, values: Sequence[SSAValue]) -> SSAValue:
         return values[self._draw(st.integers(0, len(values) - 1))]
 
-    def _fill(self, block: Block, values: list[SSAValue], depth: int) -> list[SSAValue]:
+    def fill(self, block: Block, values: list[SSAValue], depth: int) -> list[SSAValue]:
         values = list(values)
         builder = Builder(InsertPoint.at_end(block))
         for _ in range(self._draw(st.integers(0, 4))):
             kind = self._draw(st.sampled_from(["call", "call", "if", "for"]))
             if kind == "call" or depth == 2:
-                operands = [self._pick(values), self._pick(values)]
+                operands = [self.pick(values), self.pick(values)]
                 values.extend(builder.insert(func.CallOp("k", operands, [TENSOR])).results)
             elif kind == "if":
                 values.extend(self._if(builder, values, depth))
@@ -76,8 +76,8 @@ class Generator:
         regions: list[Region] = []
         for _ in range(2):
             block = Block()
-            inner = self._fill(block, values, depth + 1)
-            block.add_op(scf.YieldOp(*[self._pick(inner) for _ in range(count)]))
+            inner = self.fill(block, values, depth + 1)
+            block.add_op(scf.YieldOp(*[self.pick(inner) for _ in range(count)]))
             regions.append(Region(block))
         return builder.insert(scf.IfOp(condition, [TENSOR] * count, *regions)).results
 
@@ -88,9 +88,9 @@ class Generator:
             for n in (0, self._draw(st.integers(0, 3)), 1)
         ]
         block = Block(arg_types=[IndexType(), *[TENSOR] * count])
-        inner = self._fill(block, [*values, *block.args[1:]], depth + 1)
-        block.add_op(scf.YieldOp(*[self._pick(inner) for _ in range(count)]))
-        initial = [self._pick(values) for _ in range(count)]
+        inner = self.fill(block, [*values, *block.args[1:]], depth + 1)
+        block.add_op(scf.YieldOp(*[self.pick(inner) for _ in range(count)]))
+        initial = [self.pick(values) for _ in range(count)]
         return builder.insert(scf.ForOp(*bounds, initial, Region(block))).results
 
 
@@ -129,34 +129,41 @@ class Execution:
 
     def run(self, block: Block) -> None:
         for op in block.ops:
-            self._bind(op)
-            match op:
-                case arith.ConstantOp():
-                    self.expected[op.result] = op.value.value.data  # type: ignore[attr-defined]
-                case func.CallOp():
-                    read = tuple(self.memory.read(self.buffers[v]) for v in op.operands)
-                    assert read == tuple(self.expected[v] for v in op.operands)
-                    value = hash((op, read))
-                    self.expected[op.results[0]] = value
-                    self.memory.write(self.buffers[op.results[0]], value)
-                case scf.IfOp():
-                    self._branch(op)
-                case scf.ForOp():
-                    self._loop(op)
-                case func.ReturnOp():
-                    for index, value in enumerate(op.operands):
-                        held = self.memory.read(self.buffers[value])
-                        assert held == self.expected[value]
-                        target = BufferAttr.output(index)
-                        if target != self.buffers[value]:
-                            self.memory.write(target, held)
-                    for index, value in enumerate(op.operands):
-                        output = self.memory.read(BufferAttr.output(index))
-                        assert output == self.expected[value]
-                case _:
-                    pass
+            self.step(op)
 
-    def _bind(self, op: Operation) -> None:
+    def step(self, op: Operation) -> None:
+        self.bind(op)
+        match op:
+            case arith.ConstantOp():
+                self.expected[op.result] = op.value.value.data  # type: ignore[attr-defined]
+            case func.CallOp():
+                value = self.read(op)
+                self.expected[op.results[0]] = value
+                self.memory.write(self.buffers[op.results[0]], value)
+            case scf.IfOp():
+                self._branch(op)
+            case scf.ForOp():
+                self._loop(op)
+            case func.ReturnOp():
+                for index, value in enumerate(op.operands):
+                    held = self.memory.read(self.buffers[value])
+                    assert held == self.expected[value]
+                    target = BufferAttr.output(index)
+                    if target != self.buffers[value]:
+                        self.memory.write(target, held)
+                for index, value in enumerate(op.operands):
+                    output = self.memory.read(BufferAttr.output(index))
+                    assert output == self.expected[value]
+            case _:
+                pass
+
+    def read(self, call: func.CallOp) -> Value:
+        """What a call computes of its operands, which must be what was computed for it."""
+        read = tuple(self.memory.read(self.buffers[v]) for v in call.operands)
+        assert read == tuple(self.expected[v] for v in call.operands)
+        return hash((call, read))
+
+    def bind(self, op: Operation) -> None:
         places = op.attributes.get(BUFFERS)
         if isinstance(places, ArrayAttr):
             self.buffers.update(zip(op.results, places.data, strict=True))  # type: ignore[arg-type]

@@ -1,0 +1,47 @@
+// RUN: %braid-opt %s -p plan-memory,lower-program | FileCheck %s
+// RUN: not %braid-opt %s -p plan-memory,lower-program{profile=true} 2>&1 | FileCheck %s --check-prefix=PROFILE
+
+// Calls on lanes are a function of a range of lanes; a call waits for the other lane's only where it
+// reads what that makes, and posts only what others wait for.
+// CHECK:       llvm.func internal @braid_run_lanes_1(%[[SLOTS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK:         %[[POSTS:.*]] = llvm.getelementptr inbounds %{{.*}}[64]
+// CHECK:         %[[POST:.*]] = llvm.load %[[POSTS]]
+// CHECK:         %[[WAITS:.*]] = llvm.getelementptr inbounds %{{.*}}[72]
+// CHECK:         %[[WAIT:.*]] = llvm.load %[[WAITS]]
+// CHECK:         scf.if
+// CHECK-NOT:       llvm.call %[[POST]]
+// CHECK-NOT:       llvm.call %[[WAIT]]
+// CHECK:           llvm.call @first
+// CHECK:         scf.if
+// CHECK-NOT:       llvm.call %[[WAIT]]
+// CHECK:           llvm.call @second
+// CHECK-NEXT:      llvm.getelementptr inbounds %{{.*}}[64]
+// CHECK:           llvm.call %[[POST]]
+// CHECK:         scf.if
+// CHECK:           llvm.call %[[WAIT]]
+// CHECK-NOT:       llvm.call %[[POST]]
+// CHECK:           llvm.call @both
+// CHECK:         llvm.return
+
+// What has no lane runs on all threads, behind the section.
+// CHECK-LABEL: llvm.func @braid_run
+// CHECK:         llvm.alloca %{{.*}} x i64 {alignment = 64 : i64
+// CHECK:         llvm.mlir.addressof @braid_run_lanes_1
+// CHECK:         llvm.call %{{.*}}(
+// CHECK:         llvm.mlir.addressof @wide_iterations
+// CHECK:         llvm.call %{{.*}}(
+// CHECK:         llvm.return
+
+// PROFILE: error: kernels that run side by side cannot be profiled
+// PROFILE: hint: profile with one lane
+func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> attributes {braid.lanes = 2 : i64} {
+  %a = func.call @first(%x) {braid.name = "a", braid.lane = 0 : i64} : (tensor<16xf32>) -> tensor<16xf32>
+  %b = func.call @second(%x) {braid.name = "b", braid.lane = 1 : i64} : (tensor<16xf32>) -> tensor<16xf32>
+  %c = func.call @both(%a, %b) {braid.name = "c", braid.lane = 0 : i64} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %d = func.call @wide(%c) {braid.name = "d"} : (tensor<16xf32>) -> tensor<16xf32>
+  func.return %d : tensor<16xf32>
+}
+func.func private @first(tensor<16xf32>) -> tensor<16xf32>
+func.func private @second(tensor<16xf32>) -> tensor<16xf32> attributes {braid.grid = 8 : i64}
+func.func private @both(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+func.func private @wide(tensor<16xf32>) -> tensor<16xf32> attributes {braid.grid = 4 : i64}
