@@ -5,10 +5,11 @@ of them and the job comes on top. Taken over those that start late, this adds up
 of a model to the next, where every tile of a layer waits for all of those before it: the
 heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
-Science 1989.
+Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
+at least the work of these and their setups.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.setups import Setup
 
 MAX_JOBS = 5000
 """The table of distances between jobs takes 8 bytes for each two of them, and seconds to fill."""
@@ -31,6 +33,8 @@ class JobBounds:
     """The bound of one graph of jobs, of at most `MAX_JOBS`."""
 
     jobs: JobGraph
+    setups: Mapping[int, Setup]
+    """By op."""
 
     @cached_property
     def value(self) -> float:
@@ -58,6 +62,18 @@ class JobBounds:
     def _by_unit(self) -> list[Indices]:
         units = np.array(self.jobs.units)
         return [np.flatnonzero(units == unit) for unit in sorted({*self.jobs.units} - {NO_UNIT})]
+
+    @cached_property
+    def _groups(self) -> list[tuple[NDArray[np.bool_], Indices, Floats]]:
+        """For each group of setups: its jobs, and for each job its own operand and the setup."""
+        size = len(self.jobs)
+        found: dict[int, tuple[NDArray[np.bool_], Indices, Floats]] = {}
+        for op, setup in self.setups.items():
+            empty = np.zeros(size, bool), np.zeros(size, np.intp), np.zeros(size)
+            jobs, operands, seconds = found.setdefault(setup.group, empty)
+            job = self.jobs.ops[op]
+            jobs[job], operands[job], seconds[job] = True, setup.operand, setup.seconds
+        return list(found.values())
 
     def _distances(self, seconds: Floats) -> Floats:
         """Row job: the longest path from the end of each ancestor to its start, or -inf."""
@@ -97,10 +113,23 @@ class JobBounds:
             found = own[distance[own] > -inf]
             if len(found):
                 found = found[np.argsort(-heads[found], kind="stable")]
-                work = np.cumsum(seconds[found])
+                work = self._work(found, seconds)
                 gap = np.minimum.accumulate(distance[found])
                 latest = max(latest, float((heads[found] + work + gap).max()))
         return latest
+
+    def _work(self, found: Indices, seconds: Floats) -> Floats:
+        """The least time for the first of `found`, jobs of one unit; for the first two; and on."""
+        work = np.cumsum(seconds[found])
+        for jobs, operands, setups in self._groups:
+            own = jobs[found]
+            if own.sum() > 1:
+                _, first = np.unique(np.where(own, operands[found], -1), return_index=True)
+                fresh = np.zeros(len(found))
+                fresh[first] = setups[found[first]]
+                waits = np.cumsum(fresh) - np.maximum.accumulate(fresh)
+                work = np.maximum(work, np.cumsum(np.where(own, seconds[found], 0.0)) + waits)
+        return work
 
 
 def _reversed(predecessors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -20,6 +20,8 @@ class JobGraph:
     units: list[int] = field(default_factory=list[int])
     seconds: list[float] = field(default_factory=list[float])
     predecessors: list[list[int]] = field(default_factory=list[list[int]])
+    ops: dict[int, int] = field(default_factory=dict[int, int])
+    """The jobs of ops with one stage that waits."""
 
     @staticmethod
     def of(
@@ -52,6 +54,8 @@ class JobGraph:
                 if v in loads:
                     needs.append(loads[v])
             ends[op] = jobs._issue(stages[op], needs)
+            if len(stages[op]) == 1 and stages[op][0][2]:
+                jobs.ops[op] = ends[op]
             for v in moved.makes.get(op, ()):
                 if moved.values[v].output:
                     stores[v] = jobs._add(moved.store_unit, moved.values[v].store, [ends[op]])

@@ -16,6 +16,7 @@ from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.job_bounds import MAX_JOBS, JobBounds
 from braid.solvers.ordering.job_graph import JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.setups import setups
 from braid.solvers.ordering.traffic import Traffic
 
 MAX_CLOSURE = 2500
@@ -137,7 +138,8 @@ class LatencyBounds:
     def value(self) -> float:
         """The greatest of the critical path, the bound of every unit, and that of all jobs."""
         jobs = JobGraph.of(self.graph, self.stages, self.traffic)
-        between = JobBounds(jobs).value if len(jobs) <= MAX_JOBS else 0.0
+        waits = setups(self.stages, self.traffic) if self.traffic else {}
+        between = JobBounds(jobs, waits).value if len(jobs) <= MAX_JOBS else 0.0
         path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
         return max(
             [path, between, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))]
