@@ -4,6 +4,7 @@ They stand here and not on the ops, since the dialect knows no rewriting; `canon
 them beside the patterns that ops of other dialects bring along.
 """
 
+import math
 from collections.abc import Callable
 from typing import cast
 
@@ -22,13 +23,16 @@ from braid.passes.canonicalize.constant_folding import fold_constants, splat_val
 _Pattern = Callable[[Operation, PatternRewriter], None]
 
 _NEUTRAL: dict[str, tuple[float, tuple[int, ...]]] = {
-    "add": (0, (0, 1)),
-    "sub": (0, (1,)),
+    "add": (-0.0, (0, 1)),
+    "sub": (0.0, (1,)),
     "mul": (1, (0, 1)),
     "div": (1, (1,)),
     "pow": (1, (1,)),
 }
-"""Elementwise op -> its neutral number and at which operands it is neutral."""
+"""Elementwise op -> its neutral number and at which operands it is neutral.
+
+The other zero is not neutral for floats: -0 + 0 is 0.
+"""
 
 
 def _forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
@@ -83,7 +87,7 @@ def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
-    """`x + 0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`."""
+    """`x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`; so is `x + 0` for integers."""
     assert isinstance(op, ElementwiseOp)
     neutral, positions = _NEUTRAL[op.ROW.name]
     for position in positions:
@@ -92,10 +96,17 @@ def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
         if (
             isinstance(constant, ConstantOp)
             and other.type == op.output.type
-            and splat_value(constant) == neutral
+            and _is_number(splat_value(constant), neutral)
         ):
             _forward(op, other, rewriter)
             return
+
+
+def _is_number(value: float | int | bool | None, number: float) -> bool:
+    """Whether `value` is `number`; of a float zero the sign counts too."""
+    if isinstance(value, float) and value == 0.0:
+        return number == 0 and math.copysign(1, value) == math.copysign(1, number)
+    return value == number
 
 
 def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:

@@ -1,18 +1,20 @@
 // RUN: %braid-opt %s -p canonicalize | filecheck %s
 
 // CHECK-LABEL: @identities
-// CHECK-NEXT:    func.return %x, %x, %x, %x, %x, %x, %x
-func.func @identities(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+// CHECK-NEXT:    func.return %x, %x, %x, %x, %x, %x, %x, %x
+func.func @identities(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
   %zero = braid.constant {value = dense<0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %minus_zero = braid.constant {value = dense<-0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
   %one = braid.constant {value = dense<1.0> : tensor<1x3xf32>} : tensor<1x3xf32>
   %0 = braid.reshape %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %1 = braid.cast %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %2 = braid.transpose %x {permutation = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  %3 = braid.add %zero, %x : (tensor<1x1xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = braid.add %minus_zero, %x : (tensor<1x1xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %4 = braid.mul %x, %one : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<2x3xf32>
   %5 = braid.slice %x {offsets = array<i64: 0, 0>, sizes = array<i64: 2, 3>, strides = array<i64: 1, 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %6 = braid.pad %x {low = array<i64: 0, 0>, high = array<i64: 0, 0>, value = 0.0 : f32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  func.return %0, %1, %2, %3, %4, %5, %6 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+  %7 = braid.sub %x, %zero : (tensor<2x3xf32>, tensor<1x1xf32>) -> tensor<2x3xf32>
+  func.return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
 
 // A neutral operand that makes the result larger is needed, and 0 - x is not x.
@@ -25,6 +27,21 @@ func.func @not_identities(%x: tensor<1x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf
   %0 = braid.add %x, %zeros : (tensor<1x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
   %1 = braid.sub %zero, %x : (tensor<1x1xf32>, tensor<1x3xf32>) -> tensor<1x3xf32>
   func.return %0, %1 : tensor<2x3xf32>, tensor<1x3xf32>
+}
+
+// -0 + 0 and -0 - -0 are 0; integers have one zero.
+// CHECK-LABEL: @zeros
+// CHECK:         %[[A:.*]] = braid.add %x
+// CHECK:         %[[B:.*]] = braid.sub %x
+// CHECK:         func.return %[[A]], %[[B]], %n
+func.func @zeros(%x: tensor<2xf32>, %n: tensor<2xi32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xi32>) {
+  %zero = braid.constant {value = dense<0.0> : tensor<1xf32>} : tensor<1xf32>
+  %minus_zero = braid.constant {value = dense<-0.0> : tensor<1xf32>} : tensor<1xf32>
+  %none = braid.constant {value = dense<0> : tensor<1xi32>} : tensor<1xi32>
+  %0 = braid.add %x, %zero : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xf32>
+  %1 = braid.sub %x, %minus_zero : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xf32>
+  %2 = braid.add %n, %none : (tensor<2xi32>, tensor<1xi32>) -> tensor<2xi32>
+  func.return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xi32>
 }
 
 // CHECK-LABEL: @merged
