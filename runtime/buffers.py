@@ -53,8 +53,9 @@ def check_output(spec: TensorSpec, buffer: NDArray[Any], shape: tuple[int, ...])
 
 def _check_dtype(what: str, spec: TensorSpec, value: NDArray[Any]) -> None:
     if value.dtype != numpy_dtype(spec.dtype):
+        foreign = "" if value.dtype.isnative else " in the byte order of another machine"
         raise BraidError(
-            f"{what} '{spec.name}' has dtype {value.dtype.name}, expected {spec.dtype}",
+            f"{what} '{spec.name}' has dtype {value.dtype.name}{foreign}, expected {spec.dtype}",
             hint=f"convert it with .astype('{spec.dtype}')",
         )
 

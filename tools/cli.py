@@ -68,6 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         _drop_output()  # the reader has seen enough
+    except MemoryError as error:
+        _show_traceback(arguments)
+        print(
+            f"braid: error: out of memory: {error}\n"
+            "hint: give smaller shapes (--shape), or use a machine with more memory",
+            file=sys.stderr,
+        )
     except Exception as error:
         # What typer finds wrong with the command line has this method in all its versions.
         usage = getattr(error, "format_message", None)

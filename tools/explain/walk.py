@@ -20,6 +20,7 @@ from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
+from braid.signature import entry_of
 from braid.targets.target import load_target
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
@@ -113,5 +114,9 @@ def _layouts(module: ModuleOp, target: str, counts: ExecutionCounts) -> LayoutEx
 
 
 def _main(module: ModuleOp) -> FuncOp:
-    """The function that runs; of several variants the first."""
-    return public_functions(module)[0]
+    """The function that runs; of several variants the first.
+
+    Raises BraidError where there is none.
+    """
+    functions = public_functions(module)
+    return functions[0] if functions else entry_of(module)

@@ -130,6 +130,10 @@ def test_code_from_memory_and_from_a_descriptor(code: bytes, tmp_path: Path) -> 
     [
         ([], "the model has 1 inputs, got 0"),
         ([np.zeros((1, COLUMNS))], "input 'x' has dtype float64, expected float32"),
+        (
+            [np.zeros((1, COLUMNS), np.dtype(np.float32).newbyteorder())],
+            "float32 in the byte order of another machine, expected float32",
+        ),
         ([np.zeros((1, 9), np.float32)], r"shape \(1, 9\), expected \(\?<=1000, 8\)"),
         ([np.zeros(COLUMNS, np.float32)], r"shape \(8,\), expected"),
         ([np.zeros((ROWS + 1, COLUMNS), np.float32)], r"shape \(1001, 8\), expected"),

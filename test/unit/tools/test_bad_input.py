@@ -19,6 +19,7 @@ COMMANDS: dict[str, list[str]] = {
     "run": ["--random", "--output-dir", "out"],
     "bench": ["--runs", "1", "--json", "out.json"],
     "verify": [],
+    "explain": ["--html", "out.html"],
 }
 
 
@@ -127,6 +128,18 @@ def test_missing_and_unknown_files(command: str, capsys: pytest.CaptureFixture[s
     assert "No such file" in refused(capsys, command, "none.onnx", *options)
     assert "No such file" in refused(capsys, command, "none.mlir", *options)
     assert "expected a model" in refused(capsys, command, "model.txt", *options)
+
+
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_more_than_the_memory(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = model([helper.make_node("Relu", ["x"], ["y"])])
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(proto, "open.onnx")
+    shape = f"x={10**15},3"  # more than can be addressed
+    assert "out of memory" in refused(
+        capsys, command, "open.onnx", "--shape", shape, *COMMANDS[command]
+    )
 
 
 @pytest.mark.parametrize("command", ["run", "bench"])
