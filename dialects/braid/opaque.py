@@ -1,6 +1,7 @@
 """An op about which only declared facts are known."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -116,13 +117,23 @@ class OpaqueOp(TensorOp):
         )
 
     def _verify_choice(self, choice: DictionaryAttr) -> None:
+        # Not `require`: the messages would be made for every choice of a large graph.
         for key, count in (("operands", len(self.operands)), ("results", len(self.results))):
-            names = _layout_names(key, choice)
-            require(len(names) == count, f"{len(names)} layouts of {key}, expected {count}")
-        unknown = sorted(set(choice.data) - {"operands", "results", "cost"})
-        require(not unknown, f"a choice of layouts has fields {unknown}, which mean nothing")
+            names = choice.data.get(key)
+            if not isinstance(names, ArrayAttr):
+                raise VerifyException(f"a choice of layouts lacks the array '{key}'")
+            layouts = _layouts(cast(ArrayAttr[Attribute], names))
+            if len(layouts) != count:
+                raise VerifyException(f"{len(layouts)} layouts of {key}, expected {count}")
+        if unknown := choice.data.keys() - _CHOICE_FIELDS:
+            raise VerifyException(
+                f"a choice of layouts has fields {sorted(unknown)}, which mean nothing"
+            )
         if "cost" in choice.data:
             plain_cost(choice.data["cost"])
+
+
+_CHOICE_FIELDS = frozenset({"operands", "results", "cost"})
 
 
 def cost_attribute(cost: Cost) -> FloatAttr[Float64Type] | DictionaryAttr:
@@ -148,16 +159,15 @@ def _amount(attribute: Attribute) -> float:
     return float(number)
 
 
-def _layout_names(key: str, choice: DictionaryAttr) -> list[Layout]:
-    names = choice.data.get(key)
-    if not isinstance(names, ArrayAttr):
-        raise VerifyException(f"a choice of layouts lacks the array '{key}'")
+@lru_cache(maxsize=4096)
+def _layouts(names: ArrayAttr[Attribute]) -> tuple[Layout, ...]:
+    """The layouts of these names. Raises VerifyException for what is no name of one."""
     layouts: list[Layout] = []
-    for name in cast(ArrayAttr[Attribute], names).data:
+    for name in names.data:
         if not isinstance(name, StringAttr):
-            raise VerifyException(f"a layout in '{key}' is {name}, expected a string")
+            raise VerifyException(f"a layout of a choice is {name}, expected a string")
         try:
             layouts.append(Layout.named(name.data))
         except InvalidLayout as error:
             raise VerifyException(str(error)) from None
-    return layouts
+    return tuple(layouts)

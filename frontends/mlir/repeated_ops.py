@@ -127,7 +127,7 @@ class RepeatedOps:
 
         `values` are those of `line.operands`.
         """
-        if line.form not in self._templates:
+        if self._templates.get(line.form) is None:  # the first may have one value twice
             says_where = not line.location and op.location != position
             location = op.location if says_where else None
             self._templates[line.form] = _template(line, op, values, location)
