@@ -6,6 +6,7 @@ Layout selection and lowering ask the same question here and so get the same ans
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from braid.analysis import family_calls
 from braid.analysis.cost_records import CostRecords, GroupRecords, load_records
 from braid.analysis.kernel_family import KernelFamily, LayoutChoice, takes_strides
 from braid.dialects.braid.regions import FusedOp
@@ -27,8 +28,12 @@ class KernelCosts:
     def __init__(
         self, families: Iterable[KernelFamily], records: CostRecords | None = None
     ) -> None:
-        """`records` are by default those of this user."""
+        """`records` are by default those of this user.
+
+        Raises BraidError for a family of another package that lacks a part of the protocol.
+        """
         self._families = tuple(families)
+        family_calls.check_families(self._families)
         self.records = load_records() if records is None else records
 
     def options(self, group: FusedOp) -> list[KernelOption]:
@@ -36,8 +41,8 @@ class KernelCosts:
         best: dict[LayoutChoice, KernelOption] = {}
         records = self.records.of_group(group)
         for family in self._families:
-            if family.accepts(group):
-                for choice in family.layouts(group):
+            if family_calls.accepts(family, group):
+                for choice in family_calls.layouts(family, group):
                     option = _option(group, family, choice, records)
                     if choice not in best or option.seconds < best[choice].seconds:
                         best[choice] = option
@@ -48,8 +53,8 @@ class KernelCosts:
         takers = [
             family
             for family in self._families
-            if family.accepts(group)
-            and choice in family.layouts(group)
+            if family_calls.accepts(family, group)
+            and choice in family_calls.layouts(family, group)
             and takes_strides(family, group, choice)
         ]
         if len(takers) <= 1:
@@ -66,5 +71,5 @@ def _option(
     group: FusedOp, family: KernelFamily, choice: LayoutChoice, records: GroupRecords
 ) -> KernelOption:
     measured = records.seconds(choice, family.name)
-    seconds = family.seconds(group, choice) if measured is None else measured
+    seconds = family_calls.seconds(family, group, choice) if measured is None else measured
     return KernelOption(family, choice, seconds, measured is not None)

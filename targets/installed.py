@@ -45,8 +45,19 @@ def installed_families(backend: str) -> tuple[object, ...]:
             raise BraidError(
                 f"entry point '{entry.name}' of '{entry.group}' is {family!r}, expected a class"
             )
-        families.append(family())
+        families.append(_made(entry, family))
     return tuple(families)
+
+
+def _made(entry: EntryPoint, family: type) -> object:
+    try:
+        return family()
+    except Exception as error:
+        raise BraidError(
+            f"the class of entry point '{entry.name}' of '{entry.group}' cannot be made without "
+            f"arguments: {error}",
+            hint=f"it is '{entry.value}'",
+        ) from error
 
 
 def _load(entry: EntryPoint) -> object:

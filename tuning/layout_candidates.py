@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
+from braid.analysis import family_calls
 from braid.analysis.cost_records import GENERIC, record_key
 from braid.analysis.flexible_layouts import as_typed, flexible_choices
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
@@ -46,7 +47,9 @@ class Candidate:
     @property
     def predicted(self) -> float:
         """Seconds as the family says; 0 for the generic lowering, which says nothing."""
-        return self.family.seconds(self.group, self.choice) if self.family else 0.0
+        if self.family is None:
+            return 0.0
+        return family_calls.seconds(self.family, self.group, self.choice)
 
     def describe(self) -> str:
         """For people: the ops, the result's type and the layouts."""
@@ -60,8 +63,8 @@ class Candidate:
         group = in_layouts(self.group, self.choice)
         if self.family is None:
             return emit_fallback(KernelRequest(group, symbol))
-        schedule = self.family.default_schedule(group)
-        return self.family.emit(KernelRequest(group, symbol, schedule))
+        schedule = family_calls.default_schedule(self.family, group)
+        return family_calls.emit(self.family, KernelRequest(group, symbol, schedule))
 
 
 def layout_candidates(
@@ -99,8 +102,8 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
     candidates = [
         Candidate(group, choice, family)
         for family in families
-        if family.accepts(group)
-        for choice in family.layouts(group)
+        if family_calls.accepts(family, group)
+        for choice in family_calls.layouts(family, group)
     ]
     if not candidates:
         return [Candidate(group, choice, None) for choice in flexible_choices(group)]

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
+from braid.analysis.locations import source_location
 from braid.dialects.braid.base import TensorOp, fits
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -17,8 +18,39 @@ from braid.errors import BraidError
 
 
 def _evaluate(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    with np.errstate(all="ignore"):
-        return cast(TensorOp, op).evaluate(*cast(Sequence[Array], operands))
+    try:
+        with np.errstate(all="ignore"):
+            values = cast(TensorOp, op).evaluate(*cast(Sequence[Array], operands))
+    except (AttributeError, TypeError, AssertionError) as error:
+        if type(op).__module__.startswith("braid."):
+            raise
+        raise _wrong(op, f"raised {type(error).__name__}: {error}") from error
+    _check_values(op, values)
+    return values
+
+
+def _check_values(op: Operation, values: object) -> None:
+    """Raises BraidError unless `evaluate` gave an array for each result, of its type."""
+    is_sequence = isinstance(values, tuple | list)
+    arrays = cast(Sequence[Any], values) if is_sequence else ()
+    if len(arrays) != len(op.results):
+        what = f"{len(arrays)} arrays" if is_sequence else values.__class__.__name__
+        raise _wrong(op, f"gave {what}, expected a tuple of {len(op.results)}")
+    for result, value in zip(op.results, arrays, strict=True):
+        _check_value(op, cast(TensorType[Any], result.type), value)
+
+
+def _check_value(op: Operation, expected: TensorType[Any], value: Any) -> None:
+    if not hasattr(value, "dtype"):
+        raise _wrong(op, f"gave {type(value).__name__}, expected an array")
+    if value.dtype != to_numpy(expected.element_type) or not fits(
+        value.shape, expected.get_shape()
+    ):
+        raise _wrong(op, f"gave {value.dtype}{list(value.shape)}, expected {expected}")
+
+
+def _wrong(op: Operation, what: str) -> BraidError:
+    return BraidError(f"'evaluate' of '{op.name}' {what}", location=source_location(op))
 
 
 def _parameter(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:

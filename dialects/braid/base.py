@@ -15,6 +15,7 @@ from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure
+from braid.dialects.braid.structure_check import structure_fault
 
 AnyTensor = TensorType[Any]
 
@@ -82,6 +83,12 @@ class StructuredOp(TensorOp, ABC):
     def structure(self) -> Structure:
         """The stages that compute the results, on logical indices."""
 
+    def verify_(self) -> None:
+        """The types; in ops of other packages, also whether the structure fits the op."""
+        super().verify_()
+        if not type(self).__module__.startswith("braid."):
+            _verify_structure(self)
+
 
 class IndirectOp(TensorOp, ABC):
     """A loop nest whose body also reads at computed indices (`Load`).
@@ -94,6 +101,12 @@ class IndirectOp(TensorOp, ABC):
     def structure(self) -> Structure:
         """The stages that compute the results, on logical indices."""
 
+    def verify_(self) -> None:
+        """As `StructuredOp.verify_`."""
+        super().verify_()
+        if not type(self).__module__.startswith("braid."):
+            _verify_structure(self)
+
 
 class DecomposableOp(TensorOp, ABC):
     """An op that is a sequence of other ops; lowering needs nothing else for it."""
@@ -104,6 +117,16 @@ class DecomposableOp(TensorOp, ABC):
 
         The op itself stays; `decomposition.decompose_op` replaces it.
         """
+
+
+def _verify_structure(op: StructuredOp | IndirectOp) -> None:
+    try:
+        fault = structure_fault(op.structure(), op)
+    except VerifyException:
+        raise
+    except Exception as error:
+        fault = f"{type(error).__name__}: {error}"
+    require(fault is None, f"'{op.name}' op has a wrong 'structure': {fault}")
 
 
 def set_result_types(op: Operation, types: Sequence[Attribute]) -> None:

@@ -24,14 +24,16 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from braid.dialects.float_literals import BitPatternParser
 from braid.dialects.upstream_form import from_upstream_form, is_in_upstream_form, plain_name
-from braid.errors import Note, SourceLocation
+from braid.errors import BraidError, Note, SourceLocation
 from braid.frontends.collector import collector_paused
 from braid.frontends.mlir.dictionaries import DictionaryReader
 from braid.frontends.mlir.files import MLIRSyntaxError
+from braid.frontends.mlir.op_classes import require_complete, wrong_attribute
 from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
 from braid.frontends.mlir.scopes import ScopedValues
 
 _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
+_OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
 ExternalResources = dict[str, dict[str, str | bool]]
@@ -97,6 +99,7 @@ class LocatingParser(BitPatternParser):
         self._line_starts = _line_starts(text)
         self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
+        self._last_dictionary: dict[str, Attribute] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._dictionaries = DictionaryReader(text, self._attribute_from)
         self._repeated = RepeatedOps(text, self._dictionaries)
@@ -108,6 +111,8 @@ class LocatingParser(BitPatternParser):
         except ParseError:
             self._report_undefined_values()
             raise
+        except BraidError:
+            raise
         except RecursionError:
             self.raise_error("the regions or attributes are nested too deeply to be parsed")
         except Exception as error:
@@ -118,8 +123,20 @@ class LocatingParser(BitPatternParser):
         return module
 
     def _raise_from(self, error: Exception) -> NoReturn:
-        detail = str(error) or type(error).__name__
-        self.raise_error(detail.splitlines()[0])
+        self.raise_error(_detail(error))
+
+    def _raise_of_op(self, position: int, error: Exception) -> NoReturn:
+        """Name the op at `position`, and its attribute if it is one that is wrong."""
+        match = _OP_NAME.match(self.lexer.input.content, position)
+        name = match[0].strip('"') if match is not None else ""
+        stack = self._parser_state.dialect_stack
+        op_type = self.ctx.get_optional_op(plain_name(name), dialect_stack=stack) if name else None
+        if op_type is None:
+            self._raise_from(error)
+        attribute = wrong_attribute(op_type, self._last_dictionary)
+        of_attribute = f"attribute '{attribute}': " if attribute is not None else ""
+        message = f"'{name}' op {of_attribute}{_detail(error)}"
+        self.raise_error(message, position, position + len(name))
 
     def _report_undefined_values(self) -> None:
         """Name a value that is never defined at its first use instead of at the file's end."""
@@ -132,7 +149,14 @@ class LocatingParser(BitPatternParser):
     def parse_operation(self) -> Operation:
         """An op, located at its name unless it says where it is."""
         self._positions.append(0)
-        op = super().parse_operation()
+        self._last_dictionary = {}
+        try:
+            op = super().parse_operation()
+        except (ParseError, BraidError, RecursionError):
+            raise
+        except Exception as error:
+            # What an op finds wrong with its parts while it is made.
+            self._raise_of_op(self._positions[-1], error)
         position = self._positions.pop()
         if isinstance(op.location, UnknownLoc):
             op.location = self._attribute_at(position)
@@ -198,9 +222,11 @@ class LocatingParser(BitPatternParser):
         if self._current_token.kind is MLIRTokenKind.L_BRACE:
             if (read := self._dictionaries.read(start)) is not None:
                 self._resume_from(read[1])
+                self._last_dictionary = read[0]
                 return read[0]
             self._resume_from(start)
-        return super().parse_optional_dictionary_attr_dict()
+        self._last_dictionary = super().parse_optional_dictionary_attr_dict()
+        return self._last_dictionary
 
     def _attribute_from(self, position: int) -> tuple[Attribute, int]:
         self._resume_from(position)
@@ -240,6 +266,7 @@ class LocatingParser(BitPatternParser):
         if op_type is None:
             position = self._positions[-1]
             self.raise_error(f"op '{name}' is not registered", position, position + len(name))
+        require_complete(op_type)
         return op_type
 
     def resolve_operand(
@@ -275,6 +302,10 @@ class LocatingParser(BitPatternParser):
         """A string literal; xDSL takes those with other characters than ASCII for bytes."""
         encoded = self.parse_optional_bytes_literal()
         return self.parse_str_literal() if encoded is None else encoded.decode(errors="replace")
+
+
+def _detail(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _skip_blanks(text: str, position: int) -> int:

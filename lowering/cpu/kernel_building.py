@@ -21,6 +21,7 @@ import braid.analysis
 import braid.dialects
 import braid.lowering
 import braid.passes
+from braid.analysis import family_calls
 from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.cpu.compiler import compile_anonymous
@@ -81,7 +82,7 @@ def _order(
 ) -> _Order:
     group = group_of(function)
     family = family_for(group, families)
-    schedule: Schedule = family.default_schedule(group) if family is not None else {}
+    schedule: Schedule = family_calls.default_schedule(family, group) if family is not None else {}
     name = family.name if family is not None else "fallback"
     makers = frozenset(type(part).__module__.partition(".")[0] for part in (family, *group.walk()))
     sources = [_sources(), *map(_package_sources, sorted(makers - _KNOWN))]
@@ -114,7 +115,9 @@ def _build(
     orders: Sequence[_Order], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
 ) -> list[BuiltKernel]:
     kernels = [
-        order.family.emit(order.request) if order.family else emit_fallback(order.request)
+        family_calls.emit(order.family, order.request)
+        if order.family
+        else emit_fallback(order.request)
         for order in orders
     ]
     names = [kernel.symbol for kernel in kernels]

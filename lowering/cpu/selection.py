@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xdsl.dialects import func
 from xdsl.ir import Block
 
+from braid.analysis import family_calls
 from braid.analysis.kernel_costs import KernelCosts
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest
 from braid.analysis.strided_storage import STORAGE_DECISIONS, stored_choice
@@ -42,4 +43,5 @@ def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -
     family = family_for(group, families)
     if family is None:
         return emit_fallback(KernelRequest(group, symbol))
-    return family.emit(KernelRequest(group, symbol, family.default_schedule(group)))
+    schedule = family_calls.default_schedule(family, group)
+    return family_calls.emit(family, KernelRequest(group, symbol, schedule))

@@ -61,7 +61,7 @@ def emit_stage(
         case Stage.MLIR:
             emit_kernels(module, families)
             run_pipeline(ctx, module, [PlanMemoryPass()])
-            return f"{module}\n"
+            return str(module) + "\n"
         case Stage.LINALG:
             return "// -----\n".join(_upstream_texts(ctx, module, families, profile))
         case Stage.LLVM:
@@ -76,7 +76,7 @@ def _upstream_texts(
     kernels = [str(emit(k, EmitStage.LINALG)) for k in emit_kernels(module, families)]
     run_pipeline(ctx, module, [PlanMemoryPass()])
     programs = emit_programs(module, profile=profile)
-    return [*kernels, *(f"{program}\n" for program in programs.modules)]
+    return [*kernels, *(str(program) + "\n" for program in programs.modules)]
 
 
 def _llvm_ir(
