@@ -31,7 +31,7 @@ from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
-from braid.signature import check_ports
+from braid.signature import check_model
 from braid.source_model import Parameters, SourceModel
 from braid.sources import ModelSource, Shapes, chain_parameters, read_source
 from braid.targets.target import load_target
@@ -95,7 +95,7 @@ def compile(
         )
 
     model = read()
-    check_ports(public_functions(model.module))
+    check_model(model.module)
     families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
     ordered = _ordering(default, target, measure_orders, inter_op_threads)
@@ -164,7 +164,7 @@ def emit_model(
         ).module
 
     module = read()
-    check_ports(public_functions(module))
+    check_model(module)
     families = kernel_families(target)
     pipeline = _with_profile(passes_for(module, target), use_profile)
     run_reproducibly(context, module, pipeline, read)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from braid.analysis.locations import source_location
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.errors import BraidError
 from braid.runtime.manifest import TensorSpec
 
@@ -18,7 +19,7 @@ def entry_of(module: ModuleOp) -> FuncOp:
     """The function that is the model, the only public one.
 
     Raises:
-        BraidError: there is none, or more than one, or it has no body.
+        BraidError: there is none, or more than one, or it has no body or branches between blocks.
 
     """
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None]
@@ -29,12 +30,23 @@ def entry_of(module: ModuleOp) -> FuncOp:
             location=source_location(module),
             hint="name the function that is the model @main, and make the others private",
         )
-    if not functions[0].body.blocks:
-        raise BraidError(
-            f"the model '@{functions[0].sym_name.data}' has no body",
-            location=source_location(functions[0]),
-        )
+    _check_body(functions[0])
     return functions[0]
+
+
+def _check_body(function: FuncOp) -> None:
+    blocks = len(function.body.blocks)
+    if not blocks:
+        raise BraidError(
+            f"the model '@{function.sym_name.data}' has no body",
+            location=source_location(function),
+        )
+    if blocks > 1:
+        raise BraidError(
+            f"the model '@{function.sym_name.data}' has {blocks} blocks, expected one",
+            location=source_location(function),
+            hint="mlir-opt --lift-cf-to-scf makes scf.if and scf.while of branches",
+        )
 
 
 def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -50,14 +62,19 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     return inputs, _specs(function, output_names(function), types.outputs.data)
 
 
-def check_ports(functions: Sequence[FuncOp]) -> None:
-    """Check the signatures of a model's functions before anything is done with them.
+def check_model(module: ModuleOp) -> None:
+    """Check the functions that are the model before anything is done with them.
 
     Raises:
-        BraidError: one takes or returns something else than tensors.
+        BraidError: there is none, or more than one that is no variant of the others, or one has
+            no body or branches between blocks, or takes or returns something else than tensors.
 
     """
+    functions = public_functions(module)
+    if not all(map(variant_sizes, functions)) or not functions:
+        functions = [entry_of(module)]
     for function in functions:
+        _check_body(function)
         types = function.function_type
         _specs(function, input_names(function), types.inputs.data)
         _specs(function, output_names(function), types.outputs.data)
@@ -69,10 +86,13 @@ def _specs(
     specs: list[TensorSpec] = []
     for name, type in zip(names, types, strict=True):
         if not isinstance(type, TensorType):
+            is_scalar = isinstance(type, IntegerType | AnyFloat)
             raise BraidError(
-                f"'{name}' of the model has type {type}, expected a tensor",
+                f"'{name}' of the model has type {type}, expected a ranked tensor",
                 location=source_location(function),
-                hint=f"take a tensor<{type}> and read it with tensor.extract",
+                hint=f"take a tensor<{type}> and read it with tensor.extract"
+                if is_scalar
+                else None,
             )
         tensor = cast(TensorType[Any], type)
         dtype = to_numpy(tensor.element_type).name

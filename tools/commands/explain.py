@@ -70,9 +70,12 @@ def explain(
 
 
 def _read(context: "Context", model: Path, shape: list[str] | None) -> "ModuleOp":
+    from braid.signature import check_model
     from braid.sources import read_source
 
-    return read_source(context, model, shapes=parse_shapes(shape)).module
+    module = read_source(context, model, shapes=parse_shapes(shape)).module
+    check_model(module)
+    return module
 
 
 def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:

@@ -1,0 +1,59 @@
+"""Modules that are no models: one diagnostic at the function, whoever is asked first."""
+
+from collections.abc import Callable
+
+import pytest
+
+import braid
+from braid.compiler import emit_model
+from braid.errors import BraidError
+from braid.frontends.mlir import parse_mlir
+from braid.universe import make_context
+
+IDENTITY = "(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+CASES = {
+    "nothing": ("builtin.module {}", "one public function, this one has none"),
+    "private": (f"func.func private @main{IDENTITY}", "one public function, this one has none"),
+    "two": (f"func.func @a{IDENTITY}\nfunc.func @b{IDENTITY}", "this one has @a, @b"),
+    "declared": ("func.func @main(tensor<4xf32>) -> tensor<4xf32>", "'@main' has no body"),
+    "branches": (
+        """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+          cf.br ^bb1
+        ^bb1:
+          func.return %x : tensor<4xf32>
+        }""",
+        "'@main' has 2 blocks, expected one",
+    ),
+    "scalar": ("func.func @main(%x: f32) { func.return }", "'input0' .* type f32, expected a rank"),
+    "unranked": (
+        "func.func @main(%x: tensor<*xf32>) { func.return }",
+        r"type tensor<\*xf32>, expected a ranked tensor",
+    ),
+}
+USERS: dict[str, Callable[..., object]] = {
+    "compile": lambda module: braid.compile(module, jobs=1),
+    "emit": lambda module: emit_model(module, "mlir"),
+    "interpret": braid.interpret,
+}
+
+
+@pytest.mark.parametrize("use", USERS.values(), ids=USERS.keys())
+@pytest.mark.parametrize(("text", "message"), CASES.values(), ids=CASES.keys())
+def test_what_is_no_model_is_refused(text: str, message: str, use: Callable[..., object]) -> None:
+    module = parse_mlir(make_context(), text, "m.mlir").module
+    with pytest.raises(BraidError, match=message) as caught:
+        use(module)
+    assert caught.value.location is not None and caught.value.location.file == "m.mlir"
+
+
+def test_the_hint_is_one_that_can_be_followed() -> None:
+    hints: dict[str, str | None] = {}
+    for type in ("f32", "memref<4xf32>"):
+        text = f"func.func @main(%x: {type}) {{ func.return }}"
+        with pytest.raises(BraidError) as caught:
+            braid.interpret(parse_mlir(make_context(), text, "m.mlir").module)
+        hints[type] = caught.value.hint
+    assert hints == {
+        "f32": "take a tensor<f32> and read it with tensor.extract",
+        "memref<4xf32>": None,
+    }
