@@ -32,7 +32,7 @@ class Roofline:
         """Amount of `resource` (`seconds`, `bytes`, `flops`) that one run of `op` takes."""
         if not op.results:
             return 0.0
-        return self.amount(resource, movedlogical_bytes(op), flops(op))
+        return self.amount(resource, moved_bytes(op), flops(op))
 
     def amount(self, resource: str, bytes: int, flops: int) -> float:
         """`resource` of a kernel that moves and computes this much; 0 if it has neither."""
@@ -48,7 +48,7 @@ class Roofline:
                 return 0.0
 
 
-def movedlogical_bytes(op: Operation) -> int:
+def moved_bytes(op: Operation) -> int:
     """Bytes of all operands and results of `op`; open dims count as 1."""
     types = [value.type for value in (*op.operands, *op.results)]
     return sum(

@@ -11,7 +11,7 @@ from xdsl.traits import IsTerminator
 
 from braid.analysis.model_summary import label_of
 from braid.analysis.parameter_expressions import ParameterExpressions, is_leaf
-from braid.analysis.roofline import flops, movedlogical_bytes
+from braid.analysis.roofline import flops, moved_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.ports import input_names, output_names
@@ -57,7 +57,7 @@ def plain_node(op: Operation) -> Node:
         facts.append(("computes", " → ".join(kinds)))
     if isinstance(op, TensorOp | GroupOp):
         facts.append(("operations", f"{flops(op):,}"))
-        facts.append(("bytes", f"{movedlogical_bytes(op):,}"))
+        facts.append(("bytes", f"{moved_bytes(op):,}"))
     label = label_of(op)
     kind = "+".join(kinds) or op.name
     return Node(label if label != op.name else kind, _note(op, kind), facts=tuple(facts))

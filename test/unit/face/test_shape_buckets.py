@@ -106,10 +106,8 @@ def test_weights_are_stored_once(compiled: braid.Model, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded(sample(1, 3, 8)), compiled(sample(1, 3, 8)))
     assert loaded.inputs == compiled.inputs
     with read_artifact(tmp_path / "m.braid") as artifact:
-        assert [w.shape for w in artifact.manifest.weights if w.nbytes >= 256] in (
-            [(8, 8)],
-            [(1, 8, 32)],
-        )
+        (weight,) = (w for w in artifact.manifest.weights if w.nbytes >= 256)
+        assert weight.shape[-2] == 8  # packed or not, by the layout that was chosen
         assert artifact.manifest.dims[0] == DimSpec("batch", (2, 4), 1)
 
 
