@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.buffers import check_input, check_output
+from braid.runtime.buffers import check_apart, check_input, check_output
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel, ProfileEntry
 
@@ -83,8 +83,10 @@ class InterpreterExecutor:
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
         """Interpret the model."""
-        for spec, buffer in zip(self._outputs, outputs or (), strict=False):
-            check_output(spec, buffer, spec.bound)
+        if outputs is not None:
+            for spec, buffer in zip(self._outputs, outputs, strict=True):
+                check_output(spec, buffer, spec.bound)
+            check_apart(self._outputs, outputs)
         arrays = [check_input(s, x) for s, x in zip(self._inputs, inputs, strict=True)]
         results = list(self._evaluate(arrays))
         if outputs is None:

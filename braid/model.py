@@ -70,10 +70,11 @@ class Model:
         Inputs come by position, by name (`model(**{"input.1": x})`), or both; each is a numpy
         array, an object with `__dlpack__` or `__array__` in this computer's memory, or a number.
         The result is one array, or a tuple in the model's order where there are several outputs.
-        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name.
+        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name. An
+        input may be one of them, as in numpy; two outputs must not share memory.
 
         Raises:
-            BraidError: a wrong name, number, dtype or shape.
+            BraidError: a wrong name, number, dtype or shape, or outputs that share memory.
 
         """
         results = self.run(bind_inputs(self.inputs, arguments, named), out)

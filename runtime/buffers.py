@@ -1,5 +1,7 @@
 """Checks of the arrays that a user gives to a model."""
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,29 @@ def check_output(spec: TensorSpec, buffer: NDArray[Any], shape: tuple[int, ...])
         )
     if not (buffer.flags.c_contiguous and buffer.flags.writeable):
         raise BraidError(f"the buffer for output '{spec.name}' is not contiguous and writeable")
+
+
+def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[NDArray[Any]]) -> None:
+    """Check that no two of the buffers for outputs, which are contiguous, share memory.
+
+    Raises:
+        BraidError: two do.
+
+    """
+    for (one, first), (other, second) in combinations(zip(specs, buffers, strict=True), 2):
+        if np.may_share_memory(first, second):
+            raise BraidError(
+                f"the buffers for outputs '{one.name}' and '{other.name}' share memory",
+                hint="give every output a buffer of its own",
+            )
+
+
+def apart_from(buffers: Sequence[NDArray[Any]], value: NDArray[Any]) -> NDArray[Any]:
+    """Return an input as it is, or a copy where it shares memory with a buffer for an output.
+
+    A model writes to the buffers while it still reads its inputs.
+    """
+    return value.copy() if any(np.may_share_memory(value, b) for b in buffers) else value
 
 
 def _check_dtype(what: str, spec: TensorSpec, value: NDArray[Any]) -> None:

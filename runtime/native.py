@@ -17,7 +17,13 @@ import onnx.helper
 from numpy.typing import NDArray
 
 from braid.runtime.artifact import numpy_dtype
-from braid.runtime.buffers import check_count, check_input, check_output
+from braid.runtime.buffers import (
+    apart_from,
+    check_apart,
+    check_count,
+    check_input,
+    check_output,
+)
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
 
@@ -126,11 +132,13 @@ class NativeContext:
 
         Inputs are made contiguous where they are not. `outputs`, if given, are contiguous buffers
         that the results are written to: of the outputs' shapes where these are known before the
-        run, else of their upper bounds. What is returned is the part of a buffer that the run
+        run, else of their upper bounds. They must not share memory; an input that shares memory
+        with one of them is copied first. What is returned is the part of a buffer that the run
         filled.
 
         Raises:
-            BraidError: a wrong number of arrays, a wrong dtype or shape, or a failure in the run.
+            BraidError: a wrong number of arrays, a wrong dtype or shape, outputs that share
+                memory, or a failure in the run.
 
         """
         model = self.model
@@ -148,6 +156,8 @@ class NativeContext:
             buffers = list(outputs)
             for spec, buffer, shape in zip(model.outputs, buffers, shapes, strict=True):
                 check_output(spec, buffer, shape)
+            check_apart(model.outputs, buffers)
+            arrays = [apart_from(buffers, array) for array in arrays]
         status: int = load_library().braid_context_run(
             self._handle, _addresses(arrays), _addresses(buffers)
         )

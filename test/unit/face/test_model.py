@@ -114,6 +114,26 @@ def test_output_buffers(model: braid.Model, x: np.ndarray, expected: Expected, f
     check((y, total), x, expected)
 
 
+@pytest.mark.parametrize("begin", [0, 8, 5000])
+def test_an_input_in_the_memory_of_an_output(begin: int) -> None:
+    text = """func.func @main(%x: tensor<96x96xf32>) -> tensor<96x96xf32> {
+        %y = braid.transpose %x {permutation = array<i64: 1, 0>}
+            : (tensor<96x96xf32>) -> tensor<96x96xf32>
+        func.return %y : tensor<96x96xf32> }"""
+    model = braid.compile(Parser(make_context(), text).parse_module())
+    memory = np.arange(2 * 9216, dtype=np.float32)
+    x, y = memory[begin : begin + 9216].reshape(96, 96), memory[:9216].reshape(96, 96)
+    expected = x.T.copy()
+    assert model(x, out=y) is y
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_outputs_that_share_memory(model: braid.Model, x: np.ndarray) -> None:
+    y = np.empty((4, 16), np.float32)
+    with pytest.raises(BraidError, match="outputs 'y' and 'total' share memory"):
+        model(x, out=[y, y[3, 15:].reshape(())])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

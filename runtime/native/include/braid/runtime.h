@@ -199,7 +199,8 @@ BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t in
 BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
 /* Runs the model. Output buffers hold the output: of a model with variants, at the sizes that
- * `braid_context_output_shape` says; of another, at its upper bound. */
+ * `braid_context_output_shape` says; of another, at its upper bound. They overlap neither each
+ * other nor an input: they are written while inputs are still read. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
 
