@@ -11,6 +11,7 @@ from braid.analysis.memory_graph import MemoryGraph
 from braid.analysis.op_seconds import OpSeconds
 from braid.dialects.braid.names import names_of
 from braid.errors import InfeasibleError, Note
+from braid.passes.order.memory_problem import may_overwrite
 from braid.solvers.rematerialization import InfeasibleBudgetError, Op, Problem, Schedule, solve
 
 _BLAMED = 4
@@ -31,7 +32,9 @@ def budget_problem(graph: MemoryGraph, seconds: OpSeconds) -> Problem:
     """The graph as an instance; op i and tensor t keep their numbers.
 
     Inputs and weights have size 0, since they are not in the arena. Ops with side effects keep
-    their order through tensors without bytes that follow the graph's own.
+    their order through tensors without bytes that follow the graph's own. A result that a kernel
+    writes over an operand, as plan-memory lets it where nothing else reads that any more, counts
+    once. What select-storage may do with concatenations is not counted: it never adds to a peak.
     """
     sizes = list(graph.arena_sizes)
     ops: list[Op] = []
@@ -51,6 +54,7 @@ def budget_problem(graph: MemoryGraph, seconds: OpSeconds) -> Problem:
                 graph.workspace[index],
                 graph.can_recompute(index),
                 describe(op),
+                tuple(graph.number[t] for t in may_overwrite(op) if t in graph.number),
             )
         )
     effects = frozenset([previous] if previous is not None else [])

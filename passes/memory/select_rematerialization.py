@@ -22,7 +22,7 @@ from braid.passes.memory.rematerialization_budget import SolverOptions, describe
 from braid.passes.memory.rematerialization_options import Option, resolve
 from braid.passes.memory.rematerialization_sets import Criteria, RecomputeSet, select_sets
 from braid.passes.order.order_attribute import ORDER, order_attribute
-from braid.solvers.rematerialization import Problem, Schedule
+from braid.solvers.rematerialization import Problem, Schedule, simulate
 
 
 @dataclass(frozen=True)
@@ -123,18 +123,17 @@ class SelectRematerializationPass(ModulePass):
         options = SolverOptions(self.time_limit, self.seed, self.workers, self.fixed_order)
         problem, schedule = fit_budget(graph, budget, options, seconds)
         function.attributes[ORDER] = order_attribute([schedule_positions(graph, schedule.sequence)])
-        self._report_schedule(function, graph, problem, schedule)
+        self._report_schedule(function, problem, schedule)
 
-    def _report_schedule(
-        self, function: FuncOp, graph: MemoryGraph, problem: Problem, schedule: Schedule
-    ) -> None:
+    def _report_schedule(self, function: FuncOp, problem: Problem, schedule: Schedule) -> None:
         base = problem.base_duration
         increase = schedule.duration / base - 1 if base else 0.0
+        natural = simulate(problem, range(len(problem.ops))).peak
         again = len(schedule.sequence) - len(set(schedule.sequence))
         emit_remark(
             function,
             self.name,
-            f"peak {format_size(schedule.peak)} instead of {format_size(graph.peak)}, time "
+            f"peak {format_size(schedule.peak)} instead of {format_size(natural)}, time "
             f"{schedule.duration:.6g} s (+{increase:.3%}), recomputations {again}, lower bound "
             f"{schedule.lower_bound:.6g} s, gap {schedule.gap:.3%}",
             cost=schedule.duration,
@@ -143,5 +142,5 @@ class SelectRematerializationPass(ModulePass):
             time_increase=increase,
             recomputations=again,
             peak_bytes=schedule.peak,
-            natural_peak_bytes=graph.peak,
+            natural_peak_bytes=natural,
         )

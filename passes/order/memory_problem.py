@@ -61,13 +61,15 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
     if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
         return []
     roots = [storage_root(operand) for operand in op.operands]
-    inside = op.body.block.args if isinstance(op, FusedOp) else op.operands
+    arguments: dict[SSAValue, list[SSAValue]] = {operand: [] for operand in op.operands}
+    for index, operand in enumerate(op.operands):
+        arguments[operand] += [op.body.block.args[index]] if isinstance(op, FusedOp) else []
     return [
-        root
-        for value, operand, root in zip(inside, op.operands, roots, strict=True)
+        storage_root(operand)
+        for operand, inside in arguments.items()
         if operand.type == op.results[0].type
-        and roots.count(root) == 1
-        and (isinstance(op, ElementwiseOp) or _is_read_by_element(value))
+        and roots.count(storage_root(operand)) == tuple(op.operands).count(operand)
+        and all(map(_is_read_by_element, inside))
     ]
 
 

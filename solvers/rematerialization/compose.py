@@ -81,7 +81,8 @@ class _Chain:
             whole = problem.ops[op]
             inputs = (begin, *(number[t] for t in whole.inputs))
             outputs = tuple(number[t] for t in whole.outputs)
-            members.append(replace(whole, inputs=inputs, outputs=outputs, name=""))
+            over = tuple(number[t] for t in whole.overwrites)
+            members.append(replace(whole, inputs=inputs, outputs=outputs, overwrites=over, name=""))
         sizes = [problem.sizes[t] if problem.producer[t] >= 0 else 0 for t in tensors]
         kept = frozenset(number[t] for t in tensors if t in self.made and self._is_kept(t, part))
         return Problem(tuple(members), (*sizes, 0), kept), (-1, *ops)

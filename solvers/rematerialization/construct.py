@@ -73,12 +73,27 @@ class _Machine:
         reach = (min(distance, len(self.problem.ops)) + 1) ** self.rule.reach_power
         return tensor in wanted, time / (size * reach)
 
-    def execute(self, op: int, step: int, wanted: set[int]) -> bool:
-        """Run `op`, evicting until it fits; False when it does not fit."""
+    def written_over(self, op: int, step: int, later: set[int]) -> int | None:
+        """Return the largest tensor over which `op` may write at `step`, `later` being read yet."""
+        dead = [
+            tensor
+            for tensor in self.problem.overwritten(op)
+            if tensor not in later and max(self.uses.get(tensor, []), default=-1) <= step
+        ]
+        return max(dead, key=self.problem.sizes.__getitem__, default=None)
+
+    def execute(self, op: int, step: int, wanted: set[int], later: set[int]) -> bool:
+        """Run `op`, evicting until it fits; False when it does not fit.
+
+        `wanted` is what the running plan reads, `later` what it reads after `op`.
+        """
         used = sum(self.problem.sizes[tensor] for tensor in self.resident)
         own = self.problem.own_tensors(op)
         need = self.problem.ops[op].workspace
         need += sum(self.problem.sizes[tensor] for tensor in own - self.resident)
+        written_over = self.written_over(op, step, later)
+        if written_over is not None:
+            need -= self.problem.sizes[written_over]
         if used + need > self.room:
             victims = sorted(
                 (tensor for tensor in self.resident - own if self.problem.sizes[tensor]),
@@ -93,6 +108,8 @@ class _Machine:
                 used -= self.problem.sizes[tensor]
         if used + need > self.room:
             return False
+        if written_over is not None:
+            self.resident.remove(written_over)
         self.resident.update(self.problem.ops[op].outputs)
         self.sequence.append(op)
         self.executed.add(op)
@@ -125,7 +142,11 @@ def construct(
                 return None
             if op in machine.executed and not problem.ops[op].recomputable:
                 return None
-            if not machine.execute(op, step, wanted):
+            others = (other for other in plan if other != op)
+            later = {tensor for other in others for tensor in problem.ops[other].inputs}
+            if op not in target:
+                later.update(tensors)
+            if not machine.execute(op, step, wanted, later):
                 return None
             if op in target:
                 break

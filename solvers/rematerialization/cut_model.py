@@ -81,7 +81,12 @@ class CutModel:
         if stage < len(self.cuts):
             cut = self.cuts[stage]
             own = self.problem.own_tensors(cut)
+            overwritten = self.problem.overwritten(cut)
+            if len(overwritten) == 1:
+                own = own.difference(overwritten)  # It counts where it is carried across.
             used = sum(self.scale.sizes[tensor] for tensor in own) + self.scale.workspaces[cut]
+            if len(overwritten) > 1:
+                used -= self._overwritten(cut)
         else:
             own, used = frozenset[int](), 0
             for tensor in self.problem.outputs:
@@ -93,6 +98,10 @@ class CutModel:
             literals = [self.carried[stage, tensor] for tensor in across]
             total = weighted_sum(literals, sizes)
             self.cp.add(total <= self.scale.capacity - used)
+
+    def _overwritten(self, op: int) -> int:
+        """What `op` takes less at most, by writing over an input that may or may not be dead."""
+        return max((self.scale.sizes[t] for t in self.problem.overwritten(op)), default=0)
 
     def _held_throughout(self, stage: int) -> dict[int, cp_model.IntVar]:
         """Return literals that are true for the tensors that are resident in all of `stage`."""
@@ -129,6 +138,7 @@ class CutModel:
                 continue
             own = self.problem.own_tensors(op)
             need = sum(sizes[tensor] for tensor in own) + self.scale.workspaces[op]
+            need -= self._overwritten(op)
             if most + need <= self.scale.capacity:
                 continue
             shared = [tensor for tensor in own if tensor in held]

@@ -7,6 +7,7 @@ articulation nodes, since only what one op makes is then read across the cut.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from braid.solvers.rematerialization.problem import Op, Problem
 
@@ -59,7 +60,13 @@ def part_of(problem: Problem, ops: Sequence[int], durations: Sequence[int]) -> P
         whole = problem.ops[op]
         inputs, outputs = (tuple(number[t] for t in ends) for ends in (whole.inputs, whole.outputs))
         members.append(
-            Op(durations[op], inputs, outputs, whole.workspace, whole.recomputable, whole.name)
+            replace(
+                whole,
+                duration=durations[op],
+                inputs=inputs,
+                outputs=outputs,
+                overwrites=tuple(number[t] for t in whole.overwrites),
+            )
         )
     for op in ops:
         for tensor in problem.ops[op].outputs:

@@ -13,6 +13,9 @@ class Op:
     expected to run). `inputs` and `outputs` are tensor indices. `workspace` bytes are in use only
     while the op runs. An op with `recomputable=False` (it draws random numbers, it has an effect)
     runs at most once. An op without outputs runs for its effect, so it always runs.
+
+    `overwrites` are inputs, no larger than the only output, over one of which the op may write that
+    if nothing reads it any more: while the op runs, the two take the bytes of the output.
     """
 
     duration: float
@@ -21,6 +24,7 @@ class Op:
     workspace: int = 0
     recomputable: bool = True
     name: str = ""
+    overwrites: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Problem:
     their last computation to the end.
 
     Raises ValueError when the ops are not in topological order, a tensor has two producers, an
-    index is out of range, or a size or duration is negative.
+    index is out of range, a size or duration is negative, or an op overwrites what it cannot.
     """
 
     ops: tuple[Op, ...]
@@ -51,6 +55,10 @@ class Problem:
                 raise ValueError(f"op {index} has a negative duration or workspace")
             if not all(0 <= tensor < len(self.sizes) for tensor in op.inputs + op.outputs):
                 raise ValueError(f"op {index} names a tensor that does not exist")
+            if op.overwrites and not self._can_overwrite(op):
+                raise ValueError(
+                    f"op {index} overwrites what is no input, or larger than its output"
+                )
             consumed.update(op.inputs)
             for tensor in op.outputs:
                 if tensor in produced:
@@ -58,6 +66,11 @@ class Problem:
                 if tensor in consumed:
                     raise ValueError(f"op {index} produces tensor {tensor} after a use of it")
                 produced.add(tensor)
+
+    def _can_overwrite(self, op: Op) -> bool:
+        largest = max(self.sizes[tensor] for tensor in op.overwrites)
+        fits = len(op.outputs) == 1 and largest <= self.sizes[op.outputs[0]]
+        return fits and set(op.overwrites) <= set(op.inputs)
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
@@ -110,9 +123,18 @@ class Problem:
         tensors = self.ops[op].inputs + self.ops[op].outputs
         return frozenset(tensor for tensor in tensors if self.producer[tensor] >= 0)
 
+    def overwritten(self, op: int) -> tuple[int, ...]:
+        """The computed tensors over one of which `op` may write its output."""
+        return tuple(t for t in self.ops[op].overwrites if self.producer[t] >= 0)
+
+    def overwritten_bytes(self, op: int) -> int:
+        """Bytes that `op` takes less where it writes over an input."""
+        return max((self.sizes[tensor] for tensor in self.overwritten(op)), default=0)
+
     def own_bytes(self, op: int) -> int:
         """Bytes without which `op` cannot run at all: its tensors, workspace and graph inputs."""
         tensors = sum(self.sizes[tensor] for tensor in self.own_tensors(op))
+        tensors -= self.overwritten_bytes(op)
         return tensors + self.ops[op].workspace + self.pinned_bytes
 
 

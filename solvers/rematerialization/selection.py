@@ -46,6 +46,7 @@ class SelectionModel:
         self.gaps: list[_Gap] = []
         self._last: dict[int, int] = {}
         self._available: dict[int, list[cp_model.IntVar]] = {}
+        self._written_over: dict[int, cp_model.IntVar] = {}
         self._memory: list[list[tuple[int, cp_model.IntVar]]] = [[] for _ in places]
         for place, op in enumerate(places):
             self._add_place(place, op)
@@ -59,6 +60,8 @@ class SelectionModel:
             return None
         held = self.cp.new_bool_var("")
         self.cp.add_bool_or([held.negated(), *self._available[tensor]])
+        if (written_over := self._written_over.pop(tensor, None)) is not None:
+            self.cp.add_implication(written_over, held.negated())
         for place in range(self._last[tensor] + 1, min(end + 1, len(self.places))):
             self._memory[place].append((self.scale.sizes[tensor], held))
         self.gaps.append(_Gap(tensor, end, production, held))
@@ -75,6 +78,7 @@ class SelectionModel:
                 continue
             self.cp.add_implication(run, held)
             self._last[tensor], self._available[tensor] = place, [held]
+        self._write_over(place, op)
         for tensor in self.problem.ops[op].outputs:
             held = self._open_gap(tensor, place, production=True)
             self._memory[place].append((self.scale.sizes[tensor], run))
@@ -83,6 +87,19 @@ class SelectionModel:
                 self.cp.add_implication(run, held.negated())
                 self._available[tensor].append(held)
         self._memory[place].append((self.scale.workspaces[op], run))
+
+    def _write_over(self, place: int, op: int) -> None:
+        """Lets the output of `op` be where an input was that nothing reads any more."""
+        choices: list[cp_model.IntVar] = []
+        for tensor in self.problem.overwritten(op):
+            if tensor in self._last:
+                literal = self.cp.new_bool_var("")
+                self.cp.add_implication(literal, self.runs[place])
+                self._memory[place].append((-self.scale.sizes[tensor], literal))
+                self._written_over[tensor] = literal
+                choices.append(literal)
+        if len(choices) > 1:
+            self.cp.add_at_most_one(choices)
 
     def _add_ends(self) -> None:
         for tensor in sorted(self.problem.outputs):
@@ -95,7 +112,7 @@ class SelectionModel:
 
     def _add_memory(self) -> None:
         for terms in self._memory:
-            if sum(size for size, _ in terms) > self.scale.capacity:
+            if sum(max(size, 0) for size, _ in terms) > self.scale.capacity:
                 sizes = [size for size, _ in terms]
                 used = weighted_sum([literal for _, literal in terms], sizes)
                 self.cp.add(used <= self.scale.capacity)

@@ -68,13 +68,19 @@ def live_ranges(problem: Problem, sequence: Sequence[int]) -> list[LiveRange]:
 def simulate(problem: Problem, sequence: Sequence[int]) -> Simulation:
     """Run `sequence` on paper, holding every tensor only as long as it is read.
 
+    An op writes over the largest tensor that it may overwrite and is the last to read.
     Raises ValueError as `live_ranges` does.
     """
     change = np.zeros(len(sequence) + 1, dtype=np.int64)
+    written_over = np.zeros(len(sequence), dtype=np.int64)
     for live in live_ranges(problem, sequence):
-        change[live.first] += problem.sizes[live.tensor]
-        change[live.last + 1] -= problem.sizes[live.tensor]
-    profile = np.cumsum(change)[:-1] + problem.pinned_bytes
+        size = problem.sizes[live.tensor]
+        change[live.first] += size
+        change[live.last + 1] -= size
+        kept = live.tensor in problem.outputs and live.last == len(sequence) - 1
+        if live.tensor in problem.overwritten(sequence[live.last]) and not kept:
+            written_over[live.last] = max(written_over[live.last], size)
+    profile = np.cumsum(change)[:-1] + problem.pinned_bytes - written_over
     profile += np.array([problem.ops[index].workspace for index in sequence], dtype=np.int64)
     peak = int(profile.max()) if len(sequence) else problem.pinned_bytes
     return Simulation(peak, sum(problem.ops[index].duration for index in sequence), profile)

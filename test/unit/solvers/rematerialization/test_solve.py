@@ -39,7 +39,18 @@ def problems(draw: st.DrawFn) -> Problem:
         workspace = draw(st.sampled_from([0, 0, 1, 3]))
         recomputable = draw(st.sampled_from([True, True, True, False]))
         duration = draw(st.integers(0, 4))
-        ops.append(Op(duration, tuple(sorted(inputs)), tuple(outputs), workspace, recomputable))
+        smaller = [t for t in inputs if len(outputs) == 1 and sizes[t] <= sizes[outputs[0]]]
+        overwrites = draw(st.sets(st.sampled_from(smaller))) if smaller else ()
+        ops.append(
+            Op(
+                duration,
+                tuple(sorted(inputs)),
+                tuple(outputs),
+                workspace,
+                recomputable,
+                overwrites=tuple(overwrites),
+            )
+        )
     results = draw(st.sets(st.integers(0, len(sizes) - 1), max_size=2))
     return Problem(tuple(ops), tuple(sizes), frozenset(results))
 
@@ -68,9 +79,14 @@ def shortest_duration(problem: Problem, budget: int) -> float | None:
         for index, op in enumerate(problem.ops):
             tensors = resident | set(op.outputs)
             used = sum(problem.sizes[tensor] for tensor in tensors) + op.workspace
-            fits = set(op.inputs) - inputs <= resident and used <= room
-            if fits and (op.recomputable or index not in ran):
-                after.append((duration + op.duration, tensors, ran | ({index} & once)))
+            if not set(op.inputs) - inputs <= resident or not (op.recomputable or index not in ran):
+                continue
+            left = (duration + op.duration, ran | ({index} & once))
+            if used <= room:
+                after.append((left[0], tensors, left[1]))
+            for over in set(op.overwrites) - inputs:
+                if used - problem.sizes[over] <= room:
+                    after.append((left[0], tensors - {over}, left[1]))
         for state in after:
             ticket += 1
             heappush(queue, (state[0], ticket, state[1], state[2]))
