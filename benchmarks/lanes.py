@@ -12,12 +12,12 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -25,6 +25,9 @@ import braid
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.inputs import random_inputs
 from braid.analysis.remarks import Remark, collect_remarks
+
+ort: Any = import_module("onnxruntime")
+"""ONNX Runtime comes without types."""
 
 Array = NDArray[Any]
 WARMUP = 3
@@ -90,13 +93,11 @@ def ort_variants(path: Path, inputs: Mapping[str, Array], threads: int) -> Itera
         ("intra-op", threads, 1),
         ("inter-op", 1, threads),
     ):
-        options: Any = onnxruntime.SessionOptions()
+        options: Any = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = intra, inter
         if inter > 1:
-            options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
-        session: Any = onnxruntime.InferenceSession(
-            path, options, providers=["CPUExecutionProvider"]
-        )
+            options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         yield Candidate(f"ort {name}", lambda s=session: s.run(None, dict(inputs)), 0.0, {})
 
 
@@ -139,7 +140,7 @@ def main() -> None:
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:
         branches = Path(directory) / "two_branches.onnx"
-        onnx.save(two_branches(), branches)
+        branches.write_bytes(two_branches().SerializeToString())
         for path in (branches, *options.models):
             found = measure(path, options.threads, options.runs, options.measure)
             results[path.stem] = found
