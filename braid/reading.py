@@ -21,6 +21,8 @@ _ONLY_UPSTREAM = ("linalg", "math")
 _PUBLIC = StringAttr("public")
 """The visibility of functions that do not say theirs."""
 
+_STABLEHLO = re.compile(r"\b(?:stablehlo|chlo)\.")
+
 _INLINING = "builtin.module(inline,symbol-dce)"
 
 _TEXT = "-"
@@ -51,7 +53,7 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
         return None
     with ir.Context() as upstream:
         upstream.allow_unregistered_dialects = True
-        has_stablehlo = "stablehlo." in text and register_stablehlo(upstream)
+        has_stablehlo = _STABLEHLO.search(text) is not None and register_stablehlo(upstream)
         try:
             parsed: Any = ir.Module.parse(text)
             if has_stablehlo:

@@ -1,4 +1,4 @@
-"""The generic form of StableHLO: what `convert-stablehlo-to-braid` reads.
+"""The generic form of StableHLO, and of ops of CHLO in it: what `convert-stablehlo-to-braid` reads.
 
 xDSL has a part of the dialect. Here, all ops are read and nothing is checked, and attributes of the
 dialect are kept as text: the pass says what is wrong. The custom form is for upstream's parser, see
@@ -29,6 +29,12 @@ rng_bit_generator round_nearest_afz round_nearest_even rsqrt scatter select sele
 shift_left shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tan tanh
 transpose triangular_solve tuple uniform_dequantize uniform_quantize while xor
 """.split()  # noqa: SIM905  twenty lines as a list
+
+_CHLO_OPERATORS = """
+acos acosh asin asinh atan atanh conj cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf
+lgamma ragged_dot sinh square tan top_k
+""".split()  # noqa: SIM905  three lines as a list
+"""Those of CHLO, a dialect above StableHLO, that exporters write."""
 
 
 class StablehloAttr(ParametrizedAttribute):
@@ -146,8 +152,8 @@ class ReturnOp(StablehloOp):
     traits = OpTraits(lambda: (Pure(), IsTerminator()))
 
 
-def _op(name: str) -> type[StablehloOp]:
-    return type(f"Stablehlo_{name}", (StablehloOp,), {"name": f"stablehlo.{name}", "SHORT": name})
+def _op(name: str, dialect: str = "stablehlo") -> type[StablehloOp]:
+    return type(f"{dialect}_{name}", (StablehloOp,), {"name": f"{dialect}.{name}", "SHORT": name})
 
 
 _ATTRIBUTES: list[type[Attribute]] = [
@@ -166,11 +172,4 @@ _ATTRIBUTES: list[type[Attribute]] = [
 Stablehlo = Dialect("stablehlo", [*map(_op, _OPERATORS), ReturnOp], _ATTRIBUTES)
 
 
-class ChloErfOp(StablehloOp):
-    """`chlo.erf`, which exporters write for GELU."""
-
-    name = "chlo.erf"
-    SHORT = "erf"
-
-
-Chlo = Dialect("chlo", [ChloErfOp], [])
+Chlo = Dialect("chlo", [_op(name, "chlo") for name in _CHLO_OPERATORS], [])

@@ -1,6 +1,7 @@
 """`Loop`: `scf.for` where nothing but the trip count ends it, `scf.while` elsewhere."""
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 from onnx import GraphProto, numpy_helper
@@ -27,6 +28,14 @@ from braid.frontends.onnx.registry import importer
 
 UNROLLED_ITERATIONS = 64
 """A loop of more iterations must have a body that is the same in all of them."""
+
+_UNROLLED = {None, *range(1, UNROLLED_ITERATIONS + 1)}
+"""Trip counts of loops that may be unrolled; None for one that only a condition ends."""
+
+_BUFFER = (
+    "let the loop carry a tensor with a row for each of the most iterations, and write into that"
+)
+"""What has a known shape instead; the number of iterations can be carried as well."""
 
 
 @importer("Loop")
@@ -74,7 +83,8 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         require_carried(node, [value.name for value in graph.input[2:]], values, after)
         if collected and count is None:
             node.unsupported(
-                "values are collected over a number of iterations that is not known at import"
+                "values are collected over a number of iterations that is not known at import",
+                hint=_BUFFER,
             )
         return after, collected
 
@@ -88,17 +98,49 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 def _unrolled(
-    b: Builder, node: Node, count: int, carried: Sequence[SSAValue]
-) -> Sequence[SSAValue]:
-    """The body `count` times in a row, where shapes depend on the iteration's number."""
+    b: Builder, node: Node, most: int | None, carried: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """The body in a row, `most` times or until its condition, known at import, is false.
+
+    For shapes that depend on the iteration's number, and for values that are collected until then.
+    """
     graph, values = node.graph("body"), list(carried)
-    true, collected = b.constant(np.array(True)), list[list[SSAValue]]()
-    for number in range(count):
-        inputs = [b.constant(np.array(number, np.int64)), true, *values]
-        results = node.import_subgraph(graph, inputs)[1:]
+    condition, collected = b.constant(np.array(True)), list[list[SSAValue]]()
+    for number in range(UNROLLED_ITERATIONS if most is None else most):
+        inputs = [b.constant(np.array(number, np.int64)), condition, *values]
+        condition, *results = node.import_subgraph(graph, inputs)
         values = results[: len(values)]
         collected.append([reshape(b, v, [1, *shape_of(v)]) for v in results[len(values) :]])
+        goes_on = b.known(condition)
+        if goes_on is None:
+            _refuse_to_collect(node)
+        if not goes_on.item():
+            break
+    else:
+        if most is None:
+            _refuse_to_collect(node)
     return [*values, *(concat(b, slices, 0) for slices in zip(*collected, strict=True))]
+
+
+def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """A loop that collects until a condition ends it, which it does at a known iteration."""
+    trip_count, condition = node.optional(0), node.optional(1)
+    first = None if condition is None else b.known(condition)
+    limit = None if trip_count is None else b.known(trip_count)
+    if (condition is None) != (first is None) or (trip_count is None) != (limit is None):
+        _refuse_to_collect(node)
+    most = None if limit is None else int(limit.item())
+    if (first is not None and not first.item()) or most not in _UNROLLED:
+        _refuse_to_collect(node)
+    return _unrolled(b, node, most, [node.input(i) for i in range(2, len(node.inputs))])
+
+
+def _refuse_to_collect(node: Node) -> NoReturn:
+    node.unsupported(
+        "values are collected by a loop that a condition may end, so that their number is "
+        "not known at import",
+        hint=_BUFFER,
+    )
 
 
 def _as_index(b: Builder, count: SSAValue) -> SSAValue:
@@ -109,10 +151,7 @@ def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Carries the iteration's number, the condition, and the values."""
     graph = node.graph("body")
     if len(graph.output) != len(graph.input) - 1:
-        node.unsupported(
-            "values are collected by a loop that a condition may end, so that their number is "
-            "not known at import"
-        )
+        return _collecting_loop(b, node)
     trip_count, condition = node.optional(0), node.optional(1)
     limit = None if trip_count is None else extracted(b, trip_count)
     first = b.constant(np.array(True)) if condition is None else reshape(b, condition, [])

@@ -10,14 +10,22 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 
 _SAME = {
     "abs": "abs",
+    "acos": "acos",
+    "acosh": "acosh",
     "add": "add",
     "and": "and",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atanh": "atanh",
     "ceil": "ceil",
+    "cosh": "cosh",
     "cosine": "cos",
     "divide": "div",
     "erf": "erf",
     "exponential": "exp",
     "floor": "floor",
+    "is_inf": "isinf",
     "log": "log",
     "maximum": "maximum",
     "minimum": "minimum",
@@ -33,6 +41,7 @@ _SAME = {
     "shift_right_arithmetic": "shift_right",
     "sign": "sign",
     "sine": "sin",
+    "sinh": "sinh",
     "sqrt": "sqrt",
     "subtract": "sub",
     "tan": "tan",
@@ -53,6 +62,12 @@ def _same(name: str, t: StablehloNode) -> SSAValue:
 
 for _name, _same_name in _SAME.items():
     converter(_name)(partial(_same, _same_name))
+
+
+@converter("square")
+def square(t: StablehloNode) -> SSAValue:
+    """`x · x`."""
+    return t.apply("mul", t.value(0), t.value(0))
 
 
 @converter("compare")

@@ -108,6 +108,32 @@ def test_loop_that_a_condition_ends_is_a_while(check_graph: CheckGraph, trip_cou
     assert len(find(imported, scf.WhileOp)) == 1
 
 
+@pytest.mark.parametrize("trip_count", ["n", ""])
+def test_collecting_until_a_known_iteration(check_graph: CheckGraph, trip_count: str) -> None:
+    body = loop_body(node("Less", ["f", "four"], ["c2"]))
+    constants = CONSTANTS | {"n": np.array(9), "four": np.array(4, np.float32)}
+    nodes = [node("Loop", [trip_count, "true", "x"], ["y", "rows"], body=body)]
+    imported = check_graph(nodes, {"x": X}, ["y", "rows"], constants)
+    assert not find(imported, scf.WhileOp)
+
+
+def test_collecting_without_an_end_in_sight_is_refused(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Less", ["f", "many"], ["c2"]))
+    constants = CONSTANTS | {"many": np.array(1000, np.float32)}
+    nodes = [node("Loop", ["", "true", "x"], ["y", "rows"], body=body)]
+    with pytest.raises(UnsupportedError, match="that a condition may end"):
+        check_graph(nodes, {"x": X}, ["y", "rows"], constants)
+
+
+def test_collecting_until_the_data_end_it_is_refused(check_graph: CheckGraph) -> None:
+    body = loop_body(node("Less", ["f", "most"], ["c2"]))
+    nodes = [node("Loop", ["n", "true", "x"], ["y", "rows"], body=body)]
+    inputs = {"x": X, "most": np.array(4, np.float32)}
+    with pytest.raises(UnsupportedError, match="that a condition may end") as refused:
+        check_graph(nodes, inputs, ["y", "rows"], CONSTANTS)
+    assert "a row for each of the most iterations" in str(refused.value.hint)
+
+
 def test_loop_that_never_ends(check_graph: CheckGraph) -> None:
     body = loop_body(node("Identity", ["c"], ["c2"]), collects=False)
     with pytest.raises(BraidError, match=r"\(Loop\): the loop never ends"):
