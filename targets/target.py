@@ -1,15 +1,18 @@
 """Target descriptions: what a machine can do, how fast, and who writes its kernels."""
 
 import tomllib
-from collections.abc import Mapping, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
 
 from braid.errors import BraidError, SourceLocation
 from braid.targets.installed import installed_families, installed_targets
+from braid.targets.table import Table
+
+INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
+"""Resources of units that are programmed by instructions."""
 
 _DIRECTORY = Path(__file__).parent
 
@@ -92,11 +95,12 @@ class Link:
 class Backend:
     """One processor of a target.
 
-    `operations` are the names of the ops it can run (`*`: all); among backends that can run an
-    op, the one of higher `priority` is preferred. `launch_seconds` is what starting a kernel
-    costs. `kernel_families` are import paths `module:class`. An op passes through the `units` in
-    their order; `memories` begin with the one in which an op's operands must be. `issue` is None
-    for a backend that is not programmed by instructions, `pool` for one that runs one op at a time.
+    `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
+    backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
+    starting a kernel costs. `kernel_families` are import paths `module:class`. An op passes through
+    the `units` in their order; `memories` begin with the one in which an op's operands must be.
+    `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
+    one op at a time.
     """
 
     name: str
@@ -176,7 +180,7 @@ def load_target(name: str = "host") -> Target:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BraidError(f"cannot read target: {error}", location=location) from error
-    return _target(_Table(data, "target", location))
+    return _target(Table(data, "target", location))
 
 
 def _path_of(name: str) -> Path:
@@ -187,63 +191,17 @@ def _path_of(name: str) -> Path:
     return own if own.exists() else installed_targets().get(name, own)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table of the file, read with checks; `path` says where it stands in the file."""
-
-    data: Mapping[str, Any]
-    path: str
-    location: SourceLocation
-
-    def get(self, key: str, kind: type, default: object = None) -> Any:
-        value = self.data.get(key, default)
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(f"'{key}' is {value!r}, expected {kind.__name__}")
-        if kind in (int, float) and value < 0:
-            raise self.error(f"'{key}' is {value!r}, expected no negative number")
-        return value
-
-    def strings(self, key: str) -> tuple[str, ...]:
-        values = cast(list[Any], self.get(key, list, []))
-        if not all(isinstance(value, str) for value in values):
-            raise self.error(f"'{key}' is {values!r}, expected a list of strings")
-        return tuple(values)
-
-    def tables(self, key: str) -> list["_Table"]:
-        values = cast(list[Any], self.get(key, list, []))
-        if not all(isinstance(value, dict) for value in values):
-            raise self.error(f"'{key}' is not a list of tables [[{key}]]")
-        return [
-            _Table(value, f"{self.path}.{key}[{index}]", self.location)
-            for index, value in enumerate(values)
-        ]
-
-    def optional(self, key: str) -> "_Table | None":
-        tables = self.tables(key)
-        if len(tables) > 1:
-            raise self.error(f"{len(tables)} tables [[{key}]], expected at most one")
-        return tables[0] if tables else None
-
-    def expect_only(self, *keys: str) -> None:
-        unknown = sorted(set(self.data) - set(keys))
-        if unknown:
-            raise self.error(f"unknown keys {unknown}, expected {sorted(keys)}")
-
-    def error(self, message: str) -> BraidError:
-        return BraidError(f"malformed target: {self.path}: {message}", location=self.location)
-
-
-def _target(table: _Table) -> Target:
+def _target(table: Table) -> Target:
     table.expect_only("name", "backend", "link")
     backends = tuple(_backend(entry) for entry in table.tables("backend"))
     if not backends:
         raise table.error("no [[backend]]")
-    return Target(table.get("name", str), backends, tuple(_link(t) for t in table.tables("link")))
+    names = {backend.name for backend in backends}
+    links = tuple(_link(entry, names) for entry in table.tables("link"))
+    return Target(table.get("name", str), backends, links)
 
 
-def _backend(table: _Table) -> Backend:
+def _backend(table: Table) -> Backend:
     table.expect_only(
         "name",
         "operations",
@@ -261,13 +219,16 @@ def _backend(table: _Table) -> Backend:
     known = {"", *(port.name for port in ports)}
     memories = tuple(_memory(entry) for entry in table.tables("memory"))
     holders = {"", *(memory.name for memory in memories)}
+    units = tuple(_unit(entry, known, holders) for entry in table.tables("unit"))
+    if issue is not None:
+        _check_chip(table, units)
     return Backend(
         table.get("name", str),
-        table.strings("operations"),
+        _operations(table),
         table.get("priority", int, 0),
         table.get("launch_seconds", float, 0.0),
         table.strings("kernel_families"),
-        tuple(_unit(entry, known, holders) for entry in table.tables("unit")),
+        units,
         memories,
         ports,
         None if issue is None else _issue(issue, known),
@@ -275,7 +236,31 @@ def _backend(table: _Table) -> Backend:
     )
 
 
-def _unit(table: _Table, ports: Set[str], memories: Set[str]) -> Unit:
+def _operations(table: Table) -> tuple[str, ...]:
+    names = table.strings("operations")
+    for name in names:
+        if name != "*" and "." not in name:
+            raise table.error(
+                f"'operations' names '{name}', which is no op",
+                hint="ops are named with their dialect, such as 'braid.conv'; '*' is all of them",
+            )
+    return names
+
+
+def _check_chip(table: Table, units: Sequence[Unit]) -> None:
+    """What programs by instructions need: units for kinds of instructions, and a way in and out."""
+    for entry, unit in zip(table.tables("unit"), units, strict=True):
+        entry.require_known("kind of instruction", unit.resource, INSTRUCTIONS)
+        entry.require_known("kind of instruction", unit.only_with, {*INSTRUCTIONS, ""})
+    for resource in ("load", "store"):
+        if all(unit.resource != resource for unit in units):
+            raise table.error(
+                f"there is no unit for '{resource}'",
+                hint="a backend with [[backend.issue]] loads and stores what its units compute on",
+            )
+
+
+def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
     table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with", "memory")
     unit = Unit(
         table.get("name", str),
@@ -288,24 +273,24 @@ def _unit(table: _Table, ports: Set[str], memories: Set[str]) -> Unit:
     )
     if unit.rate == 0:
         raise table.error("'rate' is 0, expected a positive number")
-    _require_known(table, "port", unit.port, ports)
-    _require_known(table, "memory", unit.memory, memories)
+    table.require_known("port", unit.port, ports)
+    table.require_known("memory", unit.memory, memories)
     return unit
 
 
-def _port(table: _Table) -> Port:
+def _port(table: Table) -> Port:
     table.expect_only("name", "bandwidth")
     return Port(table.get("name", str), table.get("bandwidth", float))
 
 
-def _issue(table: _Table, ports: Set[str]) -> Issue:
+def _issue(table: Table, ports: Set[str]) -> Issue:
     table.expect_only("instruction_bytes", "port")
     issue = Issue(table.get("instruction_bytes", int), table.get("port", str))
-    _require_known(table, "port", issue.port, ports)
+    table.require_known("port", issue.port, ports)
     return issue
 
 
-def _pool(table: _Table) -> Pool:
+def _pool(table: Table) -> Pool:
     table.expect_only("name", "count", "join_seconds", "efficiency")
     pool = Pool(
         table.get("name", str),
@@ -318,12 +303,7 @@ def _pool(table: _Table) -> Pool:
     return pool
 
 
-def _require_known(table: _Table, what: str, name: str, known: Set[str]) -> None:
-    if name not in known:
-        raise table.error(f"there is no {what} '{name}', expected one of {sorted(known - {''})}")
-
-
-def _memory(table: _Table) -> Memory:
+def _memory(table: Table) -> Memory:
     table.expect_only("name", "bytes", "bandwidth")
     memory = Memory(table.get("name", str), table.get("bytes", int), table.get("bandwidth", float))
     if memory.bytes == 0:
@@ -331,14 +311,17 @@ def _memory(table: _Table) -> Memory:
     return memory
 
 
-def _link(table: _Table) -> Link:
+def _link(table: Table, backends: Set[str]) -> Link:
     table.expect_only("source", "destination", "bandwidth", "latency")
-    return Link(
+    link = Link(
         table.get("source", str),
         table.get("destination", str),
         table.get("bandwidth", float),
         table.get("latency", float),
     )
+    table.require_known("backend", link.source, backends)
+    table.require_known("backend", link.destination, backends)
+    return link
 
 
 @cache

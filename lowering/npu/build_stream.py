@@ -9,7 +9,6 @@ from xdsl.ir import Block
 
 from braid.analysis.simulator.instructions import Stream
 from braid.analysis.simulator.stream_object import StreamObject
-from braid.errors import BraidError
 from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
@@ -61,18 +60,13 @@ def build_stream(
     weights that several of them read are loaded by each. Raises as `lower_to_instructions` does,
     and BraidError for a chip without units that load and store.
     """
-    graph, chip = lowered_block(block, backend)
-    if chip.transfers is None:
-        raise BraidError(
-            f"backend '{backend.name}' has no units that load and store",
-            hint="subgraphs are linked through the memory of a chip",
-        )
+    graph, chip, transfers = lowered_block(block, backend)
     pieces = pieces_of(graph.graph, options.key_nodes_per_subgraph, options.min_nodes)
     cut = Cut(graph, chip, backend, pieces)
     sources = [cut.source(piece, options.search_seconds) for piece in range(len(pieces))]
     objects, compiled = _build(sources, cache, jobs)
     placed = ((part, cut.placement(piece)) for piece, part in enumerate(objects))
-    return BuiltStream(link(placed, backend, chip.transfers), len(pieces), compiled)
+    return BuiltStream(link(placed, backend, transfers), len(pieces), compiled)
 
 
 def _build(

@@ -4,8 +4,9 @@ from xdsl.ir import Block
 
 from braid.analysis.locations import source_location
 from braid.analysis.simulator.instructions import Stream
+from braid.analysis.simulator.steps import Transfers
 from braid.dialects.braid.regions import GroupOp
-from braid.errors import UnsupportedError
+from braid.errors import BraidError, UnsupportedError
 from braid.lowering.npu.link import link
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.compile_subgraph import compile_subgraph
@@ -19,17 +20,21 @@ def lower_to_instructions(block: Block, backend: Backend) -> Stream:
 
     What is read several times stays on the chip while there is room; loads, stores and spills are
     put in where they are necessary. Raises UnsupportedError for control flow and open dims, and
-    InfeasibleError for an op whose operands and results do not fit the chip.
+    InfeasibleError for an op whose operands and results do not fit the chip. Raises BraidError for
+    a backend without units that load and store.
     """
-    graph, chip = lowered_block(block, backend)
-    if chip.transfers is None or not graph.ops:
+    graph, chip, transfers = lowered_block(block, backend)
+    if not graph.ops:
         return Stream((), ())
     cut = Cut(graph, chip, backend, [range(len(graph.ops))])
-    return link([(compile_subgraph(cut.source(0)), cut.placement(0))], backend, chip.transfers)
+    return link([(compile_subgraph(cut.source(0)), cut.placement(0))], backend, transfers)
 
 
-def lowered_block(block: Block, backend: Backend) -> tuple[BlockGraph, ChipProblem]:
-    """The ops of `block`, and what they are to the chip; raises as `lower_to_instructions`."""
+def lowered_block(block: Block, backend: Backend) -> tuple[BlockGraph, ChipProblem, Transfers]:
+    """The ops of `block`, what they are to the chip, and how data gets onto it.
+
+    Raises as `lower_to_instructions`.
+    """
     graph = BlockGraph.of(block)
     for op in graph.ops:
         if op.regions and not isinstance(op, GroupOp):
@@ -38,4 +43,10 @@ def lowered_block(block: Block, backend: Backend) -> tuple[BlockGraph, ChipProbl
                 location=source_location(op),
                 hint="lower each branch or loop body as a function of its own",
             )
-    return graph, chip_problem(graph, backend, {})
+    chip = chip_problem(graph, backend, {})
+    if chip.transfers is None:
+        raise BraidError(
+            f"backend '{backend.name}' has no units that load and store",
+            hint="streams are for chips that are programmed by instructions",
+        )
+    return graph, chip, chip.transfers

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.analysis.backend_support import require_supported
 from braid.analysis.memory_graph import value_bytes
 from braid.analysis.simulator.buffers import comes_from_outside
 from braid.analysis.simulator.steps import (
@@ -61,13 +62,14 @@ def latency_problem(
     nothing else on the unit that it uses last; the longest of an op's blocks counts.
 
     Raises InfeasibleError for an op whose operands and results do not fit the chip, and
-    UnsupportedError for open dims.
+    UnsupportedError for open dims and for an op that the backend does not run.
     """
     return chip_problem(block, backend, inner).problem
 
 
 def chip_problem(block: BlockGraph, backend: Backend, inner: Mapping[Block, float]) -> ChipProblem:
     """`latency_problem`, with what it takes to write down the transfers."""
+    require_supported(block.ops, backend)
     stages = tuple(_stages(op, backend, inner) for op in block.ops)
     transfers = transfers_of(backend)
     if transfers is None:

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from braid.errors import BraidError
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.npu.lower_to_instructions import lower_module
 from braid.targets.target import load_target
+from braid.universe import make_context
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,93 @@ def test_a_memory_has_bytes(tmp_path: Path) -> None:
     file.write_text(f'name = "chip"\n[[backend]]\nname = "npu"\n{memory}\n')
     with pytest.raises(BraidError, match=r"memory\[0\]: 'bytes' is 0"):
         load_target(str(file))
+
+
+CHIP = """
+name = "toy"
+[[backend]]
+name = "npu"
+operations = ["*"]
+[[backend.unit]]
+name = "in"
+resource = "load"
+rate = 1e9
+[[backend.unit]]
+name = "work"
+resource = "vector"
+rate = 1e9
+[[backend.unit]]
+name = "out"
+resource = "store"
+rate = 1e9
+[[backend.port]]
+name = "dram"
+bandwidth = 1e9
+[[backend.issue]]
+instruction_bytes = 16
+port = "dram"
+[[backend.memory]]
+name = "scratchpad"
+bytes = 65536
+bandwidth = 1e9
+"""
+LINK = '[[link]]\nsource = "npu"\ndestination = "DEST"\nbandwidth = 1e9\nlatency = 1e-6\n'
+MODEL = """
+func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = braid.neg %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = braid.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+"""
+
+
+def load_text(tmp_path: Path, text: str):
+    path = tmp_path / "toy.toml"
+    path.write_text(text)
+    return load_target(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CHIP + LINK.replace("DEST", "cpuu"), r"link\[0\]: there is no backend 'cpuu'"),
+        (CHIP.replace('"vector"', '"vektor"'), r"unit\[1\]: there is no kind of instruction 've"),
+        (CHIP.replace('"load"', '"store"'), r"backend\[0\]: there is no unit for 'load'"),
+        (CHIP.replace('["*"]', '["conv"]'), "names 'conv', which is no op\nhint: .*'braid.conv'"),
+    ],
+)
+def test_mistakes_in_chips_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message) as raised:
+        load_text(tmp_path, text)
+    assert str(tmp_path / "toy.toml") in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("operations", "message"),
+    [
+        ('["braid.neg"]', "backend 'npu' does not run 'braid.exp'"),
+        ('["braid.neg", "braid.expp"]', "'operations' of backend 'npu' names 'braid.expp'"),
+    ],
+)
+def test_only_the_operations_of_a_backend_run(
+    tmp_path: Path, operations: str, message: str
+) -> None:
+    target = load_text(tmp_path, CHIP.replace('["*"]', operations))
+    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    with pytest.raises(BraidError, match=message):
+        lower_module(module, target.backends[0])
+
+
+def test_all_operations_that_are_named_run(tmp_path: Path) -> None:
+    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    whole = lower_module(module, load_text(tmp_path, CHIP).backends[0])
+    (tmp_path / "two").mkdir()
+    named = CHIP.replace('["*"]', '["braid.neg", "braid.exp"]')
+    assert lower_module(module, load_text(tmp_path / "two", named).backends[0]) == whole
+    assert len(whole.instructions) > 2
+
+
+def test_a_processor_without_instructions_has_no_stream() -> None:
+    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    with pytest.raises(BraidError, match="backend 'cpu' has no units that load and store"):
+        lower_module(module, load_target("host").backends[0])

@@ -38,7 +38,7 @@ def linked(
     function: func.FuncOp, length: int, backend: Backend
 ) -> tuple[BlockGraph, Stream, Stream]:
     """A graph, its stream from pieces of so many ops, and its stream as a whole."""
-    graph, problem = lowered_block(function.body.block, backend)
+    graph, problem, _ = lowered_block(function.body.block, backend)
     assert problem.transfers is not None
     numbers = list(range(len(graph.ops)))
     cut = Cut(graph, problem, backend, [numbers[n : n + length] for n in numbers[::length]])
@@ -100,7 +100,7 @@ def test_an_object_is_the_same_from_its_file() -> None:
     function = random_module(3, 30, parameters=0.4).body.block.first_op
     assert isinstance(function, func.FuncOp)
     backend = chip(2_000_000)
-    graph, problem = lowered_block(function.body.block, backend)
+    graph, problem, _ = lowered_block(function.body.block, backend)
     cut = Cut(graph, problem, backend, [range(15), range(15, len(graph.ops))])
     for piece in range(2):
         made = compile_subgraph(cut.source(piece))
