@@ -1,4 +1,4 @@
-"""Figures of repeated runs, and targets of the default pipeline."""
+"""Figures of repeated runs."""
 
 from typing import Any
 
@@ -7,10 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 import braid
-from braid.compiler import graph_passes, kernel_families
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
-from braid.tools.commands.measuring import measure_runs, percentile
+from braid.tools.commands.measuring import Figures, measure_runs, percentile
 from braid.universe import make_context
 
 
@@ -72,11 +70,29 @@ def test_nothing_but_the_arena_and_the_outputs_is_of_the_size_of_the_graph() -> 
     assert figures.other_bytes(model.arena_bytes) < 4 << 20
 
 
-def test_passes_ask_the_target_that_was_named() -> None:
-    targets = {getattr(p, "target") for p in graph_passes("other") if hasattr(p, "target")}  # noqa: B009
-    assert targets == {"other"}
-
-
-def test_an_unknown_target() -> None:
-    with pytest.raises(BraidError, match="there is no target 'nowhere'"):
-        kernel_families("nowhere")
+def test_figures_say_their_units() -> None:
+    figures = Figures(
+        runs=3,
+        median=2e-3,
+        p90=3e-3,
+        minimum=1e-3,
+        rss_growth_bytes=9 << 20,
+        mapped_bytes=1 << 20,
+        output_bytes=2 << 20,
+    )
+    assert figures.to_json(4 << 20) == {
+        "runs": 3,
+        "median_seconds": 2e-3,
+        "p90_seconds": 3e-3,
+        "minimum_seconds": 1e-3,
+        "arena_bytes": 4 << 20,
+        "output_bytes": 2 << 20,
+        "peak_rss_growth_bytes": 9 << 20,
+        "mapped_file_bytes": 1 << 20,
+        "other_bytes": 2 << 20,
+    }
+    assert figures.describe(4 << 20).splitlines() == [
+        "median 2.000 ms, p90 3.000 ms, minimum 1.000 ms over 3 runs",
+        "arena 4.00 MiB, peak RSS growth 9.00 MiB",
+        "outputs 2.00 MiB, pages of files 1.00 MiB, anything else 2.00 MiB",
+    ]
