@@ -28,6 +28,9 @@ from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.target import Backend, load_target
 
+FINISH = 0.5
+"""The time to write down and report an order, against that to make the problem of it."""
+
 
 def searched_ops(function: func.FuncOp) -> Iterator[Operation]:
     """The ops whose blocks have an order, inner ones first; a fused group's ops have no buffer."""
@@ -115,16 +118,19 @@ class BlockSearch:
 
     def order(self, block: Block) -> list[int]:
         """Searches `block`, marks its key nodes, and returns its ops in the order found."""
+        begin = monotonic()
         graph = BlockGraph.of(block)
         for op in block.ops:
             op.attributes.pop(KEY_NODE, None)
         for number in key_nodes(graph.graph):
             mark_key_node(graph.ops[number])
+        problem = self._problem(graph)
         now = monotonic()
         share = min(1.0, len(graph.ops) / max(self.ops_left, 1))
+        left = self.deadline - now - FINISH * (now - begin)
         search = SubgraphSearch(
-            self._problem(graph),
-            now + max(self.deadline - now, 0.0) * share,
+            problem,
+            now + max(left, 0.0) * share,
             self.options.seed,
             self.options.good_enough,
             self.options.key_nodes_per_subgraph,
@@ -133,7 +139,7 @@ class BlockSearch:
         subgraphs, joined = search.run()
         self.ops_left -= len(graph.ops)
         self.values[block] = joined.value
-        self._report(graph, subgraphs, joined, search.problem)
+        self._report(graph, subgraphs, joined, problem)
         return block_order(graph, joined.order)
 
     def _problem(self, graph: BlockGraph) -> MemoryProblem | LatencyProblem:

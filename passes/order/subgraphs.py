@@ -19,6 +19,8 @@ from braid.solvers.ordering.latency import restrict
 COUNTED_OPS = 64
 """Orders of larger subgraphs are not counted."""
 COUNTED_ORDERS = 20_000
+JOINED = 0.5
+"""The time for the subgraphs joined, against that for each on its own."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class SubgraphSearch:
         graph = self.problem.graph
         pieces = pieces_of(graph, self.key_nodes_per_subgraph, self.min_nodes)
         # What overlaps is searched a second time, as a whole.
-        left = len(graph) * (2 if self._overlaps and len(pieces) > 1 else 1)
+        left = len(graph) * (1 + JOINED if self._overlaps and len(pieces) > 1 else 1)
         done: list[int] = []
         subgraphs: list[Subgraph] = []
         for piece in pieces:
@@ -116,8 +118,9 @@ class SubgraphSearch:
         stands = list(range(len(joined)))
         order = min(joined, stands, key=self.problem.evaluate)
         value, bound = self.problem.evaluate(order), self._bound(subgraphs)
-        if self._overlaps and len(subgraphs) > 1 and bound < value and value > self.good_enough:
-            limit = max(self.deadline - monotonic(), 0.0)
+        limit = self.deadline - monotonic()
+        open_gap = bound < value and value > self.good_enough
+        if self._overlaps and len(subgraphs) > 1 and open_gap and limit > 0:
             found = search(
                 self.problem,
                 time_limit=limit,
@@ -148,5 +151,6 @@ class SubgraphSearch:
             return sum(subgraph.result.lower_bound for subgraph in subgraphs)
         waiting = tuple(tuple(s for s in own if s.waits) for own in self.problem.stages)
         late = LatencyProblem(self.problem.graph, waiting)
-        parts = sum(restrict(late, subgraph.ops).lower_bound() for subgraph in subgraphs)
-        return max(self.problem.lower_bound(), parts)
+        end = self.deadline
+        parts = sum(restrict(late, subgraph.ops).lower_bound(end) for subgraph in subgraphs)
+        return max(self.problem.lower_bound(end), parts)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
+from time import monotonic
 
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.latency_bounds import LatencyBounds
@@ -100,9 +102,9 @@ class LatencyProblem:
         """The least time from when an op's waiting stages may start until all that follows ends."""
         return self.bounds.tails
 
-    def lower_bound(self) -> float:
-        """Return the greatest of the critical path and the bound of every unit on its own."""
-        return self.bounds.value
+    def lower_bound(self, deadline: float = inf) -> float:
+        """Return what no order is faster than; a quick bound once `deadline` has passed."""
+        return self.bounds.value if monotonic() < deadline else self.bounds.quick
 
 
 class _Timing:

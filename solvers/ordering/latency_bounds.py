@@ -140,10 +140,13 @@ class LatencyBounds:
         jobs = JobGraph.of(self.graph, self.stages, self.traffic)
         waits = setups(self.stages, self.traffic) if self.traffic else {}
         between = JobBounds(jobs, waits).value if len(jobs) <= MAX_JOBS else 0.0
+        return max(self.quick, between)
+
+    @cached_property
+    def quick(self) -> float:
+        """The greatest of the critical path and the bound of every unit: `value` takes longer."""
         path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
-        return max(
-            [path, between, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))]
-        )
+        return max([path, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))])
 
     def jobs(self, unit: int) -> list[Job]:
         """What `unit` executes in every order."""

@@ -14,16 +14,20 @@ from braid.solvers.ordering.latency import LatencyProblem
 from braid.solvers.ordering.traffic import NO_TRAFFIC
 
 WINDOWS = (1, 4, 16, 64)
+CHECKED = 64
+"""Ops between looks at the clock."""
 
 
 def list_orders(problem: LatencyProblem, deadline: float) -> Iterator[list[int]]:
-    """Yield orders for `WINDOWS` along two depth-first orders, none once `deadline` is past."""
+    """Yield orders for `WINDOWS` along two depth-first orders, until `deadline`."""
     references = (post_order(problem.graph), depth_first(problem.graph))
     for window in WINDOWS:
         for reference in references:
             if monotonic() > deadline:
                 return
-            yield ListSchedule(problem, reference, window).run()
+            order = ListSchedule(problem, reference, window).run(deadline)
+            if order is not None:
+                yield order
 
 
 def post_order(graph: Graph) -> list[int]:
@@ -65,14 +69,16 @@ class ListSchedule:
         self.here = [value.present for value in traffic.values]
         self.live = sum(value.size for value in traffic.values if value.present)
 
-    def run(self) -> list[int]:
-        """Return the order."""
+    def run(self, deadline: float) -> list[int] | None:
+        """Return the order, None when `deadline` comes first."""
         graph = self.problem.graph
         rank = {op: place for place, op in enumerate(self.reference)}
         missing = [len(before) for before in graph.predecessors]
         ready = sorted(rank[op] for op, count in enumerate(missing) if not count)
         order: list[int] = []
         while ready:
+            if len(order) % CHECKED == 0 and monotonic() > deadline:
+                return None
             first = ready[: self.window]
             op = self.reference[min(first, key=lambda place: self._key(place, first[0]))]
             ready.remove(rank[op])

@@ -33,6 +33,8 @@ def improve_latency(
     is the sum over the pieces between them, each searched on its own.
     """
     pieces = _independent_pieces(problem, start)
+    if len(pieces) == 1:
+        return _improve_piece(problem, start, deadline, seed, good_enough)
     left = len(start)
     order: list[int] = []
     bound = 0.0
@@ -40,14 +42,13 @@ def improve_latency(
         local = restrict(problem, piece)
         now = monotonic()
         limit = now + (deadline - now) * len(piece) / max(left, 1)
-        target = good_enough if len(pieces) == 1 else 0.0
-        found, local_bound = _improve_piece(local, limit, seed, target)
+        found, local_bound = _improve_piece(local, list(range(len(piece))), limit, seed, 0.0)
         order += [piece[op] for op in found]
         bound += local_bound
         left -= len(piece)
     if problem.evaluate(order) > problem.evaluate(start):
         order = start
-    return order, max(bound, problem.lower_bound())
+    return order, max(bound, problem.lower_bound(deadline))
 
 
 def _independent_pieces(problem: LatencyProblem, order: Sequence[int]) -> list[list[int]]:
@@ -63,11 +64,10 @@ def _independent_pieces(problem: LatencyProblem, order: Sequence[int]) -> list[l
 
 
 def _improve_piece(
-    problem: LatencyProblem, deadline: float, seed: int, good_enough: float
+    problem: LatencyProblem, order: list[int], deadline: float, seed: int, good_enough: float
 ) -> tuple[list[int], float]:
-    """Return an order no worse than the given one (0, 1, ...) and a lower bound."""
-    order = list(range(len(problem)))
-    bound = problem.lower_bound()
+    """Return an order no worse than the given one and a lower bound."""
+    bound = problem.lower_bound(deadline)
     if problem.evaluate(order) <= max(bound, good_enough):
         return order, bound
     if len(problem) <= ENUMERATED_OPS and count_orders(problem.graph, ENUMERATED_ORDERS):
