@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import braid
 from braid.analysis.lanes import LANES, set_lane
 from braid.compiler import passes_for
 from braid.dialects.braid.variants import public_functions
+from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 from test.unit.passes.random_graphs import TYPE, Program, programs
@@ -78,6 +80,17 @@ def wide_programs(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
     return program.text(total), program.parameters
 
 
+BRANCHES = """
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = braid.matmul %x, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = braid.tanh %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = braid.matmul %1, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %3 = braid.matmul %0, %2 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %3 : tensor<64x64xf32>
+}
+"""
+
+
 def check(text: str, parameters: dict[str, np.ndarray], lanes: int, seed: int) -> None:
     def module() -> ModuleOp:
         return parse_mlir(make_context(), text, "f.mlir").module
@@ -103,13 +116,34 @@ def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-
         yield
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(programs(), st.sampled_from([2, 4]), st.integers(0, 99))
 def test_random_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
     check(*program, lanes, seed)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(wide_programs(), st.sampled_from([2, 4]), st.integers(0, 99))
 def test_wide_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
     check(*program, lanes, seed)
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_lanes_run_on_any_number_of_threads(lanes: int, tmp_path: Path) -> None:
+    def module() -> ModuleOp:
+        return parse_mlir(make_context(), BRANCHES, "f.mlir").module
+
+    x = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+    expected = braid.compile(module())(x)
+    model = braid.compile(module(), inter_op_threads=lanes)
+    model.save(tmp_path / "model.braid")
+    np.testing.assert_array_equal(model(x), expected)
+    for threads in (1, 2, 3, 5):
+        loaded = braid.load(tmp_path / "model.braid", threads=threads)
+        np.testing.assert_array_equal(loaded(x), expected)
+
+
+def test_there_is_at_least_one_lane() -> None:
+    module = parse_mlir(make_context(), BRANCHES, "f.mlir").module
+    with pytest.raises(BraidError, match="0 inter-op threads, expected at least 1"):
+        braid.compile(module, inter_op_threads=0)

@@ -100,7 +100,8 @@ class ProgramEmitter:
     def _lane_call(self, op: func.CallOp) -> LaneCall:
         symbol = op.callee.root_reference.data
         step, grid = self._order.steps[op], self._grids.get(symbol, 1)
-        return LaneCall(step, symbol, tuple(self._arguments(op)), grid)
+        barriers = self._barriers.get(symbol, ())
+        return LaneCall(step, symbol, tuple(self._arguments(op)), grid, barriers)
 
     def _operation(self, op: Operation, builder: PointerBuilder) -> None:
         match op:

@@ -90,11 +90,17 @@ class KernelCalls:
         builder.call_pointer(parallel_for, [self._environment.env, body, slots, count])
 
     def call_whole(
-        self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], grid: int
+        self,
+        builder: PointerBuilder,
+        symbol: str,
+        buffers: Sequence[SSAValue],
+        grid: int,
+        barriers: Sequence[int] = (),
     ) -> None:
         """Runs all iterations of the kernel's grid on this thread, as its first worker."""
         self._declare_kernel(symbol, len(buffers))
-        builder.call(symbol, *buffers, builder.constant(0), builder.constant(grid))
+        for begin, end in pairwise((0, *barriers, grid)):
+            builder.call(symbol, *buffers, builder.constant(begin), builder.constant(end))
 
     def _declare_kernel(self, symbol: str, buffers: int) -> None:
         self._declare(symbol, external_function(symbol, kernel_arguments(buffers)))

@@ -37,6 +37,7 @@ class LaneCall:
     symbol: str
     buffers: tuple[SSAValue, ...]
     grid: int
+    barriers: tuple[int, ...]
 
 
 class LaneSections:
@@ -108,7 +109,7 @@ class LaneSections:
                 counter = body.address(counters, lane * COUNTER_BYTES)
                 body.call_pointer(wait, [counter, body.constant(number)])
             buffers = [_load(body, slots, places[buffer]) for buffer in call.buffers]
-            self._kernels.call_whole(body, call.symbol, buffers, call.grid)
+            self._kernels.call_whole(body, call.symbol, buffers, call.grid, call.barriers)
             if (call.step.lane, call.step.number) in self._awaited:
                 counter = body.address(counters, call.step.lane * COUNTER_BYTES)
                 body.call_pointer(post, [counter, body.constant(call.step.number)])
