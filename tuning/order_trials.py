@@ -49,11 +49,14 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
 
 
 def lane_trials(problem: LaneProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different schedules: `first`, then the classical ones, the fastest first."""
-    reference = sorted(range(len(problem)), key=first.order.index)
-    ranked = sorted(list_schedules(problem, reference).values(), key=problem.evaluate)
+    """Up to `count` different schedules: `first`, then one op after the other on all lanes.
+
+    Behind them come those of list scheduling, the fastest first.
+    """
+    schedules = list_schedules(problem, sorted(range(len(problem)), key=first.order.index))
+    together = schedules.pop("together")
     trials: list[Trial] = []
-    for order, wide in ranked:
+    for order, wide in (together, *sorted(schedules.values(), key=problem.evaluate)):
         lanes = problem.place((order, wide)).lanes
         trials.append(Trial(tuple(order), tuple(lanes[op] for op in order), problem.lanes))
     return _different(first, trials, count)
