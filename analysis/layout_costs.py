@@ -23,6 +23,7 @@ from braid.analysis.locations import source_location
 from braid.analysis.op_seconds import measured_seconds
 from braid.analysis.roofline import Roofline
 from braid.analysis.tensor_storage import logical_bytes, stored_alike
+from braid.analysis.view_groups import moves_nothing
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
@@ -127,7 +128,9 @@ class LayoutCosts:
         return [
             CostedChoice(
                 option.layouts,
-                self._known(group, option.layouts) or option.seconds,
+                0.0
+                if moves_nothing(group, option.layouts)
+                else self._known(group, option.layouts) or option.seconds,
                 option.family.name,
             )
             for option in options

@@ -12,6 +12,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.shaping import TransposeOp
 
 
 def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
@@ -34,8 +35,11 @@ def _large_dims(shape: Sequence[int], layout: Layout) -> list[tuple[int, int, in
 def is_view(op: Operation) -> bool:
     """Whether the result of `op` is its operand's memory.
 
-    So it is for reshapes between row-major tensors, and reorders that move nothing.
+    So it is for reshapes between row-major tensors, reorders that move nothing, and transposes
+    whose result is stored in another layout than row-major, the one that says the same.
     """
+    if isinstance(op, TransposeOp):
+        return is_transposed_view(op, layout_of(op.input.type), layout_of(op.output.type))
     if isinstance(op, ReorderOp):
         source, target = op.input.type, op.output.type
         shape = cast(AnyTensor, source).get_shape()
@@ -43,6 +47,17 @@ def is_view(op: Operation) -> bool:
     return isinstance(op, ReshapeOp) and all(
         layout_of(value.type).is_row_major for value in (op.input, op.output)
     )
+
+
+def is_transposed_view(op: TransposeOp, source: Layout, target: Layout) -> bool:
+    """Whether the result of `op` in `target` is the memory of its operand in `source`."""
+    layouts = (source, target)
+    if all(layout.is_row_major for layout in layouts):
+        return False
+    if any(layout.is_abstract or not layout.is_permutation for layout in layouts):
+        return False
+    permutation = op.permutation.get_values()
+    return [dim.dim for dim in source.dims] == [permutation[dim.dim] for dim in target.dims]
 
 
 def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:

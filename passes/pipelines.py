@@ -23,6 +23,8 @@ DEFAULT = (
     "apply-fusion",
     # Reshapes are row-major; a shuffle of channels between two of them need not be.
     "fuse-shuffles",
+    # Reorders of what is known before a loop can then stand before it.
+    "hoist-views",
     "select-layouts",
     "apply-layouts",
     # Again: the weights' new layouts are made at compile time.

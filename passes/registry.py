@@ -46,6 +46,7 @@ PASSES: dict[str, str] = {
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
+    "hoist-views": "braid.passes.layout.hoist_views:HoistViewsPass",
     "lower-program": "braid.lowering.cpu.program.lower_program:LowerProgramPass",
     "lower-to-instructions": ("braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"),
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.locations import source_location
 from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.analysis.view_groups import is_view_group
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.names import names_of, set_names
@@ -20,6 +21,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.errors import BraidError
+from braid.passes.kernels.outline_kernels import dissolve
 from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
 from braid.passes.layout.flow import (
     Carried,
@@ -185,6 +187,8 @@ class _Applier:
             if isinstance(op, GroupOp) and op not in known:
                 _retype_group(op)
             op.attributes.pop(LAYOUTS, None)
+            if isinstance(op, FusedOp) and op not in known and is_view_group(op):
+                dissolve(op)
         for attribute in (REORDERS, LAYOUTS):
             self._func.attributes.pop(attribute, None)
         self._func.update_function_type()

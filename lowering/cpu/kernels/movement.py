@@ -31,7 +31,8 @@ _CHUNK = 64
 _TURNING = 1.3
 """Slowdown of a copy that turns the innermost dim, measured in the cache."""
 
-_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+_TURNED = {2: "ba", 3: "acb", 4: "acdb", 5: "acdeb"}
+"""The other layout that is offered, by rank: columns or channels are innermost in it."""
 
 Loops: TypeAlias = ElementwiseLoops | TransposeLoops
 
@@ -40,8 +41,8 @@ Loops: TypeAlias = ElementwiseLoops | TransposeLoops
 class MovementFamily:
     """A chain of `braid.reorder`, `braid.transpose` and `braid.reshape` alone in its group.
 
-    Layouts: a reorder's as typed; others row-major or channels last on either side, where whole
-    blocks allow it.
+    Layouts: a reorder's as typed; others row-major, column-major or channels last on either side,
+    where whole blocks allow it.
     """
 
     unit: VectorUnit = field(default_factory=host_vector_unit)
@@ -145,7 +146,7 @@ def _candidates(group: FusedOp) -> list[LayoutChoice]:
 
 def _layouts(value: SSAValue) -> list[Layout]:
     rank = len(shape_of(value))
-    tags = [_CHANNELS_LAST[rank]] if rank in _CHANNELS_LAST else []
+    tags = [_TURNED[rank]] if rank in _TURNED else []
     return [Layout.row_major(rank), *map(Layout.parse, tags)]
 
 

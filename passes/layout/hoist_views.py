@@ -1,0 +1,55 @@
+"""`hoist-views`: what only gives memory another shape leaves the loops and branches around it."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.tensor_storage import is_view
+from braid.passes.layout.flow import ops_outside_groups
+from braid.passes.memory.compute_ops import runtime_functions
+
+
+def _is_inside(value: SSAValue, block: Block) -> bool:
+    """Whether `value` is made in `block`, of which it may be an argument."""
+    owner = value.owner
+    return (owner if isinstance(owner, Block) else owner.parent) is block
+
+
+def _hoist(op: Operation) -> None:
+    """Moves `op` out of all regions of control flow in which nothing that it reads is made."""
+    while (block := op.parent) is not None:
+        around = block.parent_op()
+        if not isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp):
+            return
+        if any(_is_inside(operand, block) for operand in op.operands):
+            return
+        op.detach()
+        assert around.parent is not None
+        around.parent.insert_op_before(op, around)
+
+
+@dataclass(frozen=True)
+class HoistViewsPass(ModulePass):
+    """Moves views of what is made outside of a loop or branch to where it is made.
+
+    A view costs nothing where it stands, but its result is a value of that block: were it inside
+    of a loop, a reorder of it would have to be there too.
+
+    ```mlir
+    scf.for … { %r = braid.reshape %x … }     // becomes
+    %r = braid.reshape %x …
+    scf.for … { … }
+    ```
+    """
+
+    name = "hoist-views"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Hoist in every function that runs with the model."""
+        for function in runtime_functions(op):
+            for view in [inner for inner in ops_outside_groups(function) if is_view(inner)]:
+                _hoist(view)
