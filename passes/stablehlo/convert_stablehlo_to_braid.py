@@ -48,7 +48,11 @@ class ConvertStablehloToBraidPass(ModulePass):
                 _convert(inner)
         ops = op.walk(region_first=True)
         for inner in [i for i in ops if isinstance(i, StablehloOp) and i.name in CONTROL_FLOW]:
-            convert_control_flow(inner)
+            try:
+                convert_control_flow(inner)
+            except (IndexError, ValueError) as error:
+                node = StablehloNode(inner, Builder(InsertPoint.before(inner)))
+                node.fail(f"its regions and types do not fit together: {error}")
 
 
 def _is_later(op: StablehloOp) -> bool:
@@ -72,6 +76,9 @@ def _convert(op: StablehloOp) -> None:
         converted = convert(node)
     except VerifyException as error:
         node.fail(str(error))
+    except (IndexError, ValueError) as error:
+        # Lists of other lengths than the shapes, dims that there are not, regions without blocks.
+        node.fail(f"its fields, regions and types do not fit together: {error}")
     values = [converted] if isinstance(converted, SSAValue) else list(converted)
     _verify(node, values)
     if len(values) == 1:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
@@ -35,18 +34,8 @@ def _matrices(t: StablehloNode, index: int, side: str, *, contracted_last: bool)
     return t.reshape(ordered, [prod(shape[dim] for dim in group) for group in groups])
 
 
-class _Dims(NamedTuple):
-    """The order of the dims of an operand that braid wants, and the number of spatial ones."""
-
-    order: list[int]
-
-    @property
-    def inverse(self) -> list[int]:
-        return [self.order.index(dim) for dim in range(len(self.order))]
-
-
-def _dims(t: StablehloNode) -> list[_Dims]:
-    """Those of input, weight and result, as braid orders them: batch, channels, spatial dims."""
+def _orders(t: StablehloNode) -> list[list[int]]:
+    """Those of input, weight and result that braid wants: batch, channels, spatial dims."""
     text = t.text("dimension_numbers")
     match = re.fullmatch(r"\[(.*)\]x\[(.*)\]->\[(.*)\]", text)
     if match is None:
@@ -54,7 +43,7 @@ def _dims(t: StablehloNode) -> list[_Dims]:
     parts = [[name.strip() for name in part.split(",")] for part in match.groups()]
     leading = (("b", "f"), ("o", "i"), ("b", "f"))
     return [
-        _Dims([part.index(name) for name in (*first, *map(str, range(len(part) - 2)))])
+        [part.index(name) for name in (*first, *map(str, range(len(part) - 2)))]
         for part, first in zip(parts, leading, strict=True)
     ]
 
@@ -64,16 +53,16 @@ def convolution(t: StablehloNode) -> SSAValue:
     """Any order of dims; dilated inputs get zeros between their elements."""
     if t.integer("batch_group_count") != 1:
         t.unsupported("its batch is in groups")
-    input, weight, result = _dims(t)
-    x = t.transpose(t.cast(t.value(0), t.element_type), input.order)
-    w = t.transpose(t.cast(t.value(1), t.element_type), weight.order)
+    input, weight, result = _orders(t)
+    x = t.transpose(t.cast(t.value(0), t.element_type), input)
+    w = t.transpose(t.cast(t.value(1), t.element_type), weight)
     spatial = len(shape_of(x)) - 2
     ones = [1] * spatial
     reversal = t.flags("window_reversal", spatial)
     w = t.reverse(w, [2 + dim for dim, is_reversed in enumerate(reversal) if is_reversed])
     x = t.spread(x, [1, 1, *t.integers("lhs_dilation", ones)])
     pads = t.integers("padding", [0] * 2 * spatial)
-    low, high = _windows_padding(pads * (1 if len(pads) > 1 else 2 * spatial))
+    low, high = pads[::2], pads[1::2]
     x = _cropped(t, x, low, high)
     y = t.emit(
         ConvOp.get(
@@ -86,11 +75,7 @@ def convolution(t: StablehloNode) -> SSAValue:
             groups=t.integer("feature_group_count"),
         )
     )
-    return t.transpose(y, result.inverse)
-
-
-def _windows_padding(pads: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-    return pads[::2], pads[1::2]
+    return t.transpose(y, [result.index(dim) for dim in range(len(result))])
 
 
 def _cropped(t: StablehloNode, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> SSAValue:

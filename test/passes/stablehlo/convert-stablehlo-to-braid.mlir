@@ -67,3 +67,27 @@ func.func @wrong_result(%x: tensor<4xf32>) -> tensor<5xf32> {
   %y = "stablehlo.abs"(%x) : (tensor<4xf32>) -> tensor<5xf32>
   func.return %y : tensor<5xf32>
 }
+
+// -----
+
+func.func @dims(%x: tensor<1x4x4x2xf32>, %w: tensor<3x3x2x2xf32>) -> tensor<1x2x2x2xf32> {
+  // expected-error @+1 {{'stablehlo.convolution': its fields, regions and types do not fit together}}
+  %y = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+    dimension_numbers = #stablehlo.conv<[b, 0, 1]x[0, 1, i, o]->[b, 0, 1, f]>}>
+    : (tensor<1x4x4x2xf32>, tensor<3x3x2x2xf32>) -> tensor<1x2x2x2xf32>
+  func.return %y : tensor<1x2x2x2xf32>
+}
+
+// -----
+
+func.func @condition(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.while': its regions and types do not fit together}}
+  %y = "stablehlo.while"(%x) ({
+  ^bb0(%a: tensor<4xf32>):
+    "stablehlo.return"() : () -> ()
+  }, {
+  ^bb0(%a: tensor<4xf32>):
+    "stablehlo.return"(%a) : (tensor<4xf32>) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
