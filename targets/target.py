@@ -1,7 +1,9 @@
 """Target descriptions: what a machine can do, how fast, and who writes its kernels."""
 
 import tomllib
-from collections.abc import Sequence, Set
+from collections.abc import Generator, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -13,6 +15,9 @@ from braid.targets.table import Table
 
 INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 """Resources of units that are programmed by instructions."""
+
+_HIDDEN = ContextVar("_HIDDEN", default=False)
+"""Whether kernel families are left out."""
 
 _DIRECTORY = Path(__file__).parent
 
@@ -137,11 +142,23 @@ class Backend:
     def families(self) -> tuple[object, ...]:
         """One instance of every kernel family, in order of preference.
 
-        Those that installed packages add for backends of this name stand first.
-        Raises `BraidError` where one of them cannot be imported.
+        Those that installed packages add for backends of this name stand first. There are none
+        inside of `without_families`. Raises `BraidError` where one of them cannot be imported.
         """
+        if _HIDDEN.get():
+            return ()
         own = (_instance(path) for path in self.kernel_families)
         return (*installed_families(self.name), *own)
+
+
+@contextmanager
+def without_families() -> Generator[None]:
+    """Let backends have no kernel families, so that all code is that of the generic lowering."""
+    token = _HIDDEN.set(True)
+    try:
+        yield
+    finally:
+        _HIDDEN.reset(token)
 
 
 @dataclass(frozen=True)

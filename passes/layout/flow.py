@@ -40,7 +40,8 @@ class Chooser:
 
     `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
     op carries, None for an op that is not control flow; `carried` are the layouts to choose from.
-    `choices` are all layouts of a compute op, those of known operands included.
+    `choices` are all layouts of a compute op, those of known operands included, and `families`
+    who makes its kernel in each of them.
     """
 
     owner: Operation
@@ -51,6 +52,7 @@ class Chooser:
     reads: tuple[Port, ...]
     choices: tuple[LayoutChoice, ...] | None = None
     carried: tuple[Layout, ...] = ()
+    families: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,16 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
         for index, result in enumerate(op.results)
     )
     layouts = tuple(choice.layouts for choice in choices)
-    return Chooser(op, None, block, tuple(c.cost for c in choices), make_ports, read_ports, layouts)
+    return Chooser(
+        op,
+        None,
+        block,
+        tuple(choice.cost for choice in choices),
+        make_ports,
+        read_ports,
+        layouts,
+        families=tuple(choice.family for choice in choices),
+    )
 
 
 def _carried_choosers(

@@ -19,10 +19,12 @@ from braid.solvers.strategy.marginals import min_marginals
 class ChoiceReport:
     """One way to run an op: its cost per run, and the least cost of everything if it is taken.
 
-    The unit is that of the costs; infinity where nothing fits with the choice.
+    The unit is that of the costs; infinity where nothing fits with the choice. `family` makes the
+    kernel; it is empty for an op that is no group, and on targets without families.
     """
 
     layouts: LayoutChoice
+    family: str
     cost: float
     total: float
 
@@ -79,7 +81,8 @@ def layout_report(
     ops: list[OpReport] = []
     for number, marginal in zip(open_nodes, marginals, strict=True):
         chooser = problem.choosers[number]
-        rows = zip(chooser.choices or (), chooser.costs, marginal.costs, strict=True)
+        choices = chooser.choices or ()
+        rows = zip(choices, chooser.families, chooser.costs, marginal.costs, strict=True)
         ops.append(
             OpReport(
                 chooser.owner,

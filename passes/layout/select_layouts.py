@@ -49,6 +49,7 @@ def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
     return replace(
         chooser,
         choices=None if choices is None else (choices[option],),
+        families=chooser.families[option : option + 1],
         costs=(chooser.costs[option],),
         makes=tuple(map(only, chooser.makes)),
         reads=tuple(map(only, chooser.reads)),

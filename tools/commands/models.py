@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from braid.analysis.simulator.instructions import MAGIC
 from braid.errors import BraidError
 from braid.model import Model, load
 from braid.tools.commands.diagnostics import compiling
@@ -26,6 +27,7 @@ def open_model(
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
 
     """
+    _refuse_stream(path)
     if path.suffix == ARTIFACT_SUFFIX:
         if interpret:
             raise BraidError(
@@ -43,4 +45,18 @@ def open_model(
     with compiling(path):
         return compile(
             path, target=target, threads=threads, shapes=fixed, jobs=jobs, profile=profile
+        )
+
+
+def _refuse_stream(path: Path) -> None:
+    """Raises BraidError for an instruction stream, which no processor here executes."""
+    try:
+        with path.open("rb") as file:
+            is_stream = file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return  # Whoever reads it says what is wrong.
+    if is_stream:
+        raise BraidError(
+            f"'{path}' is an instruction stream, which only a chip can run",
+            hint=f"braid simulate {path} says how long a chip takes for it",
         )

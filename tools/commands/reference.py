@@ -11,6 +11,17 @@ from numpy.typing import NDArray
 
 from braid.errors import BraidError
 
+_DOMAINS = {
+    "",
+    "ai.onnx",
+    "ai.onnx.ml",
+    "ai.onnx.preview.training",
+    "ai.onnx.training",
+    "com.microsoft",
+    "com.microsoft.nchwc",
+}
+"""Domains of which ONNX Runtime has ops."""
+
 Array = NDArray[Any]
 
 
@@ -35,6 +46,15 @@ class OnnxReference:
             raise BraidError(f"ONNX cannot read '{path}': {error}") from error
         nodes = self._model.graph.node
         self.value_names = tuple(name for node in nodes for name in node.output if name)
+        own = {function.domain for function in self._model.functions}
+        self.foreign_ops = tuple(
+            dict.fromkeys(
+                f"{node.domain}:{node.op_type}"
+                for node in nodes
+                if node.domain not in _DOMAINS | own
+            )
+        )
+        """Ops of domains that ONNX Runtime has none of, once each."""
 
     def run(self, inputs: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """Run the model and return the values of these names.

@@ -1,6 +1,8 @@
 """`braid verify`: the first op whose result differs from a reference, and by how much."""
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,20 +42,34 @@ def verify(
     threads: ThreadsOption = 1,
     target: TargetOption = "host",
     jobs: JobsOption = None,
+    no_families: Annotated[
+        bool,
+        typer.Option(
+            "--no-families",
+            help="Compile without kernel families: code is made of the ops' structures alone.",
+        ),
+    ] = False,
 ) -> None:
     """Compare a model, op by op, with ONNX Runtime or with the interpreter.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
-    it is the interpreter for ops inside branches and loops, of which the last iteration counts.
+    it is the interpreter for ops inside branches and loops, of which the last iteration counts,
+    and for models with ops that ONNX Runtime does not know. What is verified is the code that this
+    model gets: a kernel family hides the structure of the ops that it computes.
     Inputs that are not given are random. The status is 1 if an op differs.
     """
     from braid.errors import BraidError
     from braid.layerwise import differences, expose_results
     from braid.sources import read_source
+    from braid.targets.target import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
     from braid.universe import make_context
 
+    if interpret and no_families:
+        raise BraidError(
+            "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
+        )
     source = read_source(make_context(), model, shapes=parse_shapes(shape))
     onnx_runtime = _onnx_runtime(model)
     if interpret and onnx_runtime is None:
@@ -62,7 +78,8 @@ def verify(
             hint="leave out --interpret, or verify an ONNX model with onnxruntime installed",
         )
     order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
-    tested = _interpreted(source) if interpret else _compiled(source, target, threads, jobs)
+    with without_families() if no_families else nullcontext():
+        tested = _interpreted(source) if interpret else _compiled(source, target, threads, jobs)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     expected, reference = _expected(source, onnx_runtime, values, order)
@@ -70,11 +87,17 @@ def verify(
 
 
 def _onnx_runtime(model: Path) -> "OnnxReference | None":
-    """ONNX Runtime with this model, if that is ONNX and it is installed."""
+    """ONNX Runtime with this model, if that is ONNX, and it is installed and knows its ops."""
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
 
-    is_onnx = model.suffix == ".onnx"
-    return OnnxReference(model) if is_onnx and onnxruntime_is_installed() else None
+    if model.suffix != ".onnx" or not onnxruntime_is_installed():
+        return None
+    reference = OnnxReference(model)
+    if reference.foreign_ops:
+        ops = ", ".join(reference.foreign_ops)
+        print(f"note: ONNX Runtime does not know {ops}", file=sys.stderr)
+        return None
+    return reference
 
 
 def _interpreted(source: "SourceModel") -> "Model":

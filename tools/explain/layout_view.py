@@ -48,9 +48,9 @@ class LayoutExplanation:
         )
 
     def table(self) -> Table:
-        """A row per op with a choice: what it is, what it costs, what the next best would."""
-        rows = [self._row(op) for op in self.report.ops if len(op.choices) > 1]
-        return Table(("op", "runs", "layouts", "cost of a run", "next best", "in all"), tuple(rows))
+        """A row per op: its layouts, who makes its kernel, its cost, and what was next best."""
+        columns = ("op", "runs", "layouts", "kernel", "cost of a run", "next best", "in all")
+        return Table(columns, tuple(map(self._row, self.report.ops)))
 
     def reorders(self) -> Table:
         """A row per reorder."""
@@ -90,26 +90,30 @@ class LayoutExplanation:
             (
                 "●" if index == op.chosen else "",
                 _arrow(choice.layouts),
+                choice.family,
                 format_cost(choice.cost, self.resource),
                 format_change(choice.total, best, self.resource),
             )
             for index, choice in enumerate(op.choices)
         )
         total = "in all" if op.is_exact else "in all, at most"
-        return Table(("", "layouts", "a run", total), rows)
+        return Table(("", "layouts", "kernel", "a run", total), rows)
 
     def _row(self, op: OpReport) -> tuple[str, ...]:
         chosen = op.choices[op.chosen]
-        others = [c for index, c in enumerate(op.choices) if index != op.chosen]
-        other = min(others, key=lambda choice: choice.total)
-        return (
+        taken = (
             label_of(op.op),
             f"{op.executions:g}",
             _arrow(chosen.layouts),
+            chosen.family,
             format_cost(chosen.cost, self.resource),
-            _arrow(other.layouts),
-            format_change(other.total, self.report.cost, self.resource),
         )
+        others = [c for index, c in enumerate(op.choices) if index != op.chosen]
+        if not others:
+            return (*taken, "no other", "")
+        other = min(others, key=lambda choice: choice.total)
+        change = format_change(other.total, self.report.cost, self.resource)
+        return (*taken, f"{_arrow(other.layouts)} {other.family}".rstrip(), change)
 
 
 def _region_label(counts: ExecutionCounts) -> RegionLabel:

@@ -129,7 +129,6 @@ def _buffers(group: FusedOp) -> Iterator[int]:
                 yield math.prod(stage.result_shape) * bytes_of(stage.result_type)
         fused = bool(stages) and not stages[last].reduction_dims
         for result in op.results:
-            if not isinstance(result.type, TensorType):
-                continue  # Of an upstream op: a scalar.
-            if result not in results and not (fused and result.has_one_use()):
+            is_tensor = isinstance(result.type, TensorType)  # Upstream ops have scalars, too.
+            if is_tensor and result not in results and not (fused and result.has_one_use()):
                 yield logical_bytes(cast(AnyTensor, result.type))

@@ -6,7 +6,7 @@ import pytest
 
 from braid.errors import BraidError
 from braid.passes.order.assign_lanes import require_pool
-from braid.targets.target import load_target
+from braid.targets.target import load_target, without_families
 
 VALID = """
 name = "toy"
@@ -92,3 +92,10 @@ def test_a_family_that_cannot_be_imported(tmp_path: Path) -> None:
     )
     with pytest.raises(BraidError, match=r"cannot load kernel family 'braid\.nowhere:X'"):
         load(tmp_path, text).backends[0].families()
+
+
+def test_families_can_be_left_out() -> None:
+    cpu = load_target("host").backend("cpu")
+    with without_families():
+        assert cpu.families() == ()
+    assert len(cpu.families()) > 1
