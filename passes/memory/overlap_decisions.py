@@ -24,6 +24,8 @@ def select_overlaps(function: FuncOp, costs: KernelCosts, memories: MemorySpaces
     kernels a little time.
     """
     choices = _Choices(function, costs, memories)
+    if not choices.offers:
+        return 0
     storages = choices.plan()
     first = best = live_peak(storages)
     while taken := choices.take_at_peak(storages):
@@ -36,6 +38,7 @@ def select_overlaps(function: FuncOp, costs: KernelCosts, memories: MemorySpaces
             choices.leave([group])
             if live_peak(choices.plan()) > best:
                 choices.take(group)
+        storages = choices.plan()
     return first - best
 
 
@@ -44,13 +47,13 @@ class _Choices:
 
     def __init__(self, function: FuncOp, costs: KernelCosts, memories: MemorySpaces) -> None:
         self._function, self._memories = function, memories
-        self._offers = {
+        self.offers = {
             op: offer
             for op in function.walk()
             if isinstance(op, FusedOp) and (offer := _offer(op, costs)) is not None
         }
         self._taken: set[FusedOp] = set()
-        self._values = StorageAssignment(function, memories)
+        self._values: StorageAssignment
 
     def plan(self) -> list[Storage]:
         """All storages, those that go there in the memory of outputs."""
@@ -60,19 +63,20 @@ class _Choices:
         place_in_outputs(storages)
         for group in self._taken:
             number = values.numbering.span(group).start
-            scratch = self._offers[group].scratch_bytes
+            scratch = self.offers[group].scratch_bytes
             storages.append(Storage(scratch, number, number, ALIGNMENT, values.memory_of(group)))
         return storages
 
     def take_at_peak(self, storages: list[Storage]) -> list[FusedOp]:
         """Takes what is left and has its operand at the peak of `storages`, the last plan."""
         peak = live_at_peak(storages)
-        found: list[FusedOp] = []
-        for group in self._offers.keys() - self._taken:
-            operand = self._values.of[group.operands[self._offers[group].operand]]
-            if operand in peak:
-                self.take(group)
-                found.append(group)
+        found = [
+            group
+            for group, offer in self.offers.items()
+            if group not in self._taken and self._values.of[group.operands[offer.operand]] in peak
+        ]
+        for group in found:
+            self.take(group)
         self.plan()
         vain = [group for group in found if not self._is_linked(group)]
         self.leave(vain)
@@ -81,7 +85,7 @@ class _Choices:
     def take(self, group: FusedOp) -> None:
         """Lets `group` write over its operand."""
         self._taken.add(group)
-        set_overlap(group, self._offers[group].operand)
+        set_overlap(group, self.offers[group].operand)
 
     def leave(self, groups: Iterable[FusedOp]) -> None:
         """Lets `groups` write elsewhere."""
@@ -90,7 +94,7 @@ class _Choices:
             set_overlap(group, None)
 
     def _is_linked(self, group: FusedOp) -> bool:
-        operand = group.operands[self._offers[group].operand]
+        operand = group.operands[self.offers[group].operand]
         return self._values.of[operand].within is self._values.of[group.results[0]]
 
 
