@@ -8,14 +8,24 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, TensorType, f64
 from xdsl.ir import Dialect, Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
-from braid.dialects.braid.base import AnyTensor, StructuredOp, element_type_of, require, shape_of
-from braid.dialects.braid.dtypes import is_float
-from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.normalization import pointwise_stage
-from braid.dialects.braid.reduction import reduce_stage
-from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Apply, Argument, Literal
-from braid.dialects.braid.structure import OperandSource, StageSource, Structure
+from braid.extend import (
+    DYNAMIC,
+    AnyTensor,
+    Apply,
+    Argument,
+    Array,
+    Literal,
+    OperandSource,
+    StageSource,
+    Structure,
+    StructuredOp,
+    element_type_of,
+    is_float,
+    pointwise_stage,
+    reduce_stage,
+    require,
+    shape_of,
+)
 
 
 @irdl_op_definition

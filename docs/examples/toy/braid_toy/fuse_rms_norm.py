@@ -8,12 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.remarks import emit_remark
-from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import numpy_from_dense
-from braid.dialects.braid.names import union_names
-from braid.dialects.braid.reduction import ReduceOp
+from braid.extend import ConstantOp, ReduceOp, emit_remark, numpy_from_dense, shape_of, union_names
 from braid_toy.dialect import RmsNormOp
 
 

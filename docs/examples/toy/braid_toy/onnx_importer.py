@@ -2,9 +2,7 @@
 
 from xdsl.ir import SSAValue
 
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.extend import Builder, Node, importer
 from braid_toy.dialect import RmsNormOp
 
 

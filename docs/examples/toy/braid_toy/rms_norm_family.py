@@ -10,16 +10,26 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import BlockArgument
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.rows import each, fold
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.extend import (
+    Buffer,
+    Emitter,
+    FusedOp,
+    Index,
+    Kernel,
+    KernelRequest,
+    Layout,
+    LayoutChoice,
+    Schedule,
+    Value,
+    VectorUnit,
+    each,
+    element_type_of,
+    fold,
+    grid_kernel,
+    host_vector_unit,
+    shape_of,
+    stored_bytes,
+)
 from braid_toy.dialect import RmsNormOp
 
 

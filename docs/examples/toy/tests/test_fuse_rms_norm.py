@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import braid
-from braid.passes.pipeline_parser import parse_pipeline
+from braid.extend import parse_pipeline
 
 CHAIN = """
 func.func @main(%x: tensor<{t}> {{braid.name = "x"}}) -> (tensor<{t}> {{braid.name = "y"}}) {{

@@ -1,0 +1,194 @@
+"""What packages that extend braid import: ops, importers, passes, kernel families and their tests.
+
+These names keep their meaning within a major version; modules under `braid.dialects`,
+`braid.lowering` and the like are braid's own and move. Names are loaded on first use, so that a
+dialect does not import the code generators.
+
+```python
+from braid.extend import Structure, StructuredOp
+```
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from braid.analysis.interpreter import interpret
+    from braid.analysis.kernel_family import (
+        Kernel,
+        KernelFamily,
+        KernelRequest,
+        LayoutChoice,
+        Schedule,
+    )
+    from braid.analysis.locations import source_location
+    from braid.analysis.remarks import emit_remark
+    from braid.dialects.braid.base import (
+        AnyTensor,
+        DecomposableOp,
+        IndirectOp,
+        StructuredOp,
+        TensorOp,
+        element_type_of,
+        require,
+        shape_of,
+    )
+    from braid.dialects.braid.constants import ConstantOp
+    from braid.dialects.braid.dtypes import is_float, numpy_from_dense
+    from braid.dialects.braid.layout import DYNAMIC, Layout
+    from braid.dialects.braid.names import names_of, union_names
+    from braid.dialects.braid.normalization import pointwise_stage
+    from braid.dialects.braid.reduction import ReduceOp, reduce_stage
+    from braid.dialects.braid.regions import FusedOp
+    from braid.dialects.braid.relayout import Array
+    from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position
+    from braid.dialects.braid.structure import (
+        Access,
+        IteratorKind,
+        OperandSource,
+        Padding,
+        Stage,
+        StageSource,
+        Structure,
+    )
+    from braid.errors import BraidError, Note, SourceLocation, UnsupportedError
+    from braid.frontends.onnx.builder import Builder
+    from braid.frontends.onnx.node import Node
+    from braid.frontends.onnx.registry import importer
+    from braid.lowering.cpu.call import call_kernel
+    from braid.lowering.cpu.kernels.emit.buffer import Buffer
+    from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+    from braid.lowering.cpu.kernels.emit.function import grid_kernel
+    from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+    from braid.lowering.cpu.kernels.rows import each, fold
+    from braid.lowering.cpu.kernels.traffic import stored_bytes
+    from braid.passes.pipeline_parser import parse_pipeline
+    from braid.universe import make_context
+
+_HOMES = {
+    "braid.analysis.interpreter": ("interpret",),
+    "braid.analysis.kernel_family": (
+        "Kernel",
+        "KernelFamily",
+        "KernelRequest",
+        "LayoutChoice",
+        "Schedule",
+    ),
+    "braid.analysis.locations": ("source_location",),
+    "braid.analysis.remarks": ("emit_remark",),
+    "braid.dialects.braid.base": (
+        "AnyTensor",
+        "DecomposableOp",
+        "IndirectOp",
+        "StructuredOp",
+        "TensorOp",
+        "element_type_of",
+        "require",
+        "shape_of",
+    ),
+    "braid.dialects.braid.constants": ("ConstantOp",),
+    "braid.dialects.braid.dtypes": ("is_float", "numpy_from_dense"),
+    "braid.dialects.braid.layout": ("DYNAMIC", "Layout"),
+    "braid.dialects.braid.names": ("names_of", "union_names"),
+    "braid.dialects.braid.normalization": ("pointwise_stage",),
+    "braid.dialects.braid.reduction": ("ReduceOp", "reduce_stage"),
+    "braid.dialects.braid.regions": ("FusedOp",),
+    "braid.dialects.braid.relayout": ("Array",),
+    "braid.dialects.braid.scalar": ("Apply", "Argument", "Literal", "Load", "Position"),
+    "braid.dialects.braid.structure": (
+        "Access",
+        "IteratorKind",
+        "OperandSource",
+        "Padding",
+        "Stage",
+        "StageSource",
+        "Structure",
+    ),
+    "braid.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
+    "braid.frontends.onnx.builder": ("Builder",),
+    "braid.frontends.onnx.node": ("Node",),
+    "braid.frontends.onnx.registry": ("importer",),
+    "braid.lowering.cpu.call": ("call_kernel",),
+    "braid.lowering.cpu.kernels.emit.buffer": ("Buffer",),
+    "braid.lowering.cpu.kernels.emit.emitter": ("Emitter", "Index", "Value"),
+    "braid.lowering.cpu.kernels.emit.function": ("grid_kernel",),
+    "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit", "host_vector_unit"),
+    "braid.lowering.cpu.kernels.rows": ("each", "fold"),
+    "braid.lowering.cpu.kernels.traffic": ("stored_bytes",),
+    "braid.passes.pipeline_parser": ("parse_pipeline",),
+    "braid.universe": ("make_context",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DYNAMIC",
+    "Access",
+    "AnyTensor",
+    "Apply",
+    "Argument",
+    "Array",
+    "BraidError",
+    "Buffer",
+    "Builder",
+    "ConstantOp",
+    "DecomposableOp",
+    "Emitter",
+    "FusedOp",
+    "Index",
+    "IndirectOp",
+    "IteratorKind",
+    "Kernel",
+    "KernelFamily",
+    "KernelRequest",
+    "Layout",
+    "LayoutChoice",
+    "Literal",
+    "Load",
+    "Node",
+    "Note",
+    "OperandSource",
+    "Padding",
+    "Position",
+    "ReduceOp",
+    "Schedule",
+    "SourceLocation",
+    "Stage",
+    "StageSource",
+    "Structure",
+    "StructuredOp",
+    "TensorOp",
+    "UnsupportedError",
+    "Value",
+    "VectorUnit",
+    "call_kernel",
+    "each",
+    "element_type_of",
+    "emit_remark",
+    "fold",
+    "grid_kernel",
+    "host_vector_unit",
+    "importer",
+    "interpret",
+    "is_float",
+    "make_context",
+    "names_of",
+    "numpy_from_dense",
+    "parse_pipeline",
+    "pointwise_stage",
+    "reduce_stage",
+    "require",
+    "shape_of",
+    "source_location",
+    "stored_bytes",
+    "union_names",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'braid.extend' has no attribute '{name}'")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
