@@ -59,7 +59,10 @@ def read_profile(path: Path) -> Profile:
         if not text.lstrip().startswith(("{", "[")):
             return _from_rows(list(csv.reader(io.StringIO(text))))
         data = json.loads(text)
-        return _from_braid(data["ops"]) if "ops" in data else _from_data_table(data)
+        if not isinstance(data, dict):
+            raise ValueError("the JSON is no object")
+        fields = cast(dict[str, Any], data)
+        return _from_braid(fields["ops"]) if "ops" in fields else _from_data_table(fields)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise BraidError(
             f"not a profile: {error}",
@@ -70,6 +73,8 @@ def read_profile(path: Path) -> Profile:
 
 
 def _from_braid(ops: Mapping[str, Mapping[str, float]]) -> Profile:
+    if not isinstance(ops, dict):
+        raise ValueError("'ops' is no object")
     result: dict[str, OpStatistics] = {}
     for joined, entry in ops.items():
         statistics = OpStatistics(_number(entry["count"]), _number(entry["seconds"]))

@@ -22,7 +22,6 @@ from braid.tools.commands.verify import verify
 app = typer.Typer(
     name="braid",
     help="A graph compiler for tensor programs.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -59,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = app(arguments, prog_name="braid", standalone_mode=False)
+        status = app(arguments or ["--help"], prog_name="braid", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except BraidError as error:
         _show_traceback(arguments)

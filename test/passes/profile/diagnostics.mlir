@@ -5,7 +5,13 @@
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%S/Inputs/negative.csv}' 2>&1 | filecheck %s --check-prefix=NEGATIVE
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%S/Inputs/none.csv}' 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%S/Inputs/untitled.csv}' 2>&1 | filecheck %s --check-prefix=UNTITLED
+// RUN: echo '{"ops": 5}' > %t.json
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%t.json}' 2>&1 | filecheck %s --check-prefix=NUMBER
+// RUN: echo '[]' > %t.json
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%t.json}' 2>&1 | filecheck %s --check-prefix=LIST
 
+// NUMBER: .json: error: not a profile: 'ops' is no object
+// LIST: .json: error: not a profile: the JSON is no object
 // NEGATIVE: negative.csv: error: not a profile: -3 is neither a count nor a time
 // MISSING: none.csv: error: cannot read profile
 // UNTITLED: untitled.csv: error: not a profile: a column is missing; there are ['operation name', 'how often']
