@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid import __version__
+from braid.analysis.diagnostics import Diagnostic, emit
 from braid.analysis.interpreter import evaluate_prepare
 from braid.analysis.kernel_family import KernelFamily
 from braid.buckets import Bounds, Buckets
@@ -34,7 +35,8 @@ from braid.runtime.native import NativeModel
 from braid.signature import check_model
 from braid.source_model import Parameters, SourceModel
 from braid.sources import ModelSource, Shapes, chain_parameters, read_source
-from braid.targets.target import load_target
+from braid.targets.installed import FAMILIES_GROUP, family_backends
+from braid.targets.target import Target, load_target, target_names
 from braid.universe import make_context
 from braid.weights import fill_weights
 
@@ -223,7 +225,24 @@ def kernel_families(target: str) -> tuple[KernelFamily, ...]:
         BraidError: there is no such target, or it has no backend `cpu`.
 
     """
+    _warn_of_lost_families(load_target(target))
     return cast(tuple[KernelFamily, ...], load_target(target).backend(CPU_BACKEND).families())
+
+
+def _warn_of_lost_families(target: Target) -> None:
+    """Warn of installed families for backends that neither `target` nor a target by name has."""
+    lost = family_backends() - {backend.name for backend in target.backends}
+    if not lost:
+        return
+    known = {backend.name for name in target_names() for backend in load_target(name).backends}
+    for name in sorted(lost - known):
+        emit(
+            Diagnostic(
+                "warning",
+                f"entry points of '{FAMILIES_GROUP}.{name}' are for no backend of a known target",
+                hint=f"backends are {', '.join(sorted(known))}",
+            )
+        )
 
 
 def _manifest(name: str, native: NativeModel, code: CpuCode) -> Manifest:

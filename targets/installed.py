@@ -15,21 +15,36 @@ TARGETS_GROUP = "braid.targets"
 FAMILIES_GROUP = "braid.kernel_families"
 
 
-@cache
 def installed_targets() -> dict[str, Path]:
     """The files that describe the targets of other packages, by their names.
+
+    Raises as `installed_paths`.
+    """
+    return installed_paths(TARGETS_GROUP)
+
+
+@cache
+def installed_paths(group: str) -> dict[str, Path]:
+    """The files that entry points of a group name.
 
     Raises `BraidError` where an entry point cannot be loaded or is no path.
     """
     found: dict[str, Path] = {}
-    for entry in entry_points(group=TARGETS_GROUP):
+    for entry in sorted(entry_points(group=group)):
         path = _load(entry)
         if not isinstance(path, Path):
             raise BraidError(
-                f"entry point '{entry.name}' of '{TARGETS_GROUP}' is {path!r}, expected a Path"
+                f"entry point '{entry.name}' of '{group}' is {path!r}, expected a Path"
             )
         found[entry.name] = path
     return found
+
+
+def family_backends() -> frozenset[str]:
+    """The names of the backends for which installed packages have kernel families."""
+    prefix = f"{FAMILIES_GROUP}."
+    groups = (group for group in entry_points().groups if group.startswith(prefix))
+    return frozenset(group.removeprefix(prefix) for group in groups)
 
 
 @cache

@@ -190,7 +190,7 @@ def load_target(name: str = "host") -> Target:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        known = sorted({*(file.stem for file in _DIRECTORY.glob("*.toml")), *installed_targets()})
+        known = sorted(target_names())
         raise BraidError(
             f"there is no target '{name}'",
             hint=f"expected a path that ends in .toml, or one of {known}",
@@ -198,6 +198,11 @@ def load_target(name: str = "host") -> Target:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BraidError(f"cannot read target: {error}", location=location) from error
     return _target(Table(data, "target", location))
+
+
+def target_names() -> frozenset[str]:
+    """The names of braid's own targets and of those that installed packages add."""
+    return frozenset({*(file.stem for file in _DIRECTORY.glob("*.toml")), *installed_targets()})
 
 
 def _path_of(name: str) -> Path:

@@ -91,6 +91,8 @@ class GraphImporter:
                 results = iter(node.import_subgraph(body, present))
                 return [next(results, None) if name else None for name in node.proto.output]
             outputs = importer(self._builder, node)
+            if not importer.__module__.startswith("braid."):
+                node.require_attributes_read()
         except VerifyException as error:
             node.fail(str(error))
         except BraidError as error:

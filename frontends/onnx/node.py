@@ -38,6 +38,7 @@ class Node:
         self._builder = builder
         self._location = location
         self._attributes = {attribute.name: attribute for attribute in proto.attribute}
+        self._asked: set[str] = set()
 
     @property
     def op_type(self) -> str:
@@ -88,7 +89,19 @@ class Node:
 
     def has(self, name: str) -> bool:
         """Whether the attribute is there."""
+        self._asked.add(name)
         return name in self._attributes
+
+    def require_attributes_read(self) -> None:
+        """Raises BraidError for an attribute that nobody has asked for, such as a misspelt one."""
+        unread = [name for name in self._attributes if name not in self._asked]
+        if unread:
+            known = ", ".join(f"'{name}'" for name in sorted(self._asked))
+            self.fail(
+                f"nothing reads its attribute '{unread[0]}'",
+                hint=f"the importer asks for {known or 'none'}; one that it may ignore is asked "
+                "for with node.has",
+            )
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
@@ -133,6 +146,7 @@ class Node:
         return self.integers(name) if self.has(name) else self.known_integers(index)
 
     def _attribute(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:
+        self._asked.add(name)
         attribute = self._attributes.get(name)
         if attribute is None:
             if default is None:

@@ -13,6 +13,7 @@ from braid.analysis.byte_sizes import parse_size
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.errors import BraidError, SourceLocation
 from braid.passes.memory.tile_rules import NEVER, TileRule
+from braid.targets.installed import installed_paths
 
 DEFAULT_RULES = Path(__file__).with_name("fusion_rules.toml")
 
@@ -53,6 +54,26 @@ class FusionRules:
 def kind_of(op: Operation) -> str:
     """The kind of `op` in rules: `elementwise`, or its name without the dialect."""
     return "elementwise" if isinstance(op, ElementwiseOp) else op.name.removeprefix("braid.")
+
+
+RULES_GROUP = "braid.fusion_rules"
+"""Group of the entry points of other packages: paths of files like `fusion_rules.toml`, whose rules
+hold besides the default ones. Kinds of their ops are whole names, such as `toy.rms_norm`."""
+
+
+def fusion_rules(path: Path = DEFAULT_RULES) -> FusionRules:
+    """The rules in the file at `path`; with the default ones also those of installed packages.
+
+    Raises `BraidError` as `load_fusion_rules`, and where an entry point cannot be loaded.
+    """
+    rules = load_fusion_rules(path)
+    if path != DEFAULT_RULES:
+        return rules
+    for added in map(load_fusion_rules, installed_paths(RULES_GROUP).values()):
+        rules = FusionRules(
+            rules.pairs | added.pairs, rules.anchors | added.anchors, {**rules.tiles, **added.tiles}
+        )
+    return rules
 
 
 @cache

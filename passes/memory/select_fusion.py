@@ -24,7 +24,7 @@ from braid.passes.memory.compute_ops import (
     is_compute,
     runtime_functions,
 )
-from braid.passes.memory.fusion_rules import DEFAULT_RULES, FusionRules, load_fusion_rules
+from braid.passes.memory.fusion_rules import DEFAULT_RULES, FusionRules, fusion_rules
 from braid.passes.memory.select_tiles import tile_groups
 
 GROUP_ATTRIBUTE = "braid.fusion_group"
@@ -141,7 +141,8 @@ class SelectFusionPass(ModulePass):
     In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
     per group. An op joins the group of its users if all of them are in one group of the same
     block, a rule allows it (`rules` is a TOML file, see `fusion_rules.toml`), the group has no
-    second anchor, and nothing is computed twice. Ops that have a group already keep it.
+    second anchor, and nothing is computed twice. Ops that have a group already keep it. Installed
+    packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
     With `tiles`, ops with large tensors between them, such as those of attention, come first:
     they share a kernel that computes one tile of the result after the other.
@@ -159,7 +160,7 @@ class SelectFusionPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
-        rules = load_fusion_rules(Path(self.rules))
+        rules = fusion_rules(Path(self.rules))
         for func in runtime_functions(op):
             ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):

@@ -15,6 +15,14 @@ func.func @main(%x: tensor<2x8x40xf32> {braid.name = "x"})
   func.return %y : tensor<2x8x40xf32>
 }
 """
+NODE = """
+from onnx import helper, save
+node = helper.make_node("RmsNorm", ["x"], ["y"], domain="toy", epsilon=0.5)
+x, y = (helper.make_tensor_value_info(n, 1, [2, 4]) for n in "xy")
+opsets = [helper.make_opsetid("", 18), helper.make_opsetid("toy", 1)]
+graph = helper.make_graph([node], "g", [x], [y])
+save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "toy.onnx")
+"""
 
 
 def run(environment: dict[str, str], directory: Path, *command: str) -> tuple[int, str]:
@@ -62,15 +70,7 @@ raise SystemExit(main(["verify", "norm.mlir", "--jobs", "1", *OPTIONS]))
 
 
 def test_a_node_of_the_toy_domain_is_imported(environment: dict[str, str], directory: Path) -> None:
-    program = """
-from onnx import helper, save
-node = helper.make_node("RmsNorm", ["x"], ["y"], domain="toy", epsilon=0.5)
-x, y = (helper.make_tensor_value_info(n, 1, [2, 4]) for n in "xy")
-opsets = [helper.make_opsetid("", 18), helper.make_opsetid("toy", 1)]
-graph = helper.make_graph([node], "g", [x], [y])
-save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "toy.onnx")
-"""
-    assert run(environment, directory, "python", "-c", program)[0] == 0
+    assert run(environment, directory, "python", "-c", NODE)[0] == 0
     status, output = run(environment, directory, "braid", "verify", "toy.onnx", "--jobs", "1")
     assert "note: ONNX Runtime does not know toy:RmsNorm" in output, output
     assert status == 0 and "all 1 ops agree with the interpreter" in output, output
@@ -92,17 +92,57 @@ def test_a_wrong_op_is_a_diagnostic(environment: dict[str, str], directory: Path
     assert status == 1 and "epsilon is -1.0, expected no negative number" in output, output
 
 
-def test_a_broken_entry_point_is_named(environment: dict[str, str], directory: Path) -> None:
-    info = directory / "site" / "broken-1.dist-info"
+def with_package(
+    environment: dict[str, str], directory: Path, entry_points: str, **files: str
+) -> dict[str, str]:
+    """An environment with one more package that has these entry points and modules."""
+    info = directory / "site" / "other-1.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[braid.kernel_families.cpu]\nlost = no_such:Family\n")
-    broken = {
-        **environment,
-        "PYTHONPATH": f"{directory / 'site'}:{environment['PYTHONPATH']}",
-    }
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(entry_points)
+    for name, text in files.items():
+        (directory / "site" / f"{name}.py").write_text(text)
+    return {**environment, "PYTHONPATH": f"{directory / 'site'}:{environment['PYTHONPATH']}"}
+
+
+def test_a_broken_entry_point_is_named(environment: dict[str, str], directory: Path) -> None:
+    entry_points = "[braid.kernel_families.cpu]\nlost = no_such:Family\n"
+    broken = with_package(environment, directory, entry_points)
     status, output = run(broken, directory, "braid", "compile", "norm.mlir")
     assert status == 1 and "'lost' of 'braid.kernel_families.cpu' cannot be loaded" in output
+
+
+def test_families_for_no_backend_are_warned_of(
+    environment: dict[str, str], directory: Path
+) -> None:
+    entry_points = "[braid.kernel_families.cpx]\nlost = no_such:Family\n"
+    misspelt = with_package(environment, directory, entry_points)
+    status, output = run(misspelt, directory, "braid", "compile", "norm.mlir", "--jobs", "1")
+    assert status == 0, output
+    assert "warning: entry points of 'braid.kernel_families.cpx' are for no backend" in output
+
+
+def test_a_package_adds_fusion_rules(environment: dict[str, str], directory: Path) -> None:
+    rules = directory / "rules.toml"
+    rules.write_text('[[rule]]\nproducers = ["toy.rms_norm"]\nconsumers = ["elementwise"]\n')
+    after = "  %z = braid.neg %y : (tensor<2x8x40xf32>) -> tensor<2x8x40xf32>\n  func.return %z"
+    (directory / "norm.mlir").write_text(MODULE.replace("  func.return %y", after))
+    command = ("braid-opt", "norm.mlir", "-p", "select-fusion", "--remarks")
+    status, output = run(environment, directory, *command)
+    assert status == 0 and "2 ops in 2 groups" in output, output
+    entry_points = "[braid.fusion_rules]\nother = other_rules:PATH\n"
+    module = f"from pathlib import Path\nPATH = Path({str(rules)!r})\n"
+    fusing = with_package(environment, directory, entry_points, other_rules=module)
+    status, output = run(fusing, directory, *command)
+    assert status == 0 and "2 ops in 1 groups" in output, output
+
+
+def test_a_misspelt_attribute_is_refused(environment: dict[str, str], directory: Path) -> None:
+    program = NODE.replace("epsilon=0.5", "epsilom=0.5")
+    assert run(environment, directory, "python", "-c", program)[0] == 0
+    status, output = run(environment, directory, "braid", "import", "toy.onnx")
+    assert status == 1 and "nothing reads its attribute 'epsilom'" in output, output
+    assert "hint: the importer asks for 'epsilon'" in output, output
 
 
 def test_the_targets_of_packages_are_known(environment: dict[str, str], directory: Path) -> None:
