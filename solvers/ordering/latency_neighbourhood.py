@@ -27,6 +27,9 @@ def neighbourhood_search(
     """
     random = Random(seed)
     timeline = Timeline(problem, start)
+    # Addressing takes no time and moves along with what needs it.
+    moving = {*traffic.reads, *traffic.makes} if (traffic := problem.traffic) else set[int]()
+    busy = moving | {op for op, own in enumerate(problem.stages) if own}
     best, value, changes = start, timeline.value, 0
     waiting = list(accumulate(timeline.idle()))
     for _ in range(rounds if len(start) > 2 else 0):
@@ -35,7 +38,8 @@ def neighbourhood_search(
         begin, end = _window(random, timeline, waiting)
         window = timeline.order[begin:end]
         ops = _reordered(problem, window, random)
-        if ops == window or not timeline.change(begin, ops):
+        same = [op for op in ops if op in busy] == [op for op in window if op in busy]
+        if same or not timeline.change(begin, ops):
             continue
         changes += 1
         if changes % RESET == 0 or timeline.value <= target:
