@@ -8,6 +8,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_from_numpy, is_stored_only, numpy_from_dense
+from braid.dialects.braid.layout import DYNAMIC
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""
@@ -32,7 +33,7 @@ def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
     if not all(isinstance(constant, ConstantOp) for constant in constants):
         return
     shapes = [shape_of(result) for result in op.results]
-    if any(-1 in shape for shape in shapes) or _size(op) > MAX_ELEMENTS:
+    if any(DYNAMIC in shape for shape in shapes) or _size(op) > MAX_ELEMENTS:
         return
     if any(is_stored_only(element_type_of(result)) for result in op.results):
         return
