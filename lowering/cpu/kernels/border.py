@@ -66,8 +66,8 @@ class BorderFamily:
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             value = e.constant(number, e.vector_type(type))
-            for slab in _slabs(op, layout):
-                _fill(e, buffers[-1], slab, value)
+            for slab in border_slabs(op, layout):
+                fill_slab(e, buffers[-1], slab, value)
 
         return grid_kernel(request, self.unit, 1, iteration)
 
@@ -93,7 +93,7 @@ class Slab:
     dims: tuple[LoopDim, ...]
 
 
-def _slabs(op: PadOp, layout: Layout) -> list[Slab]:
+def border_slabs(op: PadOp, layout: Layout) -> list[Slab]:
     """The border, each element once: before and after the inside along each dim of storage.
 
     Along the dims outside of that, a slab is as long as the inside, along those inside of it as
@@ -126,7 +126,7 @@ def _slab(ranges: Sequence[Range], strides: Sequence[int]) -> Slab:
     return Slab(start, merged(loops) or (LoopDim(1, (1,)),))
 
 
-def _fill(e: Emitter, buffer: Buffer, slab: Slab, value: Value) -> None:
+def fill_slab(e: Emitter, buffer: Buffer, slab: Slab, value: Value) -> None:
     """Writes `value` to all elements of a slab."""
     *outer, inner = slab.dims
     if inner.strides != (1,):
