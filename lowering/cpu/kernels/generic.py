@@ -23,20 +23,22 @@ from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback import emit_fallback
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
 
-# Shares of the machine's rates that these kernels reach. Measured on 50 groups of SqueezeNet,
-# MobileNetV2 and ShuffleNet, one Zen 4 core: reductions 0.5 to 50 GFLOP/s, mostly 3 to 6.
+# Shares of the machine's rate that these kernels reach, and how many times as long they take to
+# move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one
+# Zen 4 core: reductions 0.5 to 50 GFLOP/s, mostly 3 to 6; elementwise chains move 6 to 25 GB/s
+# within caches, paddings and concatenations 60 to 80.
 _POINTWISE_FLOPS = 1 / 8
 _REDUCTION_FLOPS = 1 / 32
-_MEMORY = 1 / 1.5
+_MOVING = 3.0
 _BLOCKED_FACTOR = 1.1
 """How much longer it takes with channels in blocks, measured on paddings."""
 
@@ -90,8 +92,9 @@ class GenericFamily:
         )
         moved = stored_bytes(group, choice) + 2 * sum(_buffers(group))
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
-        memory = self.unit.memory_bytes * _MEMORY / (_BLOCKED_FACTOR if blocked else 1.0)
-        return max(arithmetic, moved / memory)
+        copies = all(isinstance(op, PadOp | ConcatOp) for op in _members(group))
+        factor = (1.0 if copies else _MOVING) * (_BLOCKED_FACTOR if blocked else 1.0)
+        return max(arithmetic, factor * moving_seconds(moved, self.unit))
 
     def emit(self, request: KernelRequest) -> Kernel:
         """One loop nest a stage; see `fallback`."""
