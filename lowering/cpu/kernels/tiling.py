@@ -15,8 +15,9 @@ _EPILOGUE_CYCLES = 3.0
 _TILE_CYCLES = 30.0
 """Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
 
-_STRIDED_B_FACTOR = 1.25
-"""How much slower B is read from whole rows than from packed blocks."""
+_STRIDED_B_FACTOR, _LONG_ROW = 1.25, 4096
+"""How much slower B is read from whole rows than from packed blocks, where a row has at least so
+many bytes: a page. Of shorter ones nothing was measured (products of attention, rows of 512)."""
 
 _ONE_VECTOR_FACTOR = 1.03
 """How much slower a tile of one column vector is, measured: every broadcast serves one product."""
@@ -69,7 +70,8 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
     total *= _LARGE_TILE_FACTOR if min(rows, size.rows) * vectors > _LARGE_TILE else 1.0
-    return total if size.packed else total * _STRIDED_B_FACTOR
+    far = not size.packed and 4 * size.columns >= _LONG_ROW
+    return total * _STRIDED_B_FACTOR if far else total
 
 
 def _conflict_factor(rows: int, row_bytes: int) -> float:
