@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.byte_sizes import parse_size
+from braid.analysis.cost_records import GENERIC
 from braid.analysis.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
 from braid.analysis.locations import source_location
@@ -28,7 +29,7 @@ from braid.targets.target import load_target
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
-    """Every op in `wanted` if it can, else in its preferred choice."""
+    """Every op in `wanted` as cheaply as it can, or as much of it as there is."""
     return Flow([_restrict(chooser, wanted) for chooser in flow.choosers])
 
 
@@ -40,7 +41,10 @@ def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
         sum(port.layouts[option] == wanted for port in ports)
         for option in range(len(chooser.costs))
     ]
-    option = max(range(len(in_layout)), key=lambda o: (in_layout[o], -o))
+    options = range(len(in_layout))
+    # Kernels in mixed layouts are better than generic code in `wanted` alone.
+    fast = [o for o in options if chooser.families and chooser.families[o] != GENERIC]
+    option = max(fast or options, key=lambda o: (in_layout[o], -chooser.costs[o]))
 
     def only(port: Port) -> Port:
         return replace(port, layouts=(port.layouts[option],))
@@ -87,7 +91,8 @@ class SelectLayoutsPass(ModulePass):
     that is least, once for all users; reorders of weights are free.
 
     Options: `algorithm` is `exact`, `greedy` or `fixed:<layout>` (every op in that layout if it
-    can); `cost` the resource to minimize; `ignore-profile` counts every op once;
+    can, by its fastest kernel); `cost` the resource to minimize; `ignore-profile` counts every op
+    once;
     `default-trip-count` is taken for loops without counts in a profiled module; `memory-limit`
     (bytes, or `64MiB`) bounds what all tensors take that are live at once, copies in other
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,

@@ -15,9 +15,10 @@ _EPILOGUE_CYCLES = 3.0
 _TILE_CYCLES = 30.0
 """Cycles around a tile: its coordinates, zeroing, filling the pipeline."""
 
-_STRIDED_B_FACTOR, _LONG_ROW = 1.25, 4096
+_STRIDED_B_FACTOR, _STRIDED_B_MOVING_FACTOR, _LONG_ROW = 1.25, 2.5, 2048
 """How much slower B is read from whole rows than from packed blocks, where a row has at least so
-many bytes: a page. Of shorter ones nothing was measured (products of attention, rows of 512)."""
+many bytes; and how much slower B moves where that is what takes the time (1 row, 1280 x
+1000: 383 us instead of 150). Of shorter rows nothing was measured (attention, 512 bytes)."""
 
 _ONE_VECTOR_FACTOR = 1.03
 """How much slower a tile of one column vector is, measured: every broadcast serves one product."""
@@ -70,8 +71,11 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
     total *= _LARGE_TILE_FACTOR if min(rows, size.rows) * vectors > _LARGE_TILE else 1.0
-    far = not size.packed and 4 * size.columns >= _LONG_ROW
-    return total * _STRIDED_B_FACTOR if far else total
+    return total * _STRIDED_B_FACTOR if _reads_far_rows(size) else total
+
+
+def _reads_far_rows(size: ContractionSize) -> bool:
+    return not size.packed and 4 * size.columns >= _LONG_ROW
 
 
 def _conflict_factor(rows: int, row_bytes: int) -> float:
@@ -88,7 +92,9 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
         for rows, v in feasible_tiles(unit, size.constants)
         if v == vectors
     )
-    return max(best / unit.fma_rate, moving_seconds(moved_bytes, unit))
+    moving = moving_seconds(moved_bytes, unit)
+    moving *= _STRIDED_B_MOVING_FACTOR if _reads_far_rows(size) else 1.0
+    return max(best / unit.fma_rate, moving)
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
