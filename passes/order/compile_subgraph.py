@@ -1,7 +1,7 @@
 """From one subgraph, without regard to the rest of the model, to an object for the linker."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -62,8 +62,12 @@ def compile_subgraph(source: SubgraphSource) -> StreamObject:
         found = search(local, time_limit=source.search_seconds, candidates=[stands])
         inner = [inner[place] for place in found.order]
     recorder = _Recorder(source)
-    recording = _RecordedResidency(problem.graph, traffic, recorder, recorder)
-    recording.run([*range(source.imports), *inner, count - 1])
+    order = [*range(source.imports), *inner, count - 1]
+    ahead = problem.ahead(order)
+    recording = _RecordedResidency(
+        problem.graph, traffic, recorder, ahead, source.imports, recorder=recorder
+    )
+    recording.run(order)
     return StreamObject(
         tuple(recorder.events),
         source.steps,
@@ -124,7 +128,7 @@ class _Recorder:
 class _RecordedResidency(Residency[Events]):
     """Leaves to the linker when room is free, and hands on what is there at the end."""
 
-    recorder: _Recorder
+    recorder: _Recorder = field(kw_only=True)
 
     def _reserve(self, size: int) -> Events:
         if self.recorder.current < self.recorder.imports:
@@ -133,5 +137,5 @@ class _RecordedResidency(Residency[Events]):
 
     def _release(self, v: int) -> None:
         if self.recorder.current == self.recorder.last:
-            self.recorder.record(Action.EXPORT, v, self.resident[v].since)
+            self.recorder.record(Action.EXPORT, v, self.since[v])
         super()._release(v)

@@ -9,6 +9,7 @@ from time import monotonic
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.latency_bounds import LatencyBounds
 from braid.solvers.ordering.residency import Residency
+from braid.solvers.ordering.residency_plan import AHEAD
 from braid.solvers.ordering.traffic import Traffic
 
 
@@ -31,7 +32,7 @@ class LatencyProblem:
     The stages of an op run one after the other. Every unit executes its stages in the order in
     which they are issued (op by op) and waits for what a stage depends on. An op's successors
     wait for its last stage. Where there is `traffic`, loads, spills and stores come on top, as
-    the order makes them necessary (see `residency`).
+    the order makes them necessary (see `residency_plan`).
     """
 
     graph: Graph
@@ -70,14 +71,12 @@ class LatencyProblem:
         return end if end > ready else ready
 
     def evaluate(self, order: Sequence[int]) -> float:
-        """Return the makespan of `order`.
+        """Return the makespan of `order`, with loads ahead or, where that is faster, without.
 
         Raises ValueError where the values of an op do not fit the capacity.
         """
         if self.traffic is not None:
-            timing = _Timing(self, self.traffic)
-            Residency(self.graph, self.traffic, timing).run(order)
-            return max(timing.free, default=0.0)
+            return min(self.seconds(order, ahead) for ahead in self.aheads)
         free = [0.0] * self.unit_count
         ends = [0.0] * len(self)
         predecessors = self.graph.predecessors
@@ -91,6 +90,34 @@ class LatencyProblem:
             if end > last:
                 last = end
         return last
+
+    @cached_property
+    def aheads(self) -> tuple[int, ...]:
+        """By how many ops loads may come early: what is worth a try.
+
+        Bounds of partial orders (`latency_state`) take it that the unit that loads does what it
+        does in the order of the ops; that holds for early loads where it does nothing else.
+        """
+        if self.traffic is None:
+            return (0,)
+        others = {self.traffic.store_unit, *(s.unit for op in self.stages for s in op)}
+        return (0,) if self.traffic.load_unit in others else (0, AHEAD)
+
+    def ahead(self, order: Sequence[int]) -> int:
+        """Return by how many ops the loads of `order` are to come early, 0 if that does not pay.
+
+        Raises ValueError where the values of an op do not fit the capacity.
+        """
+        if len(self.aheads) == 1:
+            return 0
+        return min(self.aheads, key=lambda ahead: self.seconds(order, ahead))
+
+    def seconds(self, order: Sequence[int], ahead: int) -> float:
+        """Return the makespan of `order` with traffic where loads come so many ops early."""
+        assert self.traffic is not None
+        timing = _Timing(self, self.traffic)
+        Residency(self.graph, self.traffic, timing, ahead).run(order)
+        return max(timing.free, default=0.0)
 
     @cached_property
     def bounds(self) -> LatencyBounds:

@@ -1,6 +1,7 @@
 """Search of large neighbourhoods of an order of issue: windows of it are put in another order."""
 
 from itertools import accumulate
+from math import inf
 from random import Random
 from time import monotonic
 
@@ -9,6 +10,13 @@ from braid.solvers.ordering.latency_timeline import SPACING, Timeline
 
 LONGEST = 256
 """Ops of the longest window."""
+TRIAL_ROUNDS = 4000
+TRIED = 0.1
+"""Windows that are changed with loads in each way before one is settled on, and their time."""
+TRIED_OPS = 600
+"""Pieces with more ops have no windows to spare for both ways."""
+PAYS = 0.98
+"""Of such a piece loads come early if that saves so much of what it starts with."""
 RESET = 64
 """Changes after which the schedule is made anew."""
 
@@ -23,10 +31,43 @@ def neighbourhood_search(
 ) -> list[int]:
     """Change windows of `start` as long as that is no worse; return the best order.
 
-    Stops at `target`, at `deadline` or after `rounds` windows.
+    An order that is good without early loads is another one than with them: of few ops both are
+    tried for a while. Stops at `target`, at `deadline` or after `rounds` windows.
     """
+    value, order, ahead = inf, start, 0
+    for choice in _choices(problem, start):
+        now = monotonic()
+        limit = now + (deadline - now) * TRIED
+        first = min(rounds, TRIAL_ROUNDS)
+        found, seconds = _change_windows(problem, start, choice, target, limit, seed, first)
+        if seconds < value:
+            value, order, ahead = seconds, found, choice
+    if value > target and rounds > TRIAL_ROUNDS:
+        rest = rounds - TRIAL_ROUNDS
+        order, _ = _change_windows(problem, order, ahead, target, deadline, seed + 1, rest)
+    return min(start, order, key=problem.evaluate)
+
+
+def _choices(problem: LatencyProblem, start: list[int]) -> tuple[int, ...]:
+    """By how many ops loads come early; planning them costs half of the windows."""
+    if len(problem.aheads) == 1 or len(start) <= TRIED_OPS:
+        return problem.aheads
+    late, early = (problem.seconds(start, ahead) for ahead in problem.aheads)
+    return problem.aheads[1:] if early < PAYS * late else problem.aheads[:1]
+
+
+def _change_windows(
+    problem: LatencyProblem,
+    start: list[int],
+    ahead: int,
+    target: float,
+    deadline: float,
+    seed: int,
+    rounds: int,
+) -> tuple[list[int], float]:
+    """Search with loads up to `ahead` ops early; return an order and its seconds."""
     random = Random(seed)
-    timeline = Timeline(problem, start)
+    timeline = Timeline(problem, start, ahead)
     # Addressing takes no time and moves along with what needs it.
     moving = {*traffic.reads, *traffic.makes} if (traffic := problem.traffic) else set[int]()
     busy = moving | {op for op, own in enumerate(problem.stages) if own}
@@ -49,7 +90,8 @@ def neighbourhood_search(
             elif timeline.value > value:
                 timeline.reset(best)
             waiting = list(accumulate(timeline.idle()))
-    return min(best, timeline.order, key=problem.evaluate)
+    timeline.reset(timeline.order)
+    return (timeline.order, timeline.value) if timeline.value < value else (best, value)
 
 
 def _window(random: Random, timeline: Timeline, waiting: list[float]) -> tuple[int, int]:
@@ -61,7 +103,7 @@ def _window(random: Random, timeline: Timeline, waiting: list[float]) -> tuple[i
         begin = random.randint(0, last)
     else:
         (block,) = random.choices(range(len(waiting)), cum_weights=waiting)
-        middle = block * SPACING + random.randint(-SPACING, SPACING)
+        middle = block * SPACING + random.randint(-4 * SPACING, 4 * SPACING)
         begin = min(max(middle - length // 2, 0), last)
     return begin, begin + length
 

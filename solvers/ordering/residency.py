@@ -1,8 +1,4 @@
-"""Which values are on the chip when, for a given order: what is loaded, kept, spilled, reloaded.
-
-Values are loaded when their first reader is issued and stay until their last; where there is no
-room, the one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms
-for a virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else.
+"""What is issued for a given order: loads, spills and reloads as `residency_plan` plans them.
 
 A result may lie over an operand of its size that dies with its op: it takes over the room.
 
@@ -13,10 +9,10 @@ first, as it takes. A reservation so waits only for what is issued before, and n
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from braid.solvers.ordering.graph import Graph
+from braid.solvers.ordering.residency_plan import Planner, Step
 from braid.solvers.ordering.traffic import Traffic, uses_in
 
 Token = TypeVar("Token")
@@ -63,127 +59,89 @@ class Sink(Protocol[Token]):
 
 
 @dataclass
-class _Resident(Generic[Token]):
-    """A value on the chip: there after `since`, no longer read after `until`."""
-
-    since: Token
-    until: Token
-    dirty: bool
-
-
-@dataclass
 class Residency(Generic[Token]):
-    """Issues orders of one problem to a sink."""
+    """Issues orders of one problem to a sink.
+
+    Loads come up to `ahead` ops early, but not before place `first` of the order.
+    """
 
     graph: Graph
     traffic: Traffic
     sink: Sink[Token]
+    ahead: int = 0
+    first: int = 0
 
     def run(self, order: Sequence[int]) -> None:
         """Issues all ops of `order`.
 
         Raises ValueError for an op whose values do not fit the capacity together.
         """
-        self.uses = uses_in(self.traffic, order)
         self.credit = self.traffic.capacity
         self.space = self.sink.start
         self.released: deque[tuple[int, Token]] = deque()
         self.stored: dict[int, Token] = {}
         self.ends: dict[int, Token] = {}
-        self.resident: dict[int, _Resident[Token]] = {}
-        self.used = 0
-        self._enter()
-        for op in order:
-            self._issue(op)
-        for v in list(self.resident):
+        planner = Planner(self.traffic, len(order), self.ahead, self.first)
+        planner.uses = uses_in(self.traffic, order)
+        state = planner.enter()
+        # What is on the chip is there after `since` and no longer read after `until`.
+        self.since = dict.fromkeys(state.resident, self.sink.start)
+        self.until = self.since.copy()
+        self.credit -= state.used
+        for place, op in enumerate(order):
+            step = planner.plan(state, op, place)
+            if step is not None:
+                self._issue(step)
+        for step in state.pending:
+            self._issue(step)
+        for v in list(self.since):
             self._release(v)
 
-    def _enter(self) -> None:
-        """What is present takes its room, what is read first before others."""
-        values, start = self.traffic.values, self.sink.start
-        present = [v for v, value in enumerate(values) if value.present]
-        for v in sorted(present, key=self._next_use):
-            size = values[v].size
-            if self.used + size <= self.traffic.capacity:
-                self.resident[v] = _Resident(start, start, dirty=False)
-                self.used += size
-                self.credit -= size
-
-    def _issue(self, op: int) -> None:
-        sink, values = self.sink, self.traffic.values
+    def _issue(self, step: Step) -> None:
+        sink, op, over = self.sink, step.op, step.over
         sink.begin(op)
+        for v, dirty in step.evicted:
+            if dirty:
+                self.stored[v] = sink.store(v, self.since[v])
+                self.until[v] = sink.join(self.until[v], self.stored[v])
+            self._release(v)
+        for v in step.loads:
+            self._load(v)
         reads, makes = self.traffic.reads.get(op, ()), self.traffic.makes.get(op, ())
-        absent = [v for v in reads if v not in self.resident]
-        over = self._overwritten(op)
-        wanted = (*absent, *makes) if over is None else absent
-        self._make_room(op, {*reads}, sum(values[v].size for v in wanted))
         after = sink.start
         for before in self.graph.predecessors[op]:
             after = sink.join(after, self.ends[before])
-        for v in absent:
-            free = self._reserve(values[v].size)
-            for source in (v, *values[v].sources):
-                free = sink.join(free, self.stored.get(source, sink.start))
-            since = sink.load(v, free)
-            self.resident[v] = _Resident(since, since, dirty=False)
         for v in reads:
-            after = sink.join(after, self.resident[v].since)
+            after = sink.join(after, self.since[v])
         if over is not None:
-            after = sink.join(after, sink.overwrite(over, self.resident[over].until))
+            after = sink.join(after, sink.overwrite(over, self.until[over]))
+            del self.since[over], self.until[over]
         elif makes:
-            after = sink.join(after, self._reserve(sum(values[v].size for v in makes)))
+            after = sink.join(after, self._reserve(step.made))
         self.ends[op] = end = sink.compute(op, after)
-        if over is not None:
-            del self.resident[over]
+        for v in step.early:
+            self._load(v)
         for v in reads:
-            self.uses[v].pop()
             if v != over:
-                state = self.resident[v]
-                state.until = sink.join(state.until, end)
-                self._drop_if_dead(v)
+                self.until[v] = sink.join(self.until[v], end)
         for v in makes:
-            state = self.resident[v] = _Resident(end, end, dirty=True)
-            if values[v].output:
-                self.stored[v] = state.until = sink.store(v, end)
-                state.dirty = False
-            self._drop_if_dead(v)
-
-    def _overwritten(self, op: int) -> int | None:
-        """The value that what `op` makes lies over."""
-        for v in self.traffic.over.get(op, ()):
-            dirty = v in self.resident and self.resident[v].dirty
-            if len(self.uses[v]) == 1 and not (self.traffic.values[v].kept and dirty):
-                return v
-        return None
-
-    def _make_room(self, op: int, needed: set[int], size: int) -> None:
-        capacity = self.traffic.capacity
-        while self.used + size > capacity:
-            victims = [v for v in self.resident if v not in needed]
-            if not victims:
-                raise ValueError(f"op {op} does not fit {capacity} bytes")
-            self._evict(max(victims, key=self._next_use))
-        self.used += size
-
-    def _evict(self, v: int) -> None:
-        state = self.resident[v]
-        if state.dirty:
-            self.stored[v] = self.sink.store(v, state.since)
-            state.until = self.sink.join(state.until, self.stored[v])
-        self._release(v)
-
-    def _next_use(self, v: int) -> float:
-        return self.uses[v][-1] if self.uses[v] else inf
-
-    def _drop_if_dead(self, v: int) -> None:
-        if not self.uses[v] and not (self.traffic.values[v].kept and self.resident[v].dirty):
+            self.since[v] = self.until[v] = end
+            if self.traffic.values[v].output:
+                self.stored[v] = self.until[v] = sink.store(v, end)
+        for v in step.dead:
             self._release(v)
 
+    def _load(self, v: int) -> None:
+        free = self._reserve(self.traffic.values[v].size)
+        for source in (v, *self.traffic.values[v].sources):
+            free = self.sink.join(free, self.stored.get(source, self.sink.start))
+        self.since[v] = self.until[v] = self.sink.load(v, free)
+
     def _release(self, v: int) -> None:
-        until, size = self.resident.pop(v).until, self.traffic.values[v].size
+        del self.since[v]
+        until = self.until.pop(v)
         self.sink.release(v, until)
-        self.used -= size
-        self.released.append((size, until))
+        self.released.append((self.traffic.values[v].size, until))
 
     def _reserve(self, size: int) -> Token:
         """When `size` bytes are free, for what is issued next."""

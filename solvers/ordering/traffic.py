@@ -115,9 +115,9 @@ def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:
 
 
 def uses_in(traffic: Traffic, order: Sequence[int]) -> list[list[int]]:
-    """The places in `order` at which each value is read, last first."""
+    """The places in `order` at which each value is read, ascending."""
     uses: list[list[int]] = [[] for _ in traffic.values]
-    for place in reversed(range(len(order))):
-        for value in traffic.reads.get(order[place], ()):
+    for place, op in enumerate(order):
+        for value in traffic.reads.get(op, ()):
             uses[value].append(place)
     return uses

@@ -15,6 +15,7 @@ from braid.lowering.npu.link import link
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.compile_subgraph import compile_subgraph
 from braid.passes.order.cut_subgraphs import Cut
+from braid.solvers.ordering.residency_plan import AHEAD
 from braid.targets.target import Backend, load_target
 
 
@@ -79,6 +80,21 @@ def test_ops_run_behind_those_that_they_need(seed: int, length: int, room: float
         assert start[op] >= max((end[other] for other in before), default=0.0)
         assert start[op] >= loaded.get(op, 0.0)
     assert amounts(stream, Kind.MATRIX, Kind.VECTOR) == amounts(whole, Kind.MATRIX, Kind.VECTOR)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 7, 10])
+def test_early_loads_save_as_much_as_estimated(seed: int) -> None:
+    module = random_module(seed, 40, parameters=0.4, largest=200_000)
+    function = module.body.block.first_op
+    assert isinstance(function, func.FuncOp)
+    backend = chip(int(needed(function) * 1.3))
+    problem = lowered_block(function.body.block, backend)[1].problem
+    order = range(len(problem))
+    late, early = (problem.seconds(order, ahead) for ahead in (0, AHEAD))
+    stream = lower_to_instructions(function.body.block, backend)
+    assert early < 0.98 * late
+    assert simulate(stream, backend).seconds == pytest.approx(early, rel=0.02)
+    assert problem.evaluate(order) == early
 
 
 @pytest.mark.parametrize("seed", range(4))

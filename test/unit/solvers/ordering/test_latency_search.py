@@ -11,6 +11,7 @@ from braid.solvers.ordering import Graph, LatencyProblem, Stage, baselines
 from braid.solvers.ordering.latency_list import list_orders, post_order
 from braid.solvers.ordering.latency_neighbourhood import neighbourhood_search
 from braid.solvers.ordering.latency_timeline import Timeline
+from braid.solvers.ordering.residency_plan import AHEAD
 from test.unit.solvers.ordering.chips import chip, layered_chip
 
 seeds = st.integers(0, 1 << 30)
@@ -20,7 +21,8 @@ seeds = st.integers(0, 1 << 30)
 def test_a_timeline_is_the_schedule_of_its_order(seed: int, size: int) -> None:
     problem = chip(Random(seed), size)
     for order in baselines(problem).values():
-        assert Timeline(problem, order).value == problem.evaluate(order)
+        for ahead in (0, 3, AHEAD):
+            assert Timeline(problem, order, ahead).value == problem.seconds(order, ahead)
 
 
 @settings(max_examples=50, deadline=None)
@@ -28,7 +30,8 @@ def test_a_timeline_is_the_schedule_of_its_order(seed: int, size: int) -> None:
 def test_changed_windows_are_undone_or_in_place(seed: int, size: int) -> None:
     random = Random(seed)
     problem = chip(random, size)
-    timeline = Timeline(problem, range(size))
+    ahead = random.choice((0, 3, AHEAD))
+    timeline = Timeline(problem, range(size), ahead)
     for _ in range(10):
         before, value = timeline.order.copy(), timeline.value
         begin = random.randrange(size - 1)
@@ -41,7 +44,7 @@ def test_changed_windows_are_undone_or_in_place(seed: int, size: int) -> None:
         else:
             assert timeline.order == before
     timeline.reset(timeline.order)
-    assert timeline.value == problem.evaluate(timeline.order)
+    assert timeline.value == problem.seconds(timeline.order, ahead)
 
 
 @settings(max_examples=30, deadline=None)
@@ -86,4 +89,4 @@ def test_an_op_that_does_not_fit_has_no_timeline() -> None:
     assert traffic is not None
     small = LatencyProblem(problem.graph, problem.stages, type(traffic)(traffic.values, 1, 0, 3))
     with pytest.raises(ValueError, match="does not fit 1 bytes"):
-        Timeline(small, range(6))
+        Timeline(small, range(6), AHEAD)

@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.solvers.ordering import Graph, LatencyProblem, Residency, Stage, Traffic, Value, search
+from braid.solvers.ordering import (
+    Graph,
+    LatencyProblem,
+    Residency,
+    Stage,
+    Traffic,
+    Value,
+    baselines,
+    search,
+)
 from braid.solvers.ordering.latency import restrict
+from braid.solvers.ordering.residency_plan import AHEAD
 from test.unit.solvers.ordering.chips import chip, layered_chip
 
 
@@ -19,7 +29,7 @@ class Recorder:
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
         self.steps: list[tuple[str, int]] = []
-        self.held = self.peak = 0
+        self.loads: list[tuple[int, int]] = []
 
     def begin(self, op: int) -> None:
         self.op = op
@@ -28,6 +38,7 @@ class Recorder:
         return max(first, second)
 
     def load(self, value: int, after: int) -> int:
+        self.loads.append((self.op, value))
         return self._step("load", value)
 
     def store(self, value: int, after: int) -> int:
@@ -47,19 +58,20 @@ class Recorder:
         return len(self.steps)
 
 
-@given(st.integers(0, 1 << 30), st.integers(2, 12))
-def test_what_is_read_is_there_and_everything_fits(seed: int, size: int) -> None:
+@given(st.integers(0, 1 << 30), st.integers(2, 12), st.sampled_from([0, 2, AHEAD]))
+def test_what_is_read_is_there_and_everything_fits(seed: int, size: int, ahead: int) -> None:
     problem = chip(Random(seed), size)
     traffic = problem.traffic
     assert traffic is not None
     recorder = Recorder([value.size for value in traffic.values])
-    Residency(problem.graph, traffic, recorder).run(problem.graph.topological_order)
+    Residency(problem.graph, traffic, recorder, ahead).run(problem.graph.topological_order)
     there, outside = set[int](), {v for v, value in enumerate(traffic.values) if value.is_leaf}
     overwritten, rest = set[int](), list(problem.graph.topological_order)
     for kind, number in recorder.steps:
         if kind == "load":
             assert number in outside and number not in there
             there.add(number)
+            assert sum(traffic.values[v].size for v in there) <= traffic.capacity
         elif kind == "compute":
             rest.remove(number)
             assert there.issuperset(traffic.reads.get(number, ()))
@@ -101,6 +113,41 @@ def test_what_is_needed_last_makes_room() -> None:
     Residency(graph, Traffic(values, 30, 0, 1), recorder).run(range(5))
     assert recorder.steps[2:6] == [("compute", 2), ("store", 0), ("release", 0), ("compute", 3)]
     assert ("load", 0) in recorder.steps[6:]
+
+
+@pytest.mark.parametrize(
+    ("room", "loads"),
+    [
+        (40, [(0, 3), (1, 4), (2, 5)]),
+        (60, [(0, 3), (0, 4), (1, 5)]),
+        (70, [(0, 3), (0, 4), (0, 5)]),
+    ],
+)
+def test_loads_come_as_early_as_there_is_room(room: int, loads: list[tuple[int, int]]) -> None:
+    """For which op the weight of each of three ops in a row is issued."""
+    values = [Value(10, op, (op + 1,) if op < 2 else ()) for op in range(3)]
+    values += [Value(20, None, (op,), 1.0) for op in range(3)]
+    recorder = Recorder([value.size for value in values])
+    graph = Graph.from_edges(3, [(0, 1), (1, 2)])
+    Residency(graph, Traffic(tuple(values), room, 0, 1), recorder, AHEAD).run(range(3))
+    assert recorder.loads == loads
+
+
+def test_a_part_is_loaded_behind_its_source() -> None:
+    """There is room for all at once, but what is loaded is stored by the op before."""
+    graph = Graph.from_edges(3, [(1, 2)])
+    values = (Value(1, 1, (), output=True), Value(1, None, (2,), sources=(0,)))
+    recorder = Recorder([1, 1])
+    Residency(graph, Traffic(values, 9, 0, 1), recorder, AHEAD).run(range(3))
+    assert recorder.steps.index(("store", 0)) < recorder.steps.index(("load", 1))
+
+
+@given(st.integers(0, 1 << 30), st.integers(2, 40))
+def test_an_order_is_never_slower_by_early_loads(seed: int, size: int) -> None:
+    problem = chip(Random(seed), size)
+    for order in baselines(problem).values():
+        seconds = {ahead: problem.seconds(order, ahead) for ahead in (0, AHEAD)}
+        assert problem.evaluate(order) == min(seconds.values()) == seconds[problem.ahead(order)]
 
 
 def test_a_result_lies_over_an_operand_that_dies() -> None:

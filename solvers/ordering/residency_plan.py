@@ -1,0 +1,208 @@
+"""Which values are on the chip when, for a given order, whatever time anything takes.
+
+Values are loaded for their first reader and stay until their last; where there is no room, the
+one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms for a
+virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else.
+
+What is so planned is then loaded ahead, while one of the last few ops runs: the earliest from
+which on there is room for it until its reader, behind what it comes from and behind all earlier
+loads, whose order stays.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from braid.solvers.ordering.traffic import Traffic
+
+AHEAD = 16
+"""Ops by which a load comes early at most.
+
+A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead;
+and each op more is one more that is planned anew when a window of an order changes.
+"""
+
+
+@dataclass(slots=True)
+class Step:
+    """What is done for the op at one place of an order, field by field.
+
+    Values are `evicted`, stored first where that is said, and `loads` issued. What the op makes
+    takes `made` bytes or lies `over` a value. `early` are loads for later ops while it runs, and
+    `room` bytes stay free. Then the `dead` leave.
+    """
+
+    op: int
+    evicted: Sequence[tuple[int, bool]]
+    loads: Sequence[int]
+    over: int | None
+    made: int
+    early: tuple[int, ...]
+    room: int
+    dead: Sequence[int]
+
+    def copy(self) -> "Step":
+        """A step that gets loads of its own."""
+        return Step(
+            self.op,
+            self.evicted,
+            self.loads,
+            self.over,
+            self.made,
+            self.early,
+            self.room,
+            self.dead,
+        )
+
+
+@dataclass(slots=True)
+class PlanState:
+    """What the plan of the next steps depends on.
+
+    `resident` tells of what is on the chip whether it is dirty, that is nowhere else; `outside`
+    from which place on what has been stored can be loaded. Loads may still be put into `pending`
+    steps, but not before place `last`, where the latest load is.
+    """
+
+    resident: dict[int, bool]
+    next_use: list[float]
+    outside: dict[int, int]
+    pending: deque[Step]
+    used: int
+    last: int
+
+    def copy(self) -> "PlanState":
+        """A state that goes on on its own."""
+        return PlanState(
+            self.resident.copy(),
+            self.next_use.copy(),
+            self.outside.copy(),
+            deque([step.copy() for step in self.pending]),
+            self.used,
+            self.last,
+        )
+
+
+class Planner:
+    """Plans orders place by place, with loads up to `ahead` ops early but none before `first`.
+
+    `uses` are the places at which each value is read, ascending.
+    """
+
+    def __init__(self, traffic: Traffic, count: int, ahead: int, first: int = 0) -> None:
+        self.traffic = traffic
+        self.ahead = ahead
+        self.first = first
+        self.reads = [traffic.reads.get(op, ()) for op in range(count)]
+        self.makes = [traffic.makes.get(op, ()) for op in range(count)]
+        self.over = [traffic.over.get(op, ()) for op in range(count)]
+        self.sizes = [value.size for value in traffic.values]
+        self.kept = [value.kept for value in traffic.values]
+        self.outputs = [value.output for value in traffic.values]
+        self.uses: list[list[int]] = [[] for _ in traffic.values]
+
+    def enter(self) -> PlanState:
+        """What is present takes its room, what is read first before others."""
+        next_use = [float(uses[0]) if uses else inf for uses in self.uses]
+        resident: dict[int, bool] = {}
+        used = 0
+        present = [v for v, value in enumerate(self.traffic.values) if value.present]
+        for v in sorted(present, key=next_use.__getitem__):
+            if used + self.sizes[v] <= self.traffic.capacity:
+                resident[v] = False
+                used += self.sizes[v]
+        return PlanState(resident, next_use, {}, deque(), used, self.first)
+
+    def plan(self, state: PlanState, op: int, place: int) -> Step | None:
+        """Plans `op`; returns the step to which no load is added any more.
+
+        Raises ValueError for an op whose values do not fit the capacity together.
+        """
+        sizes, resident = self.sizes, state.resident
+        reads, makes = self.reads[op], self.makes[op]
+        loads = [v for v in reads if v not in resident]
+        over = self._overwritten(state, op, place) if self.over[op] else None
+        made = sum([sizes[v] for v in makes]) if over is None else 0
+        size = made + sum([sizes[v] for v in loads]) if loads else made
+        evicted: list[tuple[int, bool]] = []
+        while state.used + size > self.traffic.capacity:
+            evicted.append(self._evict(state, op, place))
+        state.used += size
+        room = self.traffic.capacity - state.used
+        if loads:
+            for v in loads:
+                resident[v] = False
+            if state.pending:
+                loads = self._hoist(state, loads, place)
+            elif self.ahead:
+                state.last = place
+        dead = self._leave(state, op, place, over)
+        step = Step(op, evicted, loads, over, made, (), room, dead)
+        if not self.ahead:
+            return step
+        state.pending.append(step)
+        return state.pending.popleft() if len(state.pending) > self.ahead else None
+
+    def _overwritten(self, state: PlanState, op: int, place: int) -> int | None:
+        """The value that what `op` makes lies over."""
+        for v in self.over[op]:
+            if self.uses[v][-1] == place and not (self.kept[v] and state.resident.get(v, False)):
+                return v
+        return None
+
+    def _evict(self, state: PlanState, op: int, place: int) -> tuple[int, bool]:
+        reads = self.reads[op]
+        victims = [v for v in state.resident if v not in reads]
+        if not victims:
+            raise ValueError(f"op {op} does not fit {self.traffic.capacity} bytes")
+        v = max(victims, key=state.next_use.__getitem__)
+        state.used -= self.sizes[v]
+        state.outside[v] = place
+        return v, state.resident.pop(v)
+
+    def _hoist(self, state: PlanState, loads: Sequence[int], place: int) -> list[int]:
+        """Puts loads into pending steps; returns those that stay where they are."""
+        pending, outside = state.pending, state.outside
+        begin = place - len(pending)
+        stay: list[int] = []
+        for v in loads:
+            least = max(state.last, begin, outside.get(v, 0))
+            for source in self.traffic.values[v].sources:
+                least = max(least, outside.get(source, 0))
+            size, slot = self.sizes[v], place
+            while slot > least and pending[slot - 1 - begin].room >= size:
+                slot -= 1
+            state.last = slot
+            if slot == place:
+                stay.append(v)
+                continue
+            pending[slot - begin].early += (v,)
+            for between in range(slot - begin, len(pending)):
+                pending[between].room -= size
+        return stay
+
+    def _leave(self, state: PlanState, op: int, place: int, over: int | None) -> list[int]:
+        """The values that are not needed once `op` has run."""
+        resident, next_use, dead = state.resident, state.next_use, list[int]()
+        for v in self.reads[op]:
+            uses = self.uses[v]
+            if place < uses[-1]:
+                next_use[v] = uses[bisect_right(uses, place)]
+                continue
+            next_use[v] = inf
+            if v == over:
+                del resident[v]
+            elif not (self.kept[v] and resident[v]):
+                dead.append(v)
+        for v in self.makes[op]:
+            resident[v] = dirty = not self.outputs[v]
+            if not dirty:
+                state.outside[v] = place + 1
+            if not self.uses[v] and not (self.kept[v] and dirty):
+                dead.append(v)
+        for v in dead:
+            state.used -= self.sizes[v]
+            del resident[v]
+        return dead
