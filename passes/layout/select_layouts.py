@@ -164,12 +164,11 @@ class SelectLayoutsPass(ModulePass):
         except InfeasibleAssignment as error:
             limited = self.memory_limit is not None
             limit = f" into {self.memory_limit} of memory" if limited else " together"
+            way_out = "give a larger memory-limit" if limited else "declare more layouts or reorders"
             raise InfeasibleError(
                 f"no choice of layouts fits{limit}: {error}",
                 location=source_location(func),
-                hint="give a larger memory-limit"
-                if limited
-                else "declare more layouts or reorders",
+                hint=way_out,
             ) from error
         except TimeoutError as error:
             raise BraidError(str(error), location=source_location(func)) from error
