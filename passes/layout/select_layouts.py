@@ -162,11 +162,12 @@ class SelectLayoutsPass(ModulePass):
             if self.algorithm == "exact" or self.algorithm.startswith("fixed:"):
                 return solve(problem.problem, time_limit=self.time_limit)
         except InfeasibleAssignment as error:
-            limited = self.memory_limit is not None
-            limit = f" into {self.memory_limit} of memory" if limited else " together"
-            way_out = "give a larger memory-limit" if limited else "declare more layouts or reorders"
+            if self.memory_limit is None:
+                limit, way_out = "together", "declare more layouts or reorders"
+            else:
+                limit, way_out = f"into {self.memory_limit} of memory", "give a larger memory-limit"
             raise InfeasibleError(
-                f"no choice of layouts fits{limit}: {error}",
+                f"no choice of layouts fits {limit}: {error}",
                 location=source_location(func),
                 hint=way_out,
             ) from error
