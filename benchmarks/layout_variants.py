@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 import braid
 from braid.analysis.remarks import collect_remarks
-from braid.compiler import graph_passes
+from braid.graph_pipeline import graph_passes
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass

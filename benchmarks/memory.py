@@ -30,7 +30,7 @@ from rich.table import Table
 import braid
 from benchmarks.oversize.case import Array, Case
 from benchmarks.oversize.cases import CASES
-from braid.compiler import graph_passes
+from braid.graph_pipeline import graph_passes
 from braid.model import Model
 from braid.passes.memory.select_fusion import SelectFusionPass
 

@@ -1,10 +1,12 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -14,9 +16,8 @@ from braid.analysis.interpreter import evaluate_prepare
 from braid.analysis.kernel_family import KernelFamily
 from braid.buckets import Bounds, Buckets
 from braid.crashes import run_reproducibly
-from braid.dialects.braid.variants import public_functions
-from braid.errors import BraidError
 from braid.executors import NativeExecutor
+from braid.graph_pipeline import passes_for, with_ordering, with_profile
 from braid.lowering.cpu.link import link_shared_object
 from braid.lowering.cpu.loaded_code import load_objects
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
@@ -27,9 +28,6 @@ from braid.lowering.cpu.target_machine import host_machine
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
 from braid.passes.memory.memory_report import MemoryReport, memory_report
-from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
-from braid.passes.pipeline_parser import parse_pipeline
-from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
 from braid.signature import check_model
@@ -41,8 +39,6 @@ from braid.universe import make_context
 from braid.weights import fill_weights
 
 CPU_BACKEND = "cpu"
-GRAPH_PIPELINE = "default"
-SEARCH_ORDER = "search-order"
 
 
 def compile(
@@ -85,43 +81,63 @@ def compile(
     """
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
-
-    def read() -> SourceModel:
-        return read_source(
-            context,
-            source,
-            shapes=shapes,
-            parameters=parameters,
-            buckets=shape_buckets,
-            bounds=shape_bounds,
-        )
-
+    read = partial(
+        read_source,
+        context,
+        source,
+        shapes=shapes,
+        parameters=parameters,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+    )
     model = read()
     check_model(model.module)
-    families = kernel_families(target)
     default = passes_for(model.module, target) if passes is None else passes
-    ordered = _ordering(default, target, measure_orders, inter_op_threads)
-    pipeline = _with_profile(ordered, use_profile)
-
-    def lower(passes: Sequence[ModulePass]) -> tuple[CpuCode, tuple[MemoryReport, ...]]:
-        run_reproducibly(context, model.module, passes, lambda: read().module)
-        code = lower_to_cpu(context, model.module, families, jobs=jobs, profile=profile)
-        functions = model_functions(model.module)
-        return code, tuple(memory_report(function, target) for function in functions)
-
-    code, memory = lower(pipeline)
-    if budget is not None and not fits(memory, budget):
+    ordered = with_ordering(default, target, measure_orders, inter_op_threads)
+    pipeline = with_profile(ordered, use_profile)
+    lowering = _Lowering(context, read, kernel_families(target), target, jobs, profile)
+    lowered = lowering.run(model, pipeline)
+    if budget is not None and not fits(lowered.memory, budget):
         # Without recomputation it was too much; the kernels that are the same are at hand.
-        model = read()
-        code, memory = lower(with_budget(pipeline, budget))
-        check_budget(memory, budget)
-    return _load(model, code, memory, max(threads, code.description.lanes) if threads else 0)
+        lowered = lowering.run(read(), with_budget(pipeline, budget))
+        check_budget(lowered.memory, budget)
+    return _load(lowered, threads)
 
 
-def _load(
-    model: SourceModel, code: CpuCode, memory: tuple[MemoryReport, ...], threads: int
-) -> Model:
-    """Fill the weights of compiled code and load it into this process."""
+@dataclass(frozen=True)
+class _Lowered:
+    """A model after its lowering, with its code and what the plan of each function takes."""
+
+    model: SourceModel
+    code: CpuCode
+    memory: tuple[MemoryReport, ...]
+
+
+@dataclass(frozen=True)
+class _Lowering:
+    """Lowers what `read` gives, by any passes; a crash among these leaves a reproducer."""
+
+    context: Context
+    read: Callable[[], SourceModel]
+    families: Sequence[KernelFamily]
+    target: str
+    jobs: int | None
+    profile: bool
+
+    def run(self, model: SourceModel, passes: Sequence[ModulePass]) -> _Lowered:
+        """Lower `model`, whose module is changed."""
+        module = model.module
+        run_reproducibly(self.context, module, passes, lambda: self.read().module)
+        code = lower_to_cpu(
+            self.context, module, self.families, jobs=self.jobs, profile=self.profile
+        )
+        functions = model_functions(module)
+        return _Lowered(model, code, tuple(memory_report(f, self.target) for f in functions))
+
+
+def _load(lowered: _Lowered, threads: int) -> Model:
+    """Fill the weights of compiled code and load it into this process, for so many threads."""
+    model, code = lowered.model, lowered.code
     prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
         model_functions(model.module),
@@ -136,8 +152,11 @@ def _load(
         weights=weights.arrays,
         objects=code.objects,
     )
-    executor = NativeExecutor(native, threads)
-    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package, memory)
+    lanes = code.description.lanes
+    executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
+    return Model(
+        native.inputs, native.outputs, executor, native.arena_bytes, package, lowered.memory
+    )
 
 
 def emit_model(
@@ -168,54 +187,9 @@ def emit_model(
     module = read()
     check_model(module)
     families = kernel_families(target)
-    pipeline = _with_profile(passes_for(module, target), use_profile)
+    pipeline = with_profile(passes_for(module, target), use_profile)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, families, Stage(stage), jobs=jobs, profile=profile)
-
-
-def _with_profile(
-    passes: Sequence[ModulePass], profile: str | os.PathLike[str] | None
-) -> tuple[ModulePass, ...]:
-    """`passes` behind one that annotates the module from the file `profile`, if there is one."""
-    return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
-
-
-def _ordering(
-    passes: Sequence[ModulePass], target: str, seconds: float | None, lanes: int
-) -> tuple[ModulePass, ...]:
-    """`passes` with orders that are measured for so many seconds, or for several lanes.
-
-    Raises BraidError for fewer lanes than 1.
-    """
-    if lanes < 1:
-        raise BraidError(f"there are {lanes} inter-op threads, expected at least 1")
-    if seconds is None and lanes == 1:
-        return tuple(passes)
-    options = f"target={target} lanes={lanes}"
-    (ordering,) = parse_pipeline(
-        f"assign-lanes{{{options}}}"
-        if seconds is None
-        else f"measure-order{{{options} time-limit={float(seconds)}}}"
-    )
-    return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
-
-
-def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants of a model also share what they prepare."""
-    passes = graph_passes(target)
-    if len(public_functions(module)) == 1:
-        return passes
-    return (*passes, MergePreparedParametersPass())
-
-
-def graph_passes(target: str) -> tuple[ModulePass, ...]:
-    """The default pipeline, with every pass that asks a target asking this one."""
-    return tuple(
-        replace(pass_, target=target)
-        if any(field.name == "target" for field in fields(pass_))
-        else pass_
-        for pass_ in parse_pipeline(GRAPH_PIPELINE)
-    )
 
 
 def kernel_families(target: str) -> tuple[KernelFamily, ...]:

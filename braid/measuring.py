@@ -2,7 +2,8 @@
 
 from xdsl.passes import ModulePass
 
-from braid.compiler import kernel_families, passes_for
+from braid.compiler import kernel_families
+from braid.graph_pipeline import passes_for
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
 from braid.sources import Bounds, Buckets, ModelSource, Shapes, read_source

@@ -15,10 +15,10 @@ from xdsl.passes import ModulePass
 
 import braid
 from braid.analysis.lanes import LANES, set_lane
-from braid.compiler import passes_for
 from braid.dialects.braid.variants import public_functions
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
+from braid.graph_pipeline import passes_for
 from braid.universe import make_context
 from test.unit.passes.random_graphs import TYPE, Program, programs
 

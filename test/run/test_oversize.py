@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp
 import braid
 from benchmarks.oversize.case import Case
 from benchmarks.oversize.cases import CASES
-from braid.compiler import graph_passes
+from braid.graph_pipeline import graph_passes
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.select_fusion import SelectFusionPass
 from braid.sources import read_source

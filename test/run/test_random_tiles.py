@@ -14,7 +14,6 @@ from xdsl.rewriter import InsertPoint
 
 import braid
 from braid.analysis.interpreter import interpret
-from braid.compiler import graph_passes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
@@ -23,6 +22,7 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.graph_pipeline import graph_passes
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.select_fusion import SelectFusionPass
 from braid.universe import make_context

@@ -12,14 +12,14 @@ from xdsl.passes import ModulePass
 from braid.analysis.execution_counts import ExecutionCounts
 from braid.analysis.layout_costs import LayoutCosts
 from braid.analysis.remarks import Remark, collect_remarks
-from braid.compiler import graph_passes, kernel_families
+from braid.compiler import kernel_families
 from braid.dialects.braid.variants import public_functions
+from braid.graph_pipeline import graph_passes, with_profile
 from braid.lowering.cpu.pipeline import lower_to_cpu
 from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
-from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.signature import entry_of
 from braid.targets.target import load_target
 from braid.tools.explain.graph_view import function_graph, plain_node
@@ -49,7 +49,7 @@ def walk_through(
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    passes = _passes(target, profile)
+    passes = with_profile(graph_passes(target), profile)
     decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
     graph = _graph(module)
     with collect_remarks() as remarks:
@@ -77,7 +77,7 @@ def plan_memory(
         BraidError: as `walk_through`; InfeasibleError where the budget cannot be met.
 
     """
-    passes = _passes(target, profile)
+    passes = with_profile(graph_passes(target), profile)
     before = _planned(context, read(), passes, target, "Without a budget" if budget else "Plan")
     if budget is None:
         return MemoryExplanation(before)
@@ -95,11 +95,6 @@ def _planned(
         run_pipeline(context, module, passes, verify=False)
     lower_to_cpu(context, module, kernel_families(target))
     return PlannedMemory.of(module, label, target, tuple(remarks))
-
-
-def _passes(target: str, profile: Path | None) -> tuple[ModulePass, ...]:
-    passes = graph_passes(target)
-    return passes if profile is None else (AnnotateProfilePass(str(profile)), *passes)
 
 
 def _graph(module: ModuleOp) -> GraphView:

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-import braid.compiler
+import braid.graph_pipeline
 from braid.tools import braid_opt, cli
 
 
@@ -15,7 +15,7 @@ from braid.tools import braid_opt, cli
 def crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the default pipeline crash in its second pass; the path of a model."""
     pipeline = "canonicalize,mlir-opt{executable=no-such-tool},cse"
-    monkeypatch.setattr(braid.compiler, "GRAPH_PIPELINE", pipeline)
+    monkeypatch.setattr(braid.graph_pipeline, "GRAPH_PIPELINE", pipeline)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])

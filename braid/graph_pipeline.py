@@ -1,0 +1,60 @@
+"""Which passes run on a model: the default pipeline for a target, with what a caller chose."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.dialects.braid.variants import public_functions
+from braid.errors import BraidError
+from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
+from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.profile.annotate_profile import AnnotateProfilePass
+
+GRAPH_PIPELINE = "default"
+SEARCH_ORDER = "search-order"
+
+
+def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
+    """The default pipeline for this module: variants of a model also share what they prepare."""
+    passes = graph_passes(target)
+    if len(public_functions(module)) == 1:
+        return passes
+    return (*passes, MergePreparedParametersPass())
+
+
+def graph_passes(target: str) -> tuple[ModulePass, ...]:
+    """The default pipeline, with every pass that asks a target asking this one."""
+    return tuple(
+        replace(pass_, target=target)
+        if any(field.name == "target" for field in fields(pass_))
+        else pass_
+        for pass_ in parse_pipeline(GRAPH_PIPELINE)
+    )
+
+
+def with_profile(
+    passes: Sequence[ModulePass], profile: str | os.PathLike[str] | None
+) -> tuple[ModulePass, ...]:
+    """`passes` behind one that annotates the module from the file `profile`, if there is one."""
+    return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
+
+
+def with_ordering(
+    passes: Sequence[ModulePass], target: str, seconds: float | None, lanes: int
+) -> tuple[ModulePass, ...]:
+    """`passes` with orders that are measured for so many seconds, or for several lanes.
+
+    Raises BraidError for fewer lanes than 1.
+    """
+    if lanes < 1:
+        raise BraidError(f"there are {lanes} inter-op threads, expected at least 1")
+    if seconds is None and lanes == 1:
+        return tuple(passes)
+    # By name: the pass that measures compiles, so that it needs the module that needs this one.
+    (ordering,) = parse_pipeline("assign-lanes" if seconds is None else "measure-order")
+    limit = {} if seconds is None else {"time_limit": float(seconds)}
+    ordering = replace(ordering, target=target, lanes=lanes, **limit)
+    return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
