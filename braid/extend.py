@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from braid.lowering.cpu.call import call_kernel
     from braid.lowering.cpu.kernels.emit.buffer import Buffer
     from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-    from braid.lowering.cpu.kernels.emit.function import grid_kernel
+    from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
     from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-    from braid.lowering.cpu.kernels.rows import each, fold
-    from braid.lowering.cpu.kernels.traffic import stored_bytes
+    from braid.lowering.cpu.kernels.emit.rows import each, fold
+    from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
     from braid.passes.pipeline_parser import parse_pipeline
     from braid.universe import make_context
 
@@ -111,10 +111,10 @@ _HOMES = {
     "braid.lowering.cpu.call": ("call_kernel",),
     "braid.lowering.cpu.kernels.emit.buffer": ("Buffer",),
     "braid.lowering.cpu.kernels.emit.emitter": ("Emitter", "Index", "Value"),
-    "braid.lowering.cpu.kernels.emit.function": ("grid_kernel",),
+    "braid.lowering.cpu.kernels.emit.kernel_function": ("grid_kernel",),
     "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit", "host_vector_unit"),
-    "braid.lowering.cpu.kernels.rows": ("each", "fold"),
-    "braid.lowering.cpu.kernels.traffic": ("stored_bytes",),
+    "braid.lowering.cpu.kernels.emit.rows": ("each", "fold"),
+    "braid.lowering.cpu.kernels.groups.traffic": ("stored_bytes",),
     "braid.passes.pipeline_parser": ("parse_pipeline",),
     "braid.universe": ("make_context",),
 }

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from braid.analysis.kernel_family import LayoutChoice, Schedule
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.choices import typed_choice
-from braid.lowering.cpu.kernels.conv_match import match_convolution
+from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.window_family import WindowFamily, WindowMatch
-from braid.lowering.cpu.kernels.window_lines import lines_schedule
+from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
+from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
+from braid.lowering.cpu.kernels.windows.lines import lines_schedule
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
 """Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in

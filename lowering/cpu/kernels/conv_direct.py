@@ -2,7 +2,7 @@
 
 A row of the contraction is an output position; the reduction runs over the window and the input
 channels. Dims that are contiguous in memory are merged, so that a 1 × 1 convolution of stride 1
-is one matrix product over all positions. See `conv_contraction` for what layouts change.
+is one matrix product over all positions. See `conv.contraction` for what layouts change.
 """
 
 import math
@@ -14,8 +14,13 @@ from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Sc
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels import tiling
-from braid.lowering.cpu.kernels.choices import (
+from braid.lowering.cpu.kernels.contraction import tiling
+from braid.lowering.cpu.kernels.contraction.kernel import Contraction, ContractionKernel
+from braid.lowering.cpu.kernels.conv.contraction import POSITIONS_WEIGHT, ConvContraction
+from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.lowering.cpu.kernels.groups.layout_choices import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     channel_blocks,
@@ -23,12 +28,7 @@ from braid.lowering.cpu.kernels.choices import (
     results_alike,
     typed_choice,
 )
-from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
-from braid.lowering.cpu.kernels.conv_contraction import POSITIONS_WEIGHT, ConvContraction
-from braid.lowering.cpu.kernels.conv_match import ConvMatch, match_convolution
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 
 _SCHEDULES = 64
 """Length of the schedule space: beyond it the model sees no chance."""

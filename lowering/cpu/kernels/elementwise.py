@@ -11,13 +11,13 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.choices import results_alike, typed_choice
-from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.iteration import LoopDim, merged, strides_along
-from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, typed_choice
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 
 @dataclass(frozen=True)

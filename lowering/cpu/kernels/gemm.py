@@ -22,18 +22,18 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels import tiling
-from braid.lowering.cpu.kernels.choices import results_alike, typed_choice
-from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel
-from braid.lowering.cpu.kernels.emit.function import grid_kernel, overlapping_kernel
+from braid.lowering.cpu.kernels.contraction import tiling
+from braid.lowering.cpu.kernels.contraction.kernel import Contraction, ContractionKernel
+from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.iteration import (
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, typed_choice
+from braid.lowering.cpu.kernels.groups.loop_dims import (
     LoopDim,
     merged,
 )
-from braid.lowering.cpu.kernels.overlapped_gemm import OverlappedGemm, can_overlap
-from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
-from braid.lowering.cpu.kernels.traffic import stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 _SCHEDULES = 64
 """Length of the schedule space: beyond it the model sees no chance."""

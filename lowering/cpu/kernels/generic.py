@@ -30,7 +30,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback import emit_fallback
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one

@@ -14,16 +14,16 @@ from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.shaping import TransposeOp
-from braid.lowering.cpu.kernels.choices import typed_choice
-from braid.lowering.cpu.kernels.elementwise_loops import ElementwiseLoops
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.emit.table import is_number
-from braid.lowering.cpu.kernels.iteration import LoopDim
-from braid.lowering.cpu.kernels.movement_dims import Movement, movement_nest
-from braid.lowering.cpu.kernels.movement_tiles import TransposeLoops
-from braid.lowering.cpu.kernels.pointwise import Pointwise
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.kernels.transpose.loops import TransposeLoops
+from braid.lowering.cpu.kernels.transpose.permutation import Movement, movement_nest
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""

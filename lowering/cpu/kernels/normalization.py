@@ -17,12 +17,12 @@ from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.compare import choose
+from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
-from braid.lowering.cpu.kernels.emit.functions import Functions
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.rows import each, fold
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.emit.rows import each, fold
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""

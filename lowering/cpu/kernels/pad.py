@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from braid.analysis.flexible_layouts import flexible_choices
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
 from braid.analysis.strided_storage import boxes_of
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.border import border_slabs, fill_slab
-from braid.lowering.cpu.kernels.choices import typed_choice
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.emit.table import is_number
-from braid.lowering.cpu.kernels.iteration import LoopDim, merged
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.padding.border import write_border
+from braid.lowering.cpu.kernels.padding.match import match_padding
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,9 @@ class PadFamily:
         start, dims = _inside(op, layout)
         *outer, inner = dims
         grid = outer[0].extent if outer else 1
-        number, type = op.value.value.data, element_type_of(op.output)
-
-        def border(e: Emitter, buffers: Sequence[Buffer]) -> None:
-            value = e.constant(number, e.vector_type(type))
-            for slab in border_slabs(op, layout):
-                fill_slab(e, buffers[-1], slab, value)
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            e.branch(index, 1, lambda: border(e, buffers), lambda: None)
+            e.branch(index, 1, lambda: write_border(e, op, layout, buffers[-1]), lambda: None)
             first = outer[0].strides if outer else (0, 0)
             source = e.mul(index, first[0])
             target = e.add(e.mul(index, first[1]), start)
@@ -79,12 +73,8 @@ class PadFamily:
 
 
 def _match(group: FusedOp) -> PadOp | None:
-    op = group.body.block.first_op
-    alone = op is not None and op.next_op is group.terminator and len(group.results) == 1
-    if not isinstance(op, PadOp) or not alone or boxes_of(group):
-        return None
-    shape = shape_of(op.input)
-    if min(shape, default=0) < 1 or not is_number(element_type_of(op.output)):
+    op = match_padding(group)
+    if op is None or boxes_of(group) or min(shape_of(op.input), default=0) < 1:
         return None
     return op
 

@@ -11,11 +11,11 @@ from braid.analysis.kernel_family import LayoutChoice, Schedule
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.choices import typed_choice
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.pointwise import pointwise
-from braid.lowering.cpu.kernels.window_family import WindowFamily, WindowMatch
-from braid.lowering.cpu.kernels.window_lines import lines_schedule
+from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
+from braid.lowering.cpu.kernels.pointwise.points import pointwise
+from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
+from braid.lowering.cpu.kernels.windows.lines import lines_schedule
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""

@@ -23,11 +23,11 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.tiled_code import TileCode
-from braid.lowering.cpu.kernels.tiled_function import tiled_kernel
-from braid.lowering.cpu.kernels.tiled_members import compile_members
-from braid.lowering.cpu.kernels.tiled_program import tile_program
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.tiles.code import TileCode
+from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
+from braid.lowering.cpu.kernels.tiles.members import compile_members
+from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.targets.target import load_target
 

@@ -4,9 +4,14 @@ from itertools import islice
 
 import pytest
 
+from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles
+from braid.lowering.cpu.kernels.contraction.tiling import (
+    ContractionSize,
+    cycles,
+    ranked_vectors,
+    schedules,
+)
 from braid.lowering.cpu.kernels.emit.machine import AVX2, AVX512, NEON, SSE
-from braid.lowering.cpu.kernels.microkernel import feasible_tiles
-from braid.lowering.cpu.kernels.tiling import ContractionSize, cycles, ranked_vectors, schedules
 
 
 def size(rows, columns, depth, **options):

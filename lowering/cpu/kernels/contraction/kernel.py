@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from braid.analysis.kernel_family import InPlace
-from braid.lowering.cpu.kernels.aliasing import in_place_leaves
+from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.epilogue import Epilogue, TileStore
-from braid.lowering.cpu.kernels.iteration import LoopDim
-from braid.lowering.cpu.kernels.microkernel import Tile, TileOperands, accumulate
-from braid.lowering.cpu.kernels.pointwise import Pointwise
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerTyp
 from xdsl.ir import Attribute, Operation
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
+from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.functions import Functions
 
 Emit = Callable[[Emitter, Sequence[Value]], Value]
 

@@ -7,7 +7,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.pointwise import Leaf, Pointwise
+from braid.lowering.cpu.kernels.pointwise.points import Leaf, Pointwise
 
 Accumulators = list[list[Value]]
 """Per row, the vectors of the tile."""

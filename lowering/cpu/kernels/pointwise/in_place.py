@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from braid.analysis.kernel_family import InPlace
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.kernels.pointwise import Pointwise
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 
 Strides = Sequence[int]
 

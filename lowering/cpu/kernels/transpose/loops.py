@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.iteration import LoopDim
-from braid.lowering.cpu.kernels.register_transpose import (
+from braid.lowering.cpu.kernels.emit.register_transpose import (
     deinterleaved,
     interleaved,
     transposed,
 )
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 
 
 @dataclass(frozen=True)

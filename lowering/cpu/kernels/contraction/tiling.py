@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from braid.analysis.kernel_family import Schedule
+from braid.lowering.cpu.kernels.contraction.microkernel import Tile, feasible_tiles, tile_cycles
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.microkernel import Tile, feasible_tiles, tile_cycles
-from braid.lowering.cpu.kernels.traffic import moving_seconds
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 
 _EPILOGUE_CYCLES = 3.0
 """Cycles of storing one vector of the result, with the loads and ops of an epilogue."""

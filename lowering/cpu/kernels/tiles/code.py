@@ -14,10 +14,10 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.iteration import row_major_strides
-from braid.lowering.cpu.kernels.tiled_members import Members
-from braid.lowering.cpu.kernels.tiled_memory import Notes, Place, Strided, copy_elements, span
-from braid.lowering.cpu.kernels.tiled_program import Port
+from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
+from braid.lowering.cpu.kernels.tiles.members import Members
+from braid.lowering.cpu.kernels.tiles.memory import Notes, Place, Strided, copy_elements, span
+from braid.lowering.cpu.kernels.tiles.program import Port
 from braid.passes.memory.plan_memory import BUFFERS, SCRATCH
 
 _LINE = 64

@@ -11,9 +11,9 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.table import Emit, emitter_of, is_number
-from braid.lowering.cpu.kernels.specialize import specialized, splat
+from braid.lowering.cpu.kernels.pointwise.specialize import specialized, splat
 
 Leaf = Callable[[BlockArgument], Value]
 """The vector of a block argument's values at the points."""

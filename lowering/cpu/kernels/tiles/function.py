@@ -13,8 +13,8 @@ from braid.analysis.tiles import box_bytes
 from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.tiled_code import TileCode, TileEmitter, aligned
-from braid.lowering.cpu.kernels.tiled_memory import Notes, Place
+from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter, aligned
+from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 
 _NOTE_BYTES = 8
 

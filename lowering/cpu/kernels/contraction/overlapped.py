@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from braid.lowering.cpu.kernels.contraction import Contraction, ContractionKernel, TileWriter
+from braid.lowering.cpu.kernels.contraction.kernel import Contraction, ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.kernels.iteration import LoopDim, Stored, merged
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
 
 @dataclass(frozen=True)

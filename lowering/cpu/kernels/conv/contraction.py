@@ -12,9 +12,9 @@ from functools import cached_property
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.kernels.contraction import Contraction
-from braid.lowering.cpu.kernels.conv_match import ConvMatch
-from braid.lowering.cpu.kernels.iteration import LoopDim, Stored, merged
+from braid.lowering.cpu.kernels.contraction.kernel import Contraction
+from braid.lowering.cpu.kernels.conv.match import ConvMatch
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
 POSITIONS_WEIGHT = Layout.parse("bcda")
 """Weight for vectors over positions: the output channels, rows of a tile, are neighbours."""

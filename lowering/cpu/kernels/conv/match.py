@@ -8,7 +8,7 @@ from xdsl.ir import BlockArgument
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.pointwise import Pointwise, pointwise
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 
 @dataclass(frozen=True)

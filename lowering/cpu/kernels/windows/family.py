@@ -11,19 +11,23 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.choices import feature_choice, results_alike, typed_choice
-from braid.lowering.cpu.kernels.emit.function import grid_kernel
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.pointwise import Pointwise
-from braid.lowering.cpu.kernels.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.window_lines import window_kernel
-from braid.lowering.cpu.kernels.windows import (
+from braid.lowering.cpu.kernels.groups.layout_choices import (
+    feature_choice,
+    results_alike,
+    typed_choice,
+)
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.kernels.windows.channels import (
     Combine,
     WindowProblem,
     stored_tensors,
     used_lanes,
     window_layouts,
 )
+from braid.lowering.cpu.kernels.windows.lines import window_kernel
 
 _WEIGHT = Layout.parse("bcda")
 """Channels innermost."""

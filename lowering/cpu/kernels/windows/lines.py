@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from braid.analysis.kernel_family import Schedule
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.epilogue import Accumulators, Epilogue, TileStore
-from braid.lowering.cpu.kernels.iteration import Stored
-from braid.lowering.cpu.kernels.register_transpose import shuffled
-from braid.lowering.cpu.kernels.windows import WindowKernel, WindowProblem
+from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
+from braid.lowering.cpu.kernels.groups.loop_dims import Stored
+from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
+from braid.lowering.cpu.kernels.windows.channels import WindowKernel, WindowProblem
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
+from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
+from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.functions import Functions
-from braid.lowering.cpu.kernels.emit.table import Emit, is_number
 
 _LIMITS: dict[str, Callable[[Emitter, Value, Value], Value]] = {
     "maximum": at_least,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.epilogue import Accumulators
-from braid.lowering.cpu.kernels.iteration import LoopDim
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,17 @@ from braid.analysis.kernel_family import InPlace, LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.aliasing import in_place_leaves
-from braid.lowering.cpu.kernels.choices import CHANNELS_FIRST, CHANNELS_LAST, channel_blocks
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.epilogue import Accumulators, Epilogue, TileStore
-from braid.lowering.cpu.kernels.iteration import Stored
-from braid.lowering.cpu.kernels.pointwise import Pointwise
+from braid.lowering.cpu.kernels.groups.layout_choices import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
+    channel_blocks,
+)
+from braid.lowering.cpu.kernels.groups.loop_dims import Stored
+from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
+from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 
 MAX_UNROLLED_WINDOW = 16
 """Window columns that are unrolled, so that neighbouring outputs share loads."""

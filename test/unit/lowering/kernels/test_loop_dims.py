@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import to_storage
-from braid.lowering.cpu.kernels.iteration import (
+from braid.lowering.cpu.kernels.groups.loop_dims import (
     LoopDim,
     merged,
     row_major_strides,

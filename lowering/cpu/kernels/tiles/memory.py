@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.iteration import LoopDim, merged
-from braid.lowering.cpu.kernels.movement_tiles import TransposeLoops
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
+from braid.lowering.cpu.kernels.transpose.loops import TransposeLoops
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Products of matrices in register tiles: problem, code, and the choice of a tile."""

@@ -1,0 +1,1 @@
+"""What families ask about a group: its layouts, the loops over it, what it moves."""

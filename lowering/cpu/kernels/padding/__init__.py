@@ -1,0 +1,1 @@
+"""Paddings: which groups are one, and the border that they write."""

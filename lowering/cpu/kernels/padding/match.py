@@ -1,0 +1,14 @@
+"""Groups of one padding alone."""
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.movement import PadOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
+
+
+def match_padding(group: FusedOp) -> PadOp | None:
+    """The only op of the group, if it is a padding of numbers."""
+    op = group.body.block.first_op
+    if not isinstance(op, PadOp) or op.next_op is not group.terminator or len(group.results) != 1:
+        return None
+    return op if is_number(element_type_of(op.output)) else None

@@ -1,0 +1,1 @@
+"""Depthwise convolution and pooling: vectors over channels or along lines of images."""
