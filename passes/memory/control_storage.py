@@ -67,15 +67,19 @@ def _carry(
     arguments: Sequence[SSAValue],
     results: Sequence[SSAValue],
 ) -> None:
-    """One storage per carried tensor, live while the loop runs and its result is read."""
+    """One storage per carried tensor, live while the loop runs and its result is read.
+
+    It may be that of the initial value, unless that is read later, perhaps through a view.
+    """
     assert op.parent is not None
+    begin = table.numbering.span(op).start
     for index, argument in enumerate(arguments):
         if isinstance(argument.type, TensorType):
             storage = table.new(argument, op)
             storage.upper = max(storage.upper, table.numbering.span(op).end)
             if results:
                 table.bind(results[index], storage)
-            if initial[index].has_one_use():
+            if initial[index].has_one_use() and table.of[initial[index]].upper == begin:
                 table.share(initial[index], storage, op.parent)
 
 
