@@ -1,9 +1,9 @@
 """Paddings whose operand lies in the padded tensor already: only the border is written."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
 from braid.analysis.strided_storage import boxes_of, stored_choice
 from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
@@ -12,25 +12,20 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding
 
 
 @dataclass(frozen=True)
-class BorderFamily:
+class BorderFamily(VectorFamily):
     """`braid.pad` of a tensor that lies inside the result, alone in its group.
 
     Layouts: any; dims that are stored in blocks are not padded.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "border"
-
-    def accepts(self, group: FusedOp) -> bool:
-        """A padding for which it was decided that its operand lies in place."""
-        return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
         """The layouts in which that was decided."""
@@ -39,14 +34,6 @@ class BorderFamily:
     def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dim."""
         return choice.results[0].storage_strides(shape_of(group.results[0]))[-1] == 1
-
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Nothing to choose."""
-        yield {}
-
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Nothing to choose."""
-        return {}
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """Memory traffic of the border."""

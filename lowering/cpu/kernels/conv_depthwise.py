@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from braid.analysis.kernel_family import LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
 from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
 from braid.lowering.cpu.kernels.windows.lines import lines_schedule
 
@@ -53,7 +53,7 @@ class ConvDepthwiseFamily(WindowFamily):
         """
         match = self.matched(group)
         _, channels, _, width = match.points.shape
-        if typed_choice(group).results[0].is_row_major:
+        if stored_choice(group).results[0].is_row_major:
             return lines_schedule(width, self.unit.lanes)
         if match.op.windows.strides[1] > 1 and channels > self.unit.lanes:
             return {"columns": min(4, width), "vectors": 2}

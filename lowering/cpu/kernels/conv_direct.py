@@ -7,31 +7,29 @@ is one matrix product over all positions. See `conv.contraction` for what layout
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
-from braid.lowering.cpu.kernels.contraction.kernel import Contraction, ContractionKernel
+from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.conv.contraction import POSITIONS_WEIGHT, ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     channel_blocks,
     feature_choice,
     results_alike,
-    typed_choice,
 )
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
-
-_SCHEDULES = 64
-"""Length of the schedule space: beyond it the model sees no chance."""
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
@@ -41,7 +39,7 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 
 
 @dataclass(frozen=True)
-class ConvDirectFamily:
+class ConvDirectFamily(VectorFamily):
     """`braid.conv` of f32 in two dims, without padding, not depthwise, with an epilogue.
 
     Layouts: row-major, channels last or in blocks of a vector (`aBcd16b`), the input and the
@@ -50,7 +48,6 @@ class ConvDirectFamily:
     with output channels innermost (`bcda`) for a row-major result.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "conv-direct"
 
     def accepts(self, group: FusedOp) -> bool:
@@ -85,10 +82,9 @@ class ConvDirectFamily:
         """Tiles that fit the block of output channels, by predicted time."""
         match = _match(group)
         assert match is not None
-        problem = ConvContraction(match, typed_choice(group), self.unit.lanes)
+        problem = ConvContraction(match, stored_choice(group), self.unit.lanes)
         b_bytes = 4 * math.prod(shape_of(group.body.block.args[_contraction(problem, 1).b]))
-        vectors = _vectors(problem)
-        return islice(tiling.schedules(_size(problem), vectors, self.unit, b_bytes), _SCHEDULES)
+        return tiling.schedules(_size(problem), _vectors(problem), self.unit, b_bytes)
 
     def default_schedule(self, group: FusedOp) -> Schedule:
         """The first of the schedules."""
@@ -112,14 +108,13 @@ class ConvDirectFamily:
         group, lanes = request.group, self.unit.lanes
         match = _match(group)
         assert match is not None
-        schedule = {**self.default_schedule(group), **request.schedule}
+        schedule = self.schedule_of(request)
         tile = tiling.tile_of(schedule)
         problem = _contraction(
-            ConvContraction(match, typed_choice(group), lanes), tile.vectors * lanes
+            ConvContraction(match, stored_choice(group), lanes), tile.vectors * lanes
         )
         kernel = ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
-        grid = math.prod(kernel.grid_extents)
-        return grid_kernel(request, self.unit, grid, kernel.iteration, problem.in_place)
+        return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
 
     def _candidates(
         self, group: FusedOp, match: ConvMatch
@@ -163,10 +158,10 @@ def _contraction(problem: ConvContraction, block: int) -> Contraction:
     return result
 
 
-def _vectors(problem: ConvContraction) -> list[int]:
+def _vectors(problem: ConvContraction) -> Sequence[int]:
     """Vectors per tile that the weight's layout allows."""
     if problem.over_positions or problem.match.groups > 1:
-        return [1, 2, 3, 4]
+        return VECTORS
     block = problem.choice.operands[problem.match.weight.index].block(0)
     return [block // problem.lanes]
 

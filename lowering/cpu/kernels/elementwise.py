@@ -2,38 +2,34 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, typed_choice
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 
 @dataclass(frozen=True)
-class ElementwiseFamily:
+class ElementwiseFamily(VectorFamily):
     """Any group of elementwise ops on tensors, or slices of them, with one innermost dim.
 
     Layouts: row-major, channels last, and channel blocks that divide the channels; operands that
     extend along one dim at most stay row-major.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "elementwise"
-
-    def accepts(self, group: FusedOp) -> bool:
-        """All ops elementwise, with types and functions that vectors have."""
-        return bool(self.layouts(group))
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
         """Row-major first: it costs no reorder at the model's edges."""
@@ -73,14 +69,13 @@ class ElementwiseFamily:
         group = request.group
         points = _points(group)
         assert points is not None
-        nest = _nest(group, points, typed_choice(group))
+        nest = _nest(group, points, stored_choice(group))
         assert nest is not None, "the family was asked for layouts it did not offer"
-        unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
-        layouts = typed_choice(group).operands
+        unroll = self.schedule_of(request)["unroll"]
+        layouts = stored_choice(group).operands
         starts = tuple(_start(op, layouts) for op in points.slices)
         loops = ElementwiseLoops(points, nest, starts, self.unit.lanes, unroll)
-        grid = math.prod(loops.grid_extents)
-        return grid_kernel(request, self.unit, grid, loops.iteration, loops.in_place)
+        return grid_kernel(request, self.unit, loops.grid, loops.iteration, loops.in_place)
 
 
 def _points(group: FusedOp) -> Pointwise | None:

@@ -7,7 +7,7 @@ makes the kernel, and in which layouts, is decided by seconds alone.
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from braid.analysis.cost_records import GENERIC
 from braid.analysis.flexible_layouts import as_typed, flexible_choices
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
 from braid.analysis.roofline import stage_flops
 from braid.analysis.strided_storage import boxes_of, overlap_of
 from braid.analysis.tensor_storage import logical_bytes
@@ -29,8 +29,8 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback import emit_fallback
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one
@@ -44,10 +44,9 @@ _BLOCKED_FACTOR = 1.1
 
 
 @dataclass(frozen=True)
-class GenericFamily:
+class GenericFamily(VectorFamily):
     """Any group with static shapes that has code, in row-major and what its ops allow besides."""
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = GENERIC
 
     def accepts(self, group: FusedOp) -> bool:
@@ -74,14 +73,6 @@ class GenericFamily:
     def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
         """Unless it reshapes."""
         return not any(isinstance(op, ReshapeOp) for op in _members(group))
-
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Nothing to choose."""
-        yield {}
-
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Nothing to choose."""
-        return {}
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic, that of the buffers inside included."""

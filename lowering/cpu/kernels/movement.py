@@ -1,29 +1,28 @@
 """Copies that permute elements: reorders between layouts, transposes, channel shuffles."""
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.shaping import TransposeOp
+from braid.lowering.cpu.kernels.copies.permutation import Movement, movement_nest
+from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
-from braid.lowering.cpu.kernels.transpose.loops import TransposeLoops
-from braid.lowering.cpu.kernels.transpose.permutation import Movement, movement_nest
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""
@@ -38,19 +37,14 @@ Loops: TypeAlias = ElementwiseLoops | TransposeLoops
 
 
 @dataclass(frozen=True)
-class MovementFamily:
+class MovementFamily(VectorFamily):
     """A chain of `braid.reorder`, `braid.transpose` and `braid.reshape` alone in its group.
 
     Layouts: a reorder's as typed; others row-major, column-major or channels last on either side,
     where whole blocks allow it.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "movement"
-
-    def accepts(self, group: FusedOp) -> bool:
-        """One operand, one result, ops that only move elements of a type that vectors hold."""
-        return bool(self.layouts(group))
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
         """All pairs of layouts of operand and result."""
@@ -89,11 +83,11 @@ class MovementFamily:
         group = request.group
         movement = _match(group)
         assert movement is not None
-        nest = _nest(group, movement, typed_choice(group))
+        nest = _nest(group, movement, stored_choice(group))
         assert nest is not None, "the family was asked for layouts it did not offer"
-        unroll = {**self.default_schedule(group), **request.schedule}["unroll"]
+        unroll = self.schedule_of(request)["unroll"]
         loops = self._loops(group, nest, unroll)
-        return grid_kernel(request, self.unit, math.prod(loops.grid_extents), loops.iteration)
+        return grid_kernel(request, self.unit, loops.grid, loops.iteration)
 
     def _loops(self, group: FusedOp, nest: Sequence[LoopDim], unroll: int) -> Loops:
         lanes = self.unit.lanes
@@ -139,7 +133,7 @@ def _moved(movement: Movement, op: Operation) -> Movement | None:
 def _candidates(group: FusedOp) -> list[LayoutChoice]:
     """A reorder's layouts are its meaning; what else moves elements may meet its neighbours'."""
     if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
-        return [typed_choice(group)]
+        return [stored_choice(group)]
     sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])
     return [LayoutChoice((source,), (target,)) for source in sources for target in targets]
 

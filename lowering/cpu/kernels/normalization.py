@@ -1,8 +1,8 @@
 """Softmax and layer normalization along contiguous rows, each row by one grid iteration."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import BlockArgument, Operation
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
@@ -20,27 +20,22 @@ from braid.lowering.cpu.kernels.emit.compare import choose
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.emit.rows import each, fold
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
 
 
 @dataclass(frozen=True)
-class NormalizationFamily:
+class NormalizationFamily(VectorFamily):
     """`braid.softmax` along the last dim and `braid.layer_norm`, of f32, alone in their group.
 
     Layout: row-major.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "normalization"
-
-    def accepts(self, group: FusedOp) -> bool:
-        """One op on block arguments, along contiguous rows."""
-        return _match(group) is not None
 
     def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
         """The one choice."""
@@ -48,14 +43,6 @@ class NormalizationFamily:
             return ()
         operands = tuple(Layout.row_major(len(shape_of(value))) for value in group.inputs)
         return [LayoutChoice(operands, (Layout.row_major(len(shape_of(group.outputs[0]))),))]
-
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Nothing to choose."""
-        yield {}
-
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Nothing to choose."""
-        return {}
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic; passes after the first hit the cache."""

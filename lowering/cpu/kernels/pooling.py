@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
 from braid.analysis.kernel_family import LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.groups.layout_choices import typed_choice
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
 from braid.lowering.cpu.kernels.windows.lines import lines_schedule
@@ -56,7 +56,7 @@ class PoolFamily(WindowFamily):
     def default_schedule(self, group: FusedOp) -> Schedule:
         """Four outputs share the loads of overlapping windows."""
         width = self.matched(group).points.shape[3]
-        if typed_choice(group).results[0].is_row_major:
+        if stored_choice(group).results[0].is_row_major:
             return lines_schedule(width, self.unit.lanes)
         return {"columns": min(4, width), "vectors": 1}
 

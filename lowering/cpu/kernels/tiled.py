@@ -22,8 +22,8 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.tiles.code import TileCode
 from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
@@ -33,14 +33,13 @@ from braid.targets.target import load_target
 
 
 @dataclass(frozen=True)
-class TiledFamily:
+class TiledFamily(VectorFamily):
     """Groups in which an op that is not elementwise reads what another member computed.
 
     One result, static shapes, row-major layouts.
     """
 
     target: str = "host"
-    unit: VectorUnit = field(default_factory=host_vector_unit)
     name: str = "tiled"
     _sizes: dict[str, tuple[int, ...] | None] = field(
         default_factory=dict[str, tuple[int, ...] | None], compare=False, repr=False
@@ -85,7 +84,7 @@ class TiledFamily:
     def emit(self, request: KernelRequest) -> Kernel:
         """One tile per grid iteration."""
         group = request.group
-        schedule = {**self.default_schedule(group), **request.schedule}
+        schedule = self.schedule_of(request)
         extents = [schedule[f"tile{dim}"] for dim in range(len(schedule))]
         classes = _tiling(group, extents).classes()
         assert classes is not None, "the schedule is not one of those offered"

@@ -1,69 +1,14 @@
-"""Code shared by GEMM and convolution: tiles of C = A · B with an elementwise epilogue."""
+"""The code of GEMM and convolution: tiles of C = A · B with an elementwise epilogue."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
-from braid.analysis.kernel_family import InPlace
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
-from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
-
-
-@dataclass(frozen=True)
-class Contraction:
-    """C[outer, row, n] = epilogue(Σ A[outer, row, k] · B[outer, k, n]).
-
-    `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
-    order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
-    column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
-    says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
-    the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
-    `a` and `b` are numbers of the kernel's arguments.
-    """
-
-    outer: tuple[LoopDim, ...]
-    row: LoopDim
-    reduction: tuple[LoopDim, ...]
-    columns: int
-    columns_padded: bool
-    block_stride: int
-    a: int
-    b: int
-    anchor: SSAValue
-    points: Pointwise
-    vector_steps: tuple[int, ...]
-    a_start: int = 0
-
-    @property
-    def in_place(self) -> tuple[InPlace, ...]:
-        """Operands of the epilogue that a result may overwrite: not A or B."""
-        dims = (*self.outer, self.row)
-
-        def along(tensor: int) -> tuple[int, ...]:
-            return tuple(dim.strides[tensor] for dim in dims)
-
-        *steps, step = self.vector_steps
-        leaves = [(*along(2 + number), leaf) for number, leaf in enumerate(steps)]
-        results = [(*along(-1), step)] * len(self.points.results)
-        product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
-        return in_place_leaves(self.points, leaves, results, product)
-
-    @property
-    def rows(self) -> int:
-        """Rows of A over all outer dims."""
-        return self.row.extent * math.prod(dim.extent for dim in self.outer)
-
-    @property
-    def depth(self) -> int:
-        """Products per element of C."""
-        return math.prod(dim.extent for dim in self.reduction)
 
 
 @dataclass(frozen=True)
@@ -93,6 +38,11 @@ class ContractionKernel:
         free = (*outer[batches:], row_tiles)
         inner = (blocks, *free) if self.columns_outside else (*free, blocks)
         return (*outer[:batches], *inner)
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
 
     @property
     def _batches(self) -> int:

@@ -15,6 +15,9 @@ from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 
+VECTORS = (1, 2, 3, 4)
+"""How many vectors of columns a tile may have."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -122,7 +125,7 @@ def feasible_tiles(unit: VectorUnit, constants: int = 0) -> list[tuple[int, int]
     room = unit.registers - 1 - constants
     return [
         (rows, vectors)
-        for vectors in (1, 2, 3, 4)
+        for vectors in VECTORS
         for rows in range(1, unit.registers)
         if rows * vectors + vectors <= room
     ]

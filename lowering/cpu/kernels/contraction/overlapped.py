@@ -8,14 +8,15 @@ before are computed as ever, B being read once. The last ones, in which A lies n
 for a few rows after the other, from a copy of these.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from braid.lowering.cpu.kernels.contraction.kernel import Contraction, ContractionKernel, TileWriter
+from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.rows import each
 
 _COPIED_ROWS = 8
 """Rows of A that are copied at once, at most: B's last columns are read again for each copy."""
@@ -100,7 +101,7 @@ class OverlappedGemm:
 
     @property
     def _tiles(self) -> int:
-        return math.prod(self._before.grid_extents)
+        return self._before.grid
 
     @cached_property
     def _before(self) -> ContractionKernel:
@@ -159,9 +160,7 @@ class OverlappedGemm:
     def _copy_rows(
         self, e: Emitter, result: Buffer, scratch: Buffer, first: Index, count: int
     ) -> None:
-        problem = self.plain.problem
-        depth = problem.depth
-        whole = depth - depth % e.lanes
+        problem, depth = self.plain.problem, self.plain.problem.depth
 
         def copy_row(row: Index) -> None:
             begin = e.add(e.mul(e.add(first, row), problem.columns), self._gap)
@@ -171,9 +170,6 @@ class OverlappedGemm:
                 value = result.load(e, e.add(begin, position), mask)
                 scratch.store(e, value, e.add(target, position), mask)
 
-            if whole:
-                e.loop(0, whole, e.lanes, lambda position: copy(position, None))
-            if whole < depth:
-                copy(whole, e.mask(depth - whole))
+            each(e, depth, copy)
 
         e.loop(0, count, 1, copy_row)

@@ -3,9 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from braid.analysis.kernel_family import Schedule
-from braid.lowering.cpu.kernels.contraction.microkernel import Tile, feasible_tiles, tile_cycles
+from braid.lowering.cpu.kernels.contraction.microkernel import (
+    VECTORS,
+    Tile,
+    feasible_tiles,
+    tile_cycles,
+)
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 
@@ -32,6 +38,9 @@ _SET_STRIDE, _WAYS = 4096, 8
 
 _UNROLLED_PRODUCTS = 32
 """Multiply-adds in the loop body: twice as many were 0 to 5 % slower in convolutions."""
+
+_SCHEDULES = 64
+"""Length of the schedule space: beyond it the model of `cycles` sees no chance."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +108,19 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
     """Vectors per tile, the fastest first."""
-    return sorted((1, 2, 3, 4), key=lambda vectors: seconds(size, vectors, unit, 0))
+    return sorted(VECTORS, key=lambda vectors: seconds(size, vectors, unit, 0))
 
 
 def schedules(
     size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
 ) -> Iterator[Schedule]:
     """Tiles and loop orders, the most promising first by the model of `cycles`."""
+    yield from islice(_all_schedules(size, vectors, unit, b_bytes), _SCHEDULES)
+
+
+def _all_schedules(
+    size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
+) -> Iterator[Schedule]:
     tiles = [tile for tile in feasible_tiles(unit, size.constants) if tile[1] in vectors]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
     # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.

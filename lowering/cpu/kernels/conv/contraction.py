@@ -12,7 +12,7 @@ from functools import cached_property
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.kernels.contraction.kernel import Contraction
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -15,11 +14,6 @@ CHANNELS_LAST = Layout.parse("acdb")
 def channel_blocks(lanes: int) -> Layout:
     """Blocks of as many channels as a vector has lanes: NCHW16c with 512 bits."""
     return Layout.parse(f"aBcd{lanes}b")
-
-
-def typed_choice(group: FusedOp) -> LayoutChoice:
-    """The layouts in the types of the group, with the strides of tensors inside larger ones."""
-    return stored_choice(group)
 
 
 def results_alike(choice: LayoutChoice) -> bool:

@@ -8,6 +8,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 
 Range = tuple[int, int]
@@ -73,10 +74,6 @@ def _fill_slab(e: Emitter, buffer: Buffer, slab: _Slab, value: Value) -> None:
             step = dims[0].strides[0]
             e.loop(0, dims[0].extent, 1, lambda i: rows(dims[1:], e.add(base, e.mul(i, step))))
             return
-        count = inner.extent - inner.extent % e.lanes
-        e.loop(0, count, e.lanes, lambda i: buffer.store(e, value, e.add(base, i)))
-        if count < inner.extent:
-            mask = e.mask(inner.extent - count)
-            buffer.store(e, value, e.add(base, count), mask)
+        each(e, inner.extent, lambda i, mask: buffer.store(e, value, e.add(base, i), mask))
 
     rows(outer, slab.start)

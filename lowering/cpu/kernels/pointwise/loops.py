@@ -1,5 +1,6 @@
 """The loops of an elementwise kernel: vectors along the innermost dim, a mask for what is left."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,6 +51,11 @@ class ElementwiseLoops:
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, then chunks."""
         return (*(dim.extent for dim in self.nest[:-1]), -(-self.extent // self.chunk))
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:

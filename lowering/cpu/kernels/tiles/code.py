@@ -9,14 +9,16 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.boxes import count
+from braid.analysis.strided_storage import span
 from braid.analysis.tile_classes import TileClass
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.cpu.kernels.copies.strided import Strided, copy_elements
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.tiles.members import Members
-from braid.lowering.cpu.kernels.tiles.memory import Notes, Place, Strided, copy_elements, span
+from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port
 from braid.passes.memory.plan_memory import BUFFERS, SCRATCH
 

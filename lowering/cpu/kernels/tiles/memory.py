@@ -1,7 +1,6 @@
 """Memory of a tiled kernel: places in its arguments and its scratch, and copies between them."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,6 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
-from braid.lowering.cpu.kernels.transpose.loops import TransposeLoops
 
 
 @dataclass(frozen=True)
@@ -34,65 +31,6 @@ class Place:
     def plus(self, e: Emitter, bytes: Index) -> "Place":
         """So many bytes further on."""
         return Place(self.base, e.add(self.offset, bytes))
-
-
-@dataclass(frozen=True)
-class Strided:
-    """Elements of a buffer from its first one on, and how far neighbours along a dim are apart."""
-
-    buffer: Buffer
-    strides: tuple[int, ...]
-
-
-def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last one of a strided array."""
-    return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-
-
-def copy_elements(e: Emitter, source: Strided, target: Strided, shape: Sequence[int]) -> None:
-    """Copies an array of this shape, by vectors where elements are neighbours on either side."""
-    columns = zip(source.strides, target.strides, strict=True)
-    dims = [LoopDim(n, pair) for n, pair in zip(shape, columns, strict=True)]
-    dims = merged(sorted(dims, key=lambda dim: -dim.strides[1])) or (LoopDim(1, (1, 1)),)
-    buffers = (source.buffer, target.buffer)
-    lines = next((dim for dim in dims[:-1] if dim.strides[0] == 1), None)
-    if lines is None or dims[-1].strides[1] != 1:
-        _copy(e, dims, buffers, (0, 0))
-        return
-    outer = tuple(dim for dim in dims[:-1] if dim is not lines)
-    chunk = -(-max(lines.extent, dims[-1].extent) // e.lanes) * e.lanes
-    loops = TransposeLoops(outer, lines, dims[-1], e.lanes, chunk)
-    e.loop(0, math.prod(loops.grid_extents), 1, lambda i: loops.iteration(e, buffers, i))
-
-
-def _copy(
-    e: Emitter, dims: Sequence[LoopDim], buffers: tuple[Buffer, Buffer], at: tuple[Index, Index]
-) -> None:
-    dim, source, target = dims[0], *buffers
-
-    def moved(position: Index) -> tuple[Index, Index]:
-        read, written = (e.add(a, e.mul(position, s)) for a, s in zip(at, dim.strides, strict=True))
-        return read, written
-
-    def element(position: Index) -> None:
-        read, written = moved(position)
-        value = source.load_scalar(e, read)
-        e.effect(memref.StoreOp.get(value, target.ref, [e.index(written)]))
-
-    def vector(position: Index, mask: Value | None = None) -> None:
-        read, written = moved(position)
-        target.store(e, source.load(e, read, mask), written, mask)
-
-    if len(dims) > 1:
-        e.loop(0, dim.extent, 1, lambda i: _copy(e, dims[1:], buffers, moved(i)))
-    elif dim.strides == (1, 1):
-        whole = dim.extent - dim.extent % e.lanes
-        if whole:
-            e.loop(0, whole, e.lanes, vector)
-        if whole < dim.extent:
-            vector(whole, e.mask(dim.extent - whole))
-    else:
-        e.loop(0, dim.extent, 1, element)
 
 
 class Notes:

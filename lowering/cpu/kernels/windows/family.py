@@ -1,33 +1,33 @@
 """What the families of depthwise convolution and pooling share: all but match and cost."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.strided_storage import stored_choice
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     feature_choice,
     results_alike,
-    typed_choice,
 )
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
-from braid.lowering.cpu.kernels.windows.channels import (
+from braid.lowering.cpu.kernels.windows.lines import window_kernel
+from braid.lowering.cpu.kernels.windows.problem import (
     Combine,
     WindowProblem,
     stored_tensors,
     used_lanes,
     window_layouts,
 )
-from braid.lowering.cpu.kernels.windows.lines import window_kernel
 
 _WEIGHT = Layout.parse("bcda")
 """Channels innermost."""
@@ -64,10 +64,8 @@ class WindowMatch:
 
 
 @dataclass(frozen=True)
-class WindowFamily(ABC):
+class WindowFamily(VectorFamily):
     """Takes feature maps channels last, in blocks of a vector, or first for small strides."""
-
-    unit: VectorUnit = field(default_factory=host_vector_unit)
 
     @abstractmethod
     def match(self, group: FusedOp) -> WindowMatch | None:
@@ -120,8 +118,8 @@ class WindowFamily(ABC):
     def emit(self, request: KernelRequest) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""
         match = self.matched(request.group)
-        schedule = {**self.default_schedule(request.group), **request.schedule}
-        stored = stored_tensors(match.input, match.points, typed_choice(request.group))
+        schedule = self.schedule_of(request)
+        stored = stored_tensors(match.input, match.points, stored_choice(request.group))
         assert stored is not None, "the family was asked for layouts it did not offer"
         problem = WindowProblem(
             anchor=match.op.output,

@@ -10,7 +10,8 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
-from braid.lowering.cpu.kernels.windows.channels import WindowKernel, WindowProblem
+from braid.lowering.cpu.kernels.windows.channels import WindowChannels
+from braid.lowering.cpu.kernels.windows.problem import WindowProblem
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,11 @@ class _LineWriter:
         return self.e.mask(count) if count < self.e.lanes else None
 
 
-def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowKernel | WindowLines:
+def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels | WindowLines:
     """The kernel for the result's layout: `columns` count only where vectors hold channels."""
     if problem.stored[-1].layout.is_row_major:
         return WindowLines(problem, schedule["vectors"])
-    return WindowKernel(problem, schedule["columns"], schedule["vectors"])
+    return WindowChannels(problem, schedule["columns"], schedule["vectors"])
 
 
 def lines_schedule(width: int, lanes: int) -> Schedule:

@@ -1,7 +1,5 @@
 """The choice of tiles."""
 
-from itertools import islice
-
 import pytest
 
 from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles
@@ -51,7 +49,7 @@ def test_large_weights_stay_for_all_rows() -> None:
 
 
 def test_schedules_do_not_repeat() -> None:
-    space = [tuple(s.items()) for s in islice(schedules(size(20, 40, 9), [1, 2], AVX2, 0), 64)]
+    space = [tuple(s.items()) for s in schedules(size(20, 40, 9), [1, 2], AVX2, 0)]
     assert len(space) == len(set(space))
 
 

@@ -1,5 +1,6 @@
 """The loops of a transposing copy: tiles are turned in registers, memory is read in lines."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -49,6 +50,11 @@ class TransposeLoops:
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, then chunks."""
         return (*(dim.extent for dim in self.outer), -(-self._long.extent // self.chunk))
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under masks."""

@@ -1,0 +1,106 @@
+"""Matrix products with an elementwise epilogue: which groups are one, and their loop nests."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import Float32Type
+from xdsl.ir import BlockArgument
+
+from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.strided_storage import stored_choice
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+
+
+@dataclass(frozen=True)
+class MatmulMatch:
+    """A product of block arguments and its epilogue."""
+
+    op: MatmulOp
+    lhs: BlockArgument
+    rhs: BlockArgument
+    points: Pointwise
+
+
+def match_matmul(group: FusedOp) -> MatmulMatch | None:
+    """The only product of the group: f32, not empty, its right operand read by nothing else."""
+    products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
+    if len(products) != 1:
+        return None
+    op = products[0]
+    lhs, rhs = op.lhs, op.rhs
+    if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
+        return None
+    if element_type_of(op.lhs) != Float32Type():
+        return None
+    points = pointwise(group, op)
+    if points is None or rhs in points.leaves:
+        return None
+    extents = (*shape_of(lhs), *shape_of(rhs))
+    return MatmulMatch(op, lhs, rhs, points) if min(extents) > 0 else None
+
+
+def matmul_size(match: MatmulMatch, packed: bool) -> ContractionSize:
+    """How large the product is; batches that share B count as rows."""
+    *batch, m, n = match.points.shape
+    shared = math.prod(shape_of(match.rhs)[:-2]) == 1
+    count = math.prod(batch)
+    depth = shape_of(match.lhs)[-1]
+    batches, rows = (1, count * m) if shared else (count, m)
+    constants = match.points.constants
+    return ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
+
+
+def matmul_contraction(group: FusedOp, match: MatmulMatch, block: int, lanes: int) -> Contraction:
+    """The loop dims and strides of the group, for column blocks of `block`."""
+    points = match.points
+    shape = points.shape
+    choice = stored_choice(group)
+    layout = choice.operands[match.rhs.index]
+    a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
+    a_strides = _strides(match.lhs, choice)
+    stored = layout.storage_strides(b_shape)
+    b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
+    leaves = [_strides(leaf, choice) for leaf in points.leaves]
+    columns = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
+    dims = [
+        LoopDim(extent, tuple(strides[dim] for strides in columns))
+        for dim, extent in enumerate(shape[:-1])
+    ]
+    outer = merged(dims)
+    row = LoopDim(1, (0,) * len(columns))
+    if outer and outer[-1].strides[1] == 0:
+        outer, row = outer[:-1], outer[-1]
+    if layout.is_row_major:
+        k_stride, block_stride = stored[-2], block
+    else:
+        k_stride, block_stride = block, block * a_shape[-1]
+    return Contraction(
+        outer=outer,
+        row=row,
+        reduction=(LoopDim(a_shape[-1], (1, k_stride)),),
+        columns=shape[-1],
+        columns_padded=not layout.is_row_major,
+        block_stride=block_stride,
+        a=match.lhs.index,
+        b=match.rhs.index,
+        anchor=match.op.output,
+        points=points,
+        vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
+    )
+
+
+def _strides(argument: BlockArgument, choice: LayoutChoice) -> tuple[int, ...]:
+    shape = shape_of(argument)
+    return _repeated(shape, choice.operands[argument.index].storage_strides(shape))
+
+
+def _repeated(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Strides with 0 for the dims that are repeated."""
+    return tuple(0 if e == 1 else s for e, s in zip(shape, strides, strict=False))

@@ -1,0 +1,61 @@
+"""Products of matrices with an elementwise epilogue, as loop nests over stored tensors. No IR."""
+
+import math
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from braid.analysis.kernel_family import InPlace
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """C[outer, row, n] = epilogue(Σ A[outer, row, k] · B[outer, k, n]).
+
+    `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
+    order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
+    column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
+    says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
+    the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
+    `a` and `b` are numbers of the kernel's arguments.
+    """
+
+    outer: tuple[LoopDim, ...]
+    row: LoopDim
+    reduction: tuple[LoopDim, ...]
+    columns: int
+    columns_padded: bool
+    block_stride: int
+    a: int
+    b: int
+    anchor: SSAValue
+    points: Pointwise
+    vector_steps: tuple[int, ...]
+    a_start: int = 0
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands of the epilogue that a result may overwrite: not A or B."""
+        dims = (*self.outer, self.row)
+
+        def along(tensor: int) -> tuple[int, ...]:
+            return tuple(dim.strides[tensor] for dim in dims)
+
+        *steps, step = self.vector_steps
+        leaves = [(*along(2 + number), leaf) for number, leaf in enumerate(steps)]
+        results = [(*along(-1), step)] * len(self.points.results)
+        product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
+        return in_place_leaves(self.points, leaves, results, product)
+
+    @property
+    def rows(self) -> int:
+        """Rows of A over all outer dims."""
+        return self.row.extent * math.prod(dim.extent for dim in self.outer)
+
+    @property
+    def depth(self) -> int:
+        """Products per element of C."""
+        return math.prod(dim.extent for dim in self.reduction)

@@ -1,0 +1,99 @@
+"""Ops over windows of images, and the layouts in which their kernels take tensors. No IR."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from braid.analysis.kernel_family import InPlace, LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.windows import Windows
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.groups.layout_choices import (
+    CHANNELS_FIRST,
+    CHANNELS_LAST,
+    channel_blocks,
+)
+from braid.lowering.cpu.kernels.groups.loop_dims import Stored
+from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+
+MAX_UNROLLED_WINDOW = 16
+"""Window columns that are unrolled, so that neighbouring outputs share loads."""
+
+MAX_LINE_STRIDE = 2
+"""Steps of windows along lines of vectors: every other element of two vectors is one shuffle."""
+
+Combine = Callable[[Emitter, Value, Value, Value | None], Value]
+"""New accumulator from the old one, the input, and the weight if there is one."""
+
+
+@dataclass(frozen=True)
+class WindowProblem:
+    """Every output is the `combine` of the inputs in its window, from `neutral` on.
+
+    `x` and `weight` are numbers of kernel arguments; the weight is stored `[window…, channels]`
+    or, for vectors along lines, `[channels, window…]`. `stored` holds the input, the leaves of
+    the epilogue, and the result: vectors of `lanes` channels, or of neighbouring pixels where the
+    result is row-major, are contiguous in all of them, or repeated.
+    """
+
+    anchor: SSAValue
+    points: Pointwise
+    windows: Windows
+    stored: tuple[Stored, ...]
+    lanes: int
+    x: int
+    weight: int | None
+    neutral: float
+    combine: Combine
+
+    @property
+    def input_strides(self) -> tuple[int, int, int, int]:
+        """Elements to the next image, line, pixel and vector of channels of the input."""
+        return self._strides(self.stored[0])
+
+    @property
+    def output_strides(self) -> list[tuple[int, int, int, int]]:
+        """The same of the leaves of the epilogue, then of the result."""
+        return [self._strides(tensor) for tensor in self.stored[1:]]
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands of the epilogue that a result may overwrite: not the input of the windows."""
+        *leaves, result = self.output_strides
+        results = [result] * len(self.points.results)
+        windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
+        return in_place_leaves(self.points, leaves, results, windowed)
+
+    def _strides(self, tensor: Stored) -> tuple[int, int, int, int]:
+        vector = tensor.stride(1, self.lanes) if tensor.stride(1) else 0
+        return tensor.stride(0), tensor.stride(2), tensor.stride(3), vector
+
+
+def stored_tensors(
+    input: BlockArgument, points: Pointwise, choice: LayoutChoice
+) -> tuple[Stored, ...] | None:
+    """What `WindowProblem.stored` wants; None where vectors are not contiguous."""
+    arguments = (input, *points.leaves)
+    operands = [Stored(shape_of(a), choice.operands[a.index]) for a in arguments]
+    tensors = (*operands, Stored(points.shape, choice.results[0]))
+    dim = 3 if choice.results[0].is_row_major else 1
+    return tensors if all(tensor.stride(dim) <= 1 for tensor in tensors) else None
+
+
+def window_layouts(windows: Windows, channels: int, lanes: int) -> list[Layout]:
+    """The layouts that some kernel takes on both sides, the preferred one first."""
+    layouts = [CHANNELS_LAST]
+    if channels % lanes == 0:
+        layouts.append(channel_blocks(lanes))
+    if windows.strides[1] <= MAX_LINE_STRIDE and windows.size[1] <= MAX_UNROLLED_WINDOW:
+        layouts.append(CHANNELS_FIRST)
+    return layouts
+
+
+def used_lanes(shape: Sequence[int], layout: Layout, lanes: int) -> float:
+    """Which part of the lanes of vectors along channels, or along lines, holds a result."""
+    extent = shape[3] if layout.is_row_major else shape[1]
+    return extent / (-(-extent // lanes) * lanes)
