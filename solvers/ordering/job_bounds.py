@@ -6,7 +6,8 @@ of a model to the next, where every tile of a layer waits for all of those befor
 heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
 Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
-at least the work of these and their setups.
+at least the work of these and their setups; what must be loaded behind the last of them comes
+before the job as well (see `reloads`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.reloads import Reloads
 from braid.solvers.ordering.setups import Setup
 
 MAX_JOBS = 5000
@@ -35,6 +37,7 @@ class JobBounds:
     jobs: JobGraph
     setups: Mapping[int, Setup]
     """By op."""
+    reloads: Reloads | None = None
 
     @cached_property
     def value(self) -> float:
@@ -43,7 +46,9 @@ class JobBounds:
             return 0.0
         seconds = np.array(self.jobs.seconds)
         distances = self._distances(seconds)
-        heads = self._heads(self.jobs.predecessors, range(len(self.jobs)), seconds, distances)
+        heads = self._heads(
+            self.jobs.predecessors, range(len(self.jobs)), seconds, distances, self.reloads
+        )
         tails = self._heads(
             _reversed(self.jobs.predecessors),
             reversed(range(len(self.jobs))),
@@ -92,21 +97,30 @@ class JobBounds:
         order: Iterable[int],
         seconds: Floats,
         distances: Floats,
+        reloads: Reloads | None = None,
     ) -> Floats:
-        """The earliest start of each job; jobs of the same predecessors start together."""
+        """The earliest start of each job; those of the same predecessors and operands together."""
         heads = np.zeros(len(self.jobs))
-        known: dict[tuple[int, ...], float] = {}
+        known: dict[tuple[Sequence[int], tuple[int, ...]], float] = {}
         for job in order:
-            before = tuple(predecessors[job])
-            if before not in known:
+            before = predecessors[job]
+            key = tuple(before), reloads.operands(job) if reloads else ()
+            if key not in known:
                 head = max((heads[other] + seconds[other] for other in before), default=0.0)
                 if len(before) > 1:
-                    head = max(head, self._after_all(distances[job], heads, seconds))
-                known[before] = float(head)
-            heads[job] = known[before]
+                    head = max(head, self._after_all(job, distances[job], heads, seconds, reloads))
+                known[key] = float(head)
+            heads[job] = known[key]
         return heads
 
-    def _after_all(self, distance: Floats, heads: Floats, seconds: Floats) -> float:
+    def _after_all(
+        self,
+        job: int,
+        distance: Floats,
+        heads: Floats,
+        seconds: Floats,
+        reloads: Reloads | None,
+    ) -> float:
         """When the jobs at a `distance` are done, each unit's from some head on at a time."""
         latest = 0.0
         for own in self._by_unit:
@@ -115,6 +129,9 @@ class JobBounds:
                 found = found[np.argsort(-heads[found], kind="stable")]
                 work = self._work(found, seconds)
                 gap = np.minimum.accumulate(distance[found])
+                waits = reloads.waits(job, found) if reloads else None
+                if waits is not None:
+                    gap = np.maximum(gap, waits)
                 latest = max(latest, float((heads[found] + work + gap).max()))
         return latest
 

@@ -16,6 +16,7 @@ from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.job_bounds import MAX_JOBS, JobBounds
 from braid.solvers.ordering.job_graph import JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.reloads import Reloads
 from braid.solvers.ordering.setups import setups
 from braid.solvers.ordering.traffic import Traffic
 
@@ -139,7 +140,8 @@ class LatencyBounds:
         """The greatest of the critical path, the bound of every unit, and that of all jobs."""
         jobs = JobGraph.of(self.graph, self.stages, self.traffic)
         waits = setups(self.stages, self.traffic) if self.traffic else {}
-        between = JobBounds(jobs, waits).value if len(jobs) <= MAX_JOBS else 0.0
+        reloads = Reloads(jobs, self.traffic) if self.traffic else None
+        between = JobBounds(jobs, waits, reloads).value if len(jobs) <= MAX_JOBS else 0.0
         return max(self.quick, between)
 
     @cached_property
