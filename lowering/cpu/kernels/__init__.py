@@ -1,12 +1,15 @@
-"""Kernels of the CPU. Each file of this folder is a kernel family, as `targets/host.toml` names it.
+"""Kernels of the CPU: each file here is a kernel family, by the path in `targets/host.toml`.
 
-A family takes some groups of ops and writes the kernel of each; see `KernelFamily`. What families
-are made of lies in the folders, each of which imports only those below it:
+A family says which groups of ops it takes, in which layouts and how fast, and emits their kernels;
+see `KernelFamily`. The folders hold what families are made of. Each imports only those below it:
 
-- `conv`, `windows`, `tiles`, `padding`: what a few families are made of: convolutions; kernels over
-  windows of images; groups computed tile by tile; paddings
-- `contraction`, `transpose`: the loops of products and of copies that permute elements
-- `pointwise`: elementwise ops, as kernels of their own and at the end of others
-- `groups`: what families ask about a group: its layouts, the loops over it, what it moves
+- `conv`: convolutions (`conv_direct`, `conv_depthwise`)
+- `windows`: ops over windows of images (`conv_depthwise`, `pooling`)
+- `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
+- `padding`: the border of padded tensors (`pad`, `border`)
+- `contraction`: products in register tiles (`gemm`, `conv_direct`)
+- `copies`: strided copies, and such that permute elements (`movement`, `pad`, `tiled`)
+- `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
+- `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic
 - `emit`: writing code: vectors, loops, buffers, the function around a kernel
 """

@@ -25,8 +25,8 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     channel_blocks,
-    feature_choice,
     results_alike,
+    uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
@@ -60,7 +60,7 @@ class ConvDirectFamily(VectorFamily):
         if match is None:
             return ()
         choices = [
-            feature_choice(group, {match.input.index: source, match.weight.index: weight}, target)
+            uniform_choice(group, target, {match.input.index: source, match.weight.index: weight})
             for source, target, weight in self._candidates(group, match)
         ]
         # An input that the epilogue reads too may not suit both ends.
@@ -124,7 +124,7 @@ class ConvDirectFamily(VectorFamily):
         blocks = [match.columns]
         if match.groups == 1:
             fixed = {match.input.index: CHANNELS_LAST, match.weight.index: _packed(lanes)}
-            choice = feature_choice(group, fixed, CHANNELS_LAST)
+            choice = uniform_choice(group, CHANNELS_LAST, fixed)
             size = _size(ConvContraction(match, choice, lanes))
             blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
         weights = [_packed(block) for block in blocks]

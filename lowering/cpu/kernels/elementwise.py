@@ -13,7 +13,11 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
+from braid.lowering.cpu.kernels.groups.layout_choices import (
+    channel_blocks,
+    results_alike,
+    uniform_choice,
+)
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
@@ -36,7 +40,7 @@ class ElementwiseFamily(VectorFamily):
         points = _points(group)
         if points is None or not (points.leaves or points.slices):
             return ()
-        choices = (_choice(group, layout) for layout in _candidates(points.shape))
+        choices = (uniform_choice(group, layout, {}) for layout in _candidates(points.shape))
         return [choice for choice in choices if _nest(group, points, choice) is not None]
 
     def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
@@ -92,19 +96,8 @@ def _candidates(shape: Sequence[int]) -> list[Layout]:
         letters = candidates[0].tag
         candidates.append(Layout.parse(letters[0] + letters[2:] + letters[1]))
     if rank == 4:
-        candidates += [Layout.parse(f"aBcd{block}b") for block in (8, 16) if shape[1] % block == 0]
+        candidates += [channel_blocks(block) for block in (8, 16) if shape[1] % block == 0]
     return candidates
-
-
-def _choice(group: FusedOp, layout: Layout) -> LayoutChoice:
-    """Results in `layout`, operands too unless they extend along one dim at most."""
-    operands = tuple(
-        Layout.row_major(layout.rank)
-        if sum(extent != 1 for extent in shape_of(operand)) <= 1
-        else layout
-        for operand in group.inputs
-    )
-    return LayoutChoice(operands, (layout,) * len(group.outputs))
 
 
 def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:

@@ -12,7 +12,6 @@ from xdsl.ir import BlockArgument, Operation
 
 from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
@@ -21,6 +20,7 @@ from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.rows import each, fold
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 
@@ -41,8 +41,7 @@ class NormalizationFamily(VectorFamily):
         """The one choice."""
         if _match(group) is None:
             return ()
-        operands = tuple(Layout.row_major(len(shape_of(value))) for value in group.inputs)
-        return [LayoutChoice(operands, (Layout.row_major(len(shape_of(group.outputs[0]))),))]
+        return [row_major_choice(group)]
 
     def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic; passes after the first hit the cache."""

@@ -20,8 +20,8 @@ from braid.analysis.tiles import is_splat, work
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.tiles.code import TileCode
@@ -53,8 +53,7 @@ class TiledFamily(VectorFamily):
         """The one choice."""
         if not self.accepts(group):
             return ()
-        operands = tuple(Layout.row_major(len(shape_of(value))) for value in group.inputs)
-        return [LayoutChoice(operands, (Layout.row_major(len(shape_of(group.outputs[0]))),))]
+        return [row_major_choice(group)]
 
     def schedules(self, group: FusedOp) -> Iterator[Schedule]:
         """The default tiles, then smaller ones, one dim at a time."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ class TileWriter:
     def write(self) -> None:
         """Accumulates the tile, applies the epilogue and stores."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        masks = self._masks()
+        vectors = kernel.tile.vectors
+        masks = tile_masks(e, problem.columns, self.column_block, vectors)
         operands = TileOperands(
             self.buffers[problem.a],
             self.bases[0],
@@ -110,12 +111,3 @@ class TileWriter:
             problem.vector_steps,
         )
         TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks).store(sums)
-
-    def _masks(self) -> list[Value | None]:
-        """Per vector, the columns of C that exist; None where all blocks are whole."""
-        e, kernel = self.e, self.kernel
-        if kernel.problem.columns % kernel.block == 0:
-            return [None] * kernel.tile.vectors
-        width = kernel.problem.columns
-        left = e.sub(width, e.mul(self.column_block, kernel.block))
-        return [e.mask(e.sub(left, v * e.lanes)) for v in range(kernel.tile.vectors)]

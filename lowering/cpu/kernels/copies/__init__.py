@@ -1,1 +1,1 @@
-"""Copies that permute elements: as a loop nest, and as tiles that are turned in registers."""
+"""Copies: between strided arrays, and such that permute elements, by tiles in registers."""

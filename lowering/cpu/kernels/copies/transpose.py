@@ -110,7 +110,7 @@ class _Writer:
 
     def tile(self, line: Index, lines: int, column: Index, columns: int) -> None:
         """Turns `lines` positions of `lines` and `columns` of `columns`."""
-        mask_lines, mask_columns = self._mask(lines), self._mask(columns)
+        mask_lines, mask_columns = self.e.tail_mask(lines), self.e.tail_mask(columns)
         rows = [
             self.source.load(self.e, self._source(line, self.e.add(column, i)), mask_lines)
             for i in range(columns)
@@ -122,7 +122,7 @@ class _Writer:
     def woven(self, position: Index, count: int) -> None:
         """`count` positions of `lines` for all `columns`: one piece of the target."""
         columns = self.loops.columns.extent
-        mask = self._mask(count)
+        mask = self.e.tail_mask(count)
         rows = [self.source.load(self.e, self._source(position, i), mask) for i in range(columns)]
         start = self._target(position, 0)
         for offset, vector, mask in self._piece(interleaved(self.e, rows), count * columns):
@@ -137,7 +137,7 @@ class _Writer:
             for offset, mask in self._masks(lines, count * lines)
         ]
         vectors += vectors[:1] * (lines - len(vectors))  # What they hold is masked.
-        mask = self._mask(count)
+        mask = self.e.tail_mask(count)
         for i, vector in enumerate(deinterleaved(e, vectors)):
             self.target.store(e, vector, self._target(i, position), mask)
 
@@ -149,12 +149,9 @@ class _Writer:
     def _masks(self, vectors: int, count: int) -> list[tuple[int, Value | None]]:
         """Offset and mask of those of some contiguous vectors that hold `count` elements."""
         return [
-            (offset, self._mask(count - offset))
+            (offset, self.e.tail_mask(count - offset))
             for offset in range(0, min(vectors * self.loops.lanes, count), self.loops.lanes)
         ]
-
-    def _mask(self, count: int) -> Value | None:
-        return self.e.mask(count) if count < self.loops.lanes else None
 
     def _source(self, line: Index, column: Index) -> Index:
         return self._offset(0, line, column)

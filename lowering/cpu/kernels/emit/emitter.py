@@ -195,6 +195,10 @@ class Emitter:
         """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
         return self.insert(CreateMaskOp([self.index(count)], self.vector_type(i1)))
 
+    def tail_mask(self, count: int) -> Value | None:
+        """A mask whose first `count` lanes are on, None where that is all of them."""
+        return self.mask(count) if count < self.lanes else None
+
     @contextmanager
     def _inside(self, block: Block) -> Generator[None]:
         outer, self._block = self._block, block

@@ -40,7 +40,7 @@ def fold(
         values = e.carry(0, whole, block, values, body)
     rest = list(values)
     for chain, position in enumerate(range(whole, length, e.lanes)):
-        rest[chain] = step(position, _mask(e, length - position), rest[chain])
+        rest[chain] = step(position, e.tail_mask(length - position), rest[chain])
     total = e.insert(join(e.insert(join(rest[0], rest[1])), e.insert(join(rest[2], rest[3]))))
     return e.broadcast(_across_lanes(e, total, kind))
 
@@ -51,11 +51,7 @@ def each(e: Emitter, length: int, body: Callable[[Index, Value | None], None]) -
     if whole:
         e.loop(0, whole, e.lanes, lambda position: body(position, None))
     if whole < length:
-        body(whole, _mask(e, length - whole))
-
-
-def _mask(e: Emitter, count: int) -> Value | None:
-    return e.mask(count) if count < e.lanes else None
+        body(whole, e.tail_mask(length - whole))
 
 
 def _across_lanes(e: Emitter, value: Value, kind: CombiningKindFlag) -> Value:

@@ -1,1 +1,1 @@
-"""What families ask about a group: its layouts, the loops over it, what it moves."""
+"""The base of the families, and what they ask about a group: layouts, loops, traffic."""

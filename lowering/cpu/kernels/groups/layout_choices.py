@@ -1,6 +1,6 @@
-"""Choices of layouts for groups on feature maps."""
+"""Choices of layouts for a group, and the layouts of feature maps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from braid.analysis.kernel_family import LayoutChoice
 from braid.dialects.braid.base import shape_of
@@ -21,22 +21,26 @@ def results_alike(choice: LayoutChoice) -> bool:
     return len({result.strides for result in choice.results}) == 1
 
 
-def feature_choice(group: FusedOp, fixed: Mapping[int, Layout], other: Layout) -> LayoutChoice:
-    """Results in `other`, operands in `fixed` by their number, or else as the results.
+def row_major_choice(group: FusedOp) -> LayoutChoice:
+    """Everything row-major."""
+    operands, results = (
+        tuple(Layout.row_major(len(shape_of(value))) for value in values)
+        for values in (group.inputs, group.outputs)
+    )
+    return LayoutChoice(operands, results)
+
+
+def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) -> LayoutChoice:
+    """Results in `layout`, operands in `fixed` by their number, or else as the results.
 
     Operands of an epilogue that extend along one dim at most stay row-major.
     """
 
-    def layout(index: int) -> Layout:
+    def operand(index: int) -> Layout:
         if index in fixed:
             return fixed[index]
-        vector = is_vector(shape_of(group.inputs[index]))
-        return Layout.row_major(other.rank) if vector else other
+        is_vector = sum(extent != 1 for extent in shape_of(group.inputs[index])) <= 1
+        return Layout.row_major(layout.rank) if is_vector else layout
 
-    operands = tuple(layout(index) for index in range(len(group.inputs)))
-    return LayoutChoice(operands, (other,) * len(group.outputs))
-
-
-def is_vector(shape: Sequence[int]) -> bool:
-    """Whether a shape extends along one dim at most."""
-    return sum(extent != 1 for extent in shape) <= 1
+    operands = tuple(operand(index) for index in range(len(group.inputs)))
+    return LayoutChoice(operands, (layout,) * len(group.outputs))

@@ -27,6 +27,18 @@ class Epilogue:
     vector_steps: tuple[int, ...]
 
 
+def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Value | None]:
+    """Per vector of tile `number` along a dim, those of the dim's `extent` elements that exist.
+
+    None where all tiles are whole.
+    """
+    block = vectors * e.lanes
+    if extent % block == 0:
+        return [None] * vectors
+    left = e.sub(extent, e.mul(number, block))
+    return [e.mask(e.sub(left, vector * e.lanes)) for vector in range(vectors)]
+
+
 @dataclass(frozen=True)
 class TileStore:
     """Where a tile goes: row 0 of leaf i is at `bases[i]`, of the results at `bases[-1]`.

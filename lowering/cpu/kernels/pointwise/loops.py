@@ -83,9 +83,7 @@ class ElementwiseLoops:
 
         def rest() -> None:
             for begin in range(self.extent - tail, self.extent, self.lanes):
-                count = self.extent - begin
-                mask = e.mask(count) if count < self.lanes else None
-                self._vector(e, buffers, bases, begin, mask)
+                self._vector(e, buffers, bases, begin, e.tail_mask(self.extent - begin))
 
         if self.extent >= self.step:
             e.loop(start, stop, self.step, whole)

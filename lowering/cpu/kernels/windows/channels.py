@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
+from braid.lowering.cpu.kernels.pointwise.epilogue import (
+    Accumulators,
+    Epilogue,
+    TileStore,
+    tile_masks,
+)
 from braid.lowering.cpu.kernels.windows.problem import MAX_UNROLLED_WINDOW, WindowProblem
 
 _NEAR_BYTES = 1 << 20
@@ -57,7 +62,7 @@ class WindowChannels:
         image, *inner = e.coordinates(index, self.grid_extents)
         block, line = inner if self._blocks_outside else reversed(inner)
         width = self.problem.points.shape[3]
-        masks = self._masks(e, block)
+        masks = tile_masks(e, self.problem.points.shape[1], block, self.vectors)
 
         def tile(column: Index, count: int) -> None:
             _TileWriter(self, e, buffers, (image, line, column), block, masks, count).write()
@@ -67,13 +72,6 @@ class WindowChannels:
             e.loop(0, whole, self.columns, lambda column: tile(column, self.columns))
         if whole < width:
             tile(whole, width - whole)
-
-    def _masks(self, e: Emitter, block: Index) -> list[Value | None]:
-        channels = self.problem.points.shape[1]
-        if channels % self.block == 0:
-            return [None] * self.vectors
-        left = e.sub(channels, e.mul(block, self.block))
-        return [e.mask(e.sub(left, vector * e.lanes)) for vector in range(self.vectors)]
 
 
 @dataclass(frozen=True)

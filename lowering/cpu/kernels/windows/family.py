@@ -14,8 +14,8 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import (
-    feature_choice,
     results_alike,
+    uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
@@ -60,7 +60,7 @@ class WindowMatch:
         fixed = {self.input.index: layout}
         if self.weight is not None:
             fixed[self.weight.index] = Layout.row_major(4) if layout.is_row_major else _WEIGHT
-        return feature_choice(group, fixed, layout)
+        return uniform_choice(group, layout, fixed)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class _LineWriter:
             tuple(e.lanes * tensor.stride(3) for tensor in outputs),
         )
         bases = [self._base(tensor) for tensor in outputs]
-        masks = [self._mask(count) for count in self.vectors]
+        masks = [self.e.tail_mask(count) for count in self.vectors]
         TileStore(epilogue, e, self.buffers, bases, 0, masks).store(self._accumulate())
 
     def _accumulate(self) -> Accumulators:
@@ -118,12 +118,12 @@ class _LineWriter:
         e, buffer = self.e, self.buffers[self.kernel.problem.x]
         stride, lanes = self.kernel.problem.windows.strides[1], self.e.lanes
         needed = (count - 1) * stride + 1
-        low = buffer.load(e, offset, self._mask(needed))
+        low = buffer.load(e, offset, self.e.tail_mask(needed))
         if stride == 1:
             return low
         high = low
         if needed > lanes:
-            high = buffer.load(e, e.add(offset, lanes), self._mask(needed - lanes))
+            high = buffer.load(e, e.add(offset, lanes), self.e.tail_mask(needed - lanes))
         return shuffled(e, low, high, range(0, stride * lanes, stride))
 
     def _base(self, tensor: Stored) -> Index:
@@ -131,9 +131,6 @@ class _LineWriter:
         e = self.e
         base = e.dot(self.position, [tensor.stride(dim) for dim in range(3)])
         return e.add(base, e.mul(self.first, tensor.stride(3)))
-
-    def _mask(self, count: int) -> Value | None:
-        return self.e.mask(count) if count < self.e.lanes else None
 
 
 def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels | WindowLines:
