@@ -10,22 +10,23 @@ The passes of xDSL run on modules, so an anchor only groups: a pass that is nest
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from braid.errors import BraidError, SourceLocation
-from braid.passes.options import create_pass
+from braid.errors import BraidError
+from braid.passes.option_values import create_pass
+from braid.passes.pipeline_text import error_at
 from braid.passes.pipelines import PIPELINES
 from braid.passes.registry import PassFactory, available_passes
-
-PIPELINE_FILE = "<pass-pipeline>"
-"""What a diagnostic about the text of a pipeline names as the file."""
 
 _ANCHORS = frozenset({"builtin.module", "func.func", "any"})
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 _QUOTED_OR_PUNCTUATION = re.compile(r'"(?:\\.|[^"\\])*"|[(){}\[\],]', re.DOTALL)
+_NAME = re.compile(r"(?P<name>[\w.-]+)\s*")
 
 
 def parse_pipeline(
@@ -40,83 +41,114 @@ def parse_pipeline(
     return tuple(_parse(text, 0, len(text), known))
 
 
+@dataclass(frozen=True)
+class _Element:
+    """What stands from `start` to `stop`: a name, and brackets at `opening` and `closing`.
+
+    Without brackets these are both `stop`.
+    """
+
+    start: int
+    stop: int
+    opening: int
+    closing: int
+
+
 def _parse(
     text: str, begin: int, end: int, passes: Mapping[str, PassFactory]
 ) -> Iterator[ModulePass]:
-    for start, stop in _split(text, begin, end):
-        if start == stop:
-            if text[begin:end].strip():
-                raise _error("expected the name of a pass", start)
-            continue
-        bracket = next((i for i in range(start, stop) if text[i] in _CLOSERS), stop)
-        name = text[start:bracket].rstrip()
-        opener = text[bracket : min(bracket + 1, stop)]
-        if opener and text[stop - 1] != _CLOSERS[opener]:
-            raise _error(f"expected ',' or the end of the pipeline after '{name}'", stop)
-        if opener == "(":
-            if name not in _ANCHORS:
-                raise _error(
-                    f"cannot nest passes under '{name}'; expected one of {_list(_ANCHORS)}", start
-                )
-            yield from _parse(text, bracket + 1, stop - 1, passes)
-        elif name in PIPELINES and not opener:
-            for element in PIPELINES[name]:
-                yield from _parse(element, 0, len(element), passes)
+    if not text[begin:end].strip():
+        return
+    for element in _split(text, begin, end):
+        name = _name(text, element)
+        opener = text[element.opening : min(element.opening + 1, element.stop)]
+        if name in _ANCHORS:
+            if opener != "(":
+                raise error_at(text, element.opening, f"expected '(' after '{name}'")
+            yield from _parse(text, element.opening + 1, element.closing, passes)
+        elif opener == "(":
+            message = f"cannot nest passes under '{name}'; expected one of {_list(_ANCHORS)}"
+            raise error_at(text, element.start, message)
+        elif name in PIPELINES:
+            if opener:
+                raise error_at(text, element.opening, f"pipeline '{name}' takes no options")
+            for part in PIPELINES[name]:
+                yield from _parse(part, 0, len(part), passes)
         elif name not in passes:
-            raise _unknown_pass(name, start, passes)
+            raise _unknown_pass(text, element.start, name, passes)
         elif opener == "[":
-            yield _mlir_opt_pass(text[start:stop], passes[name](), start)
+            yield _mlir_opt_pass(text, element, passes[name]())
         else:
-            location = SourceLocation(PIPELINE_FILE, 1, start + 1)
-            yield create_pass(passes[name](), text[bracket + 1 : stop - 1], location)
+            options = (element.opening + 1, element.closing)
+            yield create_pass(passes[name](), text, element.start, *options)
 
 
-def _split(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """The bounds of the elements between the commas outside all brackets, without blanks."""
-    closers: list[tuple[str, int]] = []
-    start = begin
+def _name(text: str, element: _Element) -> str:
+    """The name that an element begins with; all else of it is in brackets."""
+    match = _NAME.match(text, element.start, element.opening)
+    if match is None:
+        raise error_at(text, element.start, "expected the name of a pass")
+    if match.end() < element.opening:
+        raise _expected_comma(text, match.end(), match["name"])
+    after = text[element.closing + 1 : element.stop].lstrip()
+    if after:
+        raise _expected_comma(text, element.stop - len(after), match["name"])
+    return match["name"]
+
+
+def _expected_comma(text: str, position: int, name: str) -> BraidError:
+    return error_at(text, position, f"expected ',' or the end of the pipeline after '{name}'")
+
+
+def _split(text: str, begin: int, end: int) -> Iterator[_Element]:
+    """The elements between the commas outside all brackets, without blanks around them."""
+    openers: list[int] = []
+    start, outer = begin, list[int]()
     for match in _QUOTED_OR_PUNCTUATION.finditer(text, begin, end):
         character, position = match[0], match.start()
         if character in _CLOSERS:
-            closers.append((_CLOSERS[character], position))
+            openers.append(position)
         elif character in _CLOSERS.values():
-            if not closers or closers.pop()[0] != character:
-                raise _error(f"unbalanced '{character}'", position)
-        elif character == "," and not closers:
-            yield _strip(text, start, position)
-            start = position + 1
-    if closers:
-        raise _error(f"'{text[closers[-1][1]]}' is never closed", closers[-1][1])
-    yield _strip(text, start, end)
+            if not openers or _CLOSERS[text[openers[-1]]] != character:
+                raise error_at(text, position, f"unbalanced '{character}'")
+            opener = openers.pop()
+            if not openers:
+                outer += [opener, position]
+        elif character == "," and not openers:
+            yield _element(text, start, position, outer)
+            start, outer = position + 1, []
+    if openers:
+        raise error_at(text, openers[-1], f"'{text[openers[-1]]}' is never closed")
+    yield _element(text, start, end, outer)
 
 
-def _strip(text: str, start: int, stop: int) -> tuple[int, int]:
-    while start < stop and text[start].isspace():
-        start += 1
-    while start < stop and text[stop - 1].isspace():
-        stop -= 1
-    return start, stop
+def _element(text: str, start: int, stop: int, brackets: Sequence[int]) -> _Element:
+    """The element with these outermost brackets, of which more than two are one too many."""
+    stripped = text[start:stop].strip()
+    start = stop if not stripped else text.index(stripped, start)
+    stop = start + len(stripped)
+    opening, closing = brackets[:2] or (stop, stop)
+    return _Element(start, stop, opening, closing)
 
 
-def _mlir_opt_pass(element: str, pass_class: type[ModulePass], start: int) -> ModulePass:
+def _mlir_opt_pass(text: str, element: _Element, pass_class: type[ModulePass]) -> ModulePass:
     """xDSL's `mlir-opt[…]`, whose brackets hold a pipeline for the real mlir-opt."""
+    spec = text[element.start : element.stop]
     try:
-        return pass_class.from_spec(parse_spec(element))
+        return pass_class.from_spec(parse_spec(spec))
     except (ArgSpecParseError, ValueError) as error:
-        raise _error(f"malformed element '{element}'", start) from error
+        raise error_at(
+            text, element.start, f"malformed element '{spec}'", "options are written in braces"
+        ) from error
 
 
-def _unknown_pass(name: str, start: int, passes: Mapping[str, PassFactory]) -> BraidError:
-    from difflib import get_close_matches
-
-    similar = get_close_matches(name, [*passes, *PIPELINES], n=3)
+def _unknown_pass(
+    text: str, position: int, name: str, passes: Mapping[str, PassFactory]
+) -> BraidError:
+    similar = get_close_matches(name.lower(), [*passes, *PIPELINES], n=3)
     hint = f"did you mean {_list(similar)}?" if similar else "--help lists the passes"
-    return _error(f"unknown pass '{name}'", start, hint)
+    return error_at(text, position, f"unknown pass '{name}'", hint)
 
 
 def _list(names: Sequence[str] | frozenset[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
-
-
-def _error(message: str, position: int, hint: str | None = None) -> BraidError:
-    return BraidError(message, location=SourceLocation(PIPELINE_FILE, 1, position + 1), hint=hint)

@@ -7,7 +7,7 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 from braid.errors import BraidError
-from braid.passes.options import pass_text
+from braid.passes.option_values import pass_text
 
 
 def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:

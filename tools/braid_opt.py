@@ -10,12 +10,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     from braid.errors import BraidError
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
+    from braid.tools.standard_output import checked_output
 
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        return OptDriver(parse_arguments(arguments)).run()
+        with checked_output():
+            return OptDriver(parse_arguments(arguments)).run()
     except BraidError as error:
         print(f"braid-opt: {error}", file=sys.stderr)
+    except BrokenPipeError:
+        pass  # the reader has seen enough
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()

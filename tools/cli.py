@@ -18,6 +18,7 @@ from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.verify import verify
+from braid.tools.standard_output import checked_output
 
 app = typer.Typer(
     name="braid",
@@ -58,7 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = app(arguments or ["--help"], prog_name="braid", standalone_mode=False)
+        with checked_output():
+            status = app(arguments or ["--help"], prog_name="braid", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except BraidError as error:
         _show_traceback(arguments)
@@ -66,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except BrokenPipeError:
-        _drop_output()  # the reader has seen enough
+        pass  # the reader has seen enough
     except MemoryError as error:
         _show_traceback(arguments)
         print(
@@ -99,12 +101,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _show_traceback(arguments: Sequence[str]) -> None:
     if "--debug" in arguments:
         traceback.print_exc()
-
-
-def _drop_output() -> None:
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.passes.memory.compute_ops import runtime_functions
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
@@ -113,7 +113,7 @@ class SelectLayoutsPass(ModulePass):
     time_limit: float = 10.0
     ignore_profile: bool = False
     default_trip_count: float = DEFAULT_TRIP_COUNT
-    memory_limit: str | None = None
+    memory_limit: int | str | None = None
     change_signature: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

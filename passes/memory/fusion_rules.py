@@ -15,7 +15,7 @@ from braid.errors import BraidError, SourceLocation
 from braid.passes.memory.tile_rules import NEVER, TileRule
 from braid.targets.installed import installed_paths
 
-DEFAULT_RULES = Path(__file__).with_name("fusion_rules.toml")
+_DEFAULT_RULES = Path(__file__).with_name("fusion_rules.toml")
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ RULES_GROUP = "braid.fusion_rules"
 hold besides the default ones. Kinds of their ops are whole names, such as `toy.rms_norm`."""
 
 
-def fusion_rules(path: Path = DEFAULT_RULES) -> FusionRules:
-    """The rules in the file at `path`; with the default ones also those of installed packages.
+def fusion_rules(name: str) -> FusionRules:
+    """The rules in the file `name`; for `default` braid's and those of installed packages.
 
     Raises `BraidError` as `load_fusion_rules`, and where an entry point cannot be loaded.
     """
-    rules = load_fusion_rules(path)
-    if path != DEFAULT_RULES:
-        return rules
+    if name != "default":
+        return load_fusion_rules(Path(name))
+    rules = load_fusion_rules(_DEFAULT_RULES)
     for added in map(load_fusion_rules, installed_paths(RULES_GROUP).values()):
         rules = FusionRules(
             rules.pairs | added.pairs, rules.anchors | added.anchors, {**rules.tiles, **added.tiles}
@@ -77,7 +77,7 @@ def fusion_rules(path: Path = DEFAULT_RULES) -> FusionRules:
 
 
 @cache
-def load_fusion_rules(path: Path = DEFAULT_RULES) -> FusionRules:
+def load_fusion_rules(path: Path) -> FusionRules:
     """The rules in the TOML file at `path`.
 
     Raises `BraidError` where the file cannot be read or does not have the form described in

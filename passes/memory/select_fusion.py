@@ -8,7 +8,6 @@ depends on every member, so a path back into the group would be a cycle of the o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
@@ -24,7 +23,7 @@ from braid.passes.memory.compute_ops import (
     is_compute,
     runtime_functions,
 )
-from braid.passes.memory.fusion_rules import DEFAULT_RULES, FusionRules, fusion_rules
+from braid.passes.memory.fusion_rules import FusionRules, fusion_rules
 from braid.passes.memory.select_tiles import tile_groups
 
 GROUP_ATTRIBUTE = "braid.fusion_group"
@@ -140,9 +139,9 @@ class SelectFusionPass(ModulePass):
 
     In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
     per group. An op joins the group of its users if all of them are in one group of the same
-    block, a rule allows it (`rules` is a TOML file, see `fusion_rules.toml`), the group has no
-    second anchor, and nothing is computed twice. Ops that have a group already keep it. Installed
-    packages add to the default rules by entry points of the group `braid.fusion_rules`.
+    block, a rule allows it (`rules`: `default` or a TOML file as `fusion_rules.toml`), the group
+    has no second anchor, and nothing is computed twice. Ops that have a group already keep it.
+    Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
     With `tiles`, ops with large tensors between them, such as those of attention, come first:
     they share a kernel that computes one tile of the result after the other.
@@ -155,12 +154,12 @@ class SelectFusionPass(ModulePass):
 
     name = "select-fusion"
 
-    rules: str = str(DEFAULT_RULES)
+    rules: str = "default"
     tiles: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
-        rules = fusion_rules(Path(self.rules))
+        rules = fusion_rules(self.rules)
         for func in runtime_functions(op):
             ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):

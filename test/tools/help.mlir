@@ -1,18 +1,18 @@
-// RUN: %braid-opt --help | filecheck %s
-// RUN: %braid-opt --show-dialects | filecheck %s --check-prefix=DIALECTS
-// RUN: %braid-opt --version | filecheck %s --check-prefix=VERSION
+// The texts of braid-opt; which passes it lists is in test/passes/pipeline/registry.mlir.
 
-// CHECK:       usage: braid-opt
-// CHECK:       --split-input-file
-// CHECK-LABEL: passes of braid:
-// CHECK:         canonicalize Folds ops, applies their canonicalization patterns
-// CHECK:         cse Merges ops that compute the same
-// CHECK-LABEL: named pipelines:
-// CHECK:         simplify canonicalize,cse
-// CHECK-LABEL: passes of xDSL and installed packages:
-// CHECK:         convert-memref-to-ptr
-// CHECK-NEXT:      lower-func=<bool> (default false)
+// RUN: %braid-opt --help | FileCheck %s
+// RUN: %braid-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
+// RUN: %braid-opt --version | FileCheck %s --check-prefix=VERSION
+// RUN: not %braid-opt --help 2>&1 >/dev/full | FileCheck %s --check-prefix=FULL
+// A reader that goes away, as `head` does, is no bug of braid.
+// RUN: sh -c "%braid-opt --help 2>%t.err | true"
+// RUN: test ! -s %t.err
+
+// CHECK:         usage: braid-opt
+// CHECK:         --split-input-file
+// CHECK:         passes of braid:
 // DIALECTS:      {{^braid$}}
 // DIALECTS:      {{^arith$}}
 // DIALECTS:      {{^scf$}}
 // VERSION:       braid-opt {{[0-9]+\.[0-9]+}}
+// FULL:          braid-opt: error: cannot write to standard output: No space left on device

@@ -7,8 +7,8 @@
 // RUN: %braid-opt %s --mlir-print-debuginfo | filecheck %s --check-prefix=LOC
 
 // CHECK:   func.func private @f
-// DIR:     braid-opt: error: cannot write to '{{.*}}out.mlir': No such file or directory
-// FULL:    braid-opt: error: cannot write to '/dev/full': No space left on device
+// DIR:     braid-opt: error: cannot write '{{.*}}out.mlir': No such file or directory
+// FULL:    braid-opt: error: cannot write '/dev/full': No space left on device
 // STDOUT:  braid-opt: error: cannot write to standard output: No space left on device
 // GENERIC: "func.func"()
 // LOC:     func.func private @f(i32) -> () loc("{{.*}}output.mlir":15:1)

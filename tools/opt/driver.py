@@ -15,7 +15,8 @@ from braid.errors import BraidError
 from braid.passes.instrumentation import Timing
 from braid.passes.ir_printing import IRPrinting
 from braid.passes.manager import PassCrashError
-from braid.passes.pipeline_parser import PIPELINE_FILE, parse_pipeline
+from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.pipeline_text import PIPELINE_FILE
 from braid.tools.opt.arguments import OptOptions
 from braid.tools.opt.chunks import ChunkProcessor, PrintFormat
 from braid.tools.opt.expectations import check_diagnostics
@@ -53,7 +54,7 @@ class OptDriver:
 
     def _processor(self, file: str, timing: Timing) -> ChunkProcessor:
         options = self.options
-        self._sources[PIPELINE_FILE] = [options.pipeline]
+        self._sources[PIPELINE_FILE] = options.pipeline.split("\n")
         return ChunkProcessor(
             context=make_context(allow_unregistered=options.allow_unregistered_dialect),
             file=file,

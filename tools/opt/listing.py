@@ -10,6 +10,9 @@ from braid.passes.pipelines import PIPELINES
 from braid.passes.registry import PASSES, PassFactory, available_passes
 from braid.universe import DIALECTS, make_context
 
+_COLUMN = 28
+"""Where the texts begin."""
+
 
 def list_passes() -> str:
     """All passes with their options, types, defaults and the first line of their documentation.
@@ -19,7 +22,7 @@ def list_passes() -> str:
     passes = available_passes()
     own = [_describe(name, passes[name]) for name in sorted(PASSES)]
     others = [_describe(name, passes[name]) for name in sorted(passes) if name not in PASSES]
-    pipelines = [f"  {name:<24}{','.join(parts)}" for name, parts in sorted(PIPELINES.items())]
+    pipelines = [_entry(name, ",".join(parts)) for name, parts in sorted(PIPELINES.items())]
     sections = {
         "passes of braid:": own,
         "named pipelines:": pipelines,
@@ -39,12 +42,16 @@ def _describe(name: str, factory: PassFactory) -> str:
         pass_class = factory()
         options = pass_options(pass_class)
     except (ImportError, NameError, BraidError) as error:
-        return f"  {name:<24}(cannot be loaded: {error})"
-    lines = [f"  {name:<24}{_first_line(pass_class)}".rstrip()]
-    for option in options:
-        default = "required" if option.default is None else f"default {option.default}"
-        lines.append(f"      {option.name}=<{option.type_name}>  ({default})")
-    return "\n".join(lines)
+        return _entry(name, f"(cannot be loaded: {error})")
+    lines = [_entry(name, _first_line(pass_class))]
+    return "\n".join([*lines, *(f"      {option}" for option in options)])
+
+
+def _entry(name: str, text: str) -> str:
+    """A name and what it means, in columns; below each other where the name is too long."""
+    if len(name) < _COLUMN or not text:
+        return f"  {name:<{_COLUMN}}{text}".rstrip()
+    return f"  {name}\n  {'':<{_COLUMN}}{text}"
 
 
 def _first_line(pass_class: type[ModulePass]) -> str:

@@ -2,7 +2,7 @@
 // RUN: not %braid-opt %s -p 'search-order{key-nodes-per-subgraph=0}' 2>&1 | filecheck %s --check-prefix=KEY
 // RUN: not %braid-opt %s -p search-order 2>&1 | filecheck %s
 
-// OBJECTIVE: error: pass 'search-order' rejects its options
+// OBJECTIVE: error: option 'objective' of pass 'search-order' is 'size', expected <memory | latency>
 // KEY: key-nodes-per-subgraph is 0, expected at least 1
 // CHECK: search-order-errors.mlir:[[# @LINE + 3]]:{{.*}}: error: 'braid.opaque' has an open dim
 // CHECK: hint: give the shapes of the inputs
