@@ -56,10 +56,6 @@ class GroupTile:
         boxes = [*(box for _, box in self.inputs), self.boxes[self.result]]
         return tuple(start for box in boxes for start, _ in box)
 
-    def operand_box(self, op: TensorOp, index: int) -> Box | None:
-        """The box at which `op` reads its operand `index`."""
-        return self.ops[op].operands[index]
-
 
 def is_splat(value: SSAValue) -> bool:
     """Whether a value is one number, of which every part is the same."""

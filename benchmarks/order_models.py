@@ -24,7 +24,7 @@ from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
 from braid.solvers.ordering import baselines
 from braid.sources import SourceModel, read_source
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 
 HOIST = "hoist-parameter-expressions"

@@ -13,7 +13,8 @@ from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_
 from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.split.split_ops import SplitOpsPass
 from braid.sources import ModelSource, Shapes, read_source
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 from braid.universe import make_context
 
 CHIP_PIPELINE = "chip"

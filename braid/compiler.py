@@ -34,7 +34,8 @@ from braid.signature import check_model
 from braid.source_model import Parameters, SourceModel
 from braid.sources import ModelSource, Shapes, chain_parameters, read_source
 from braid.targets.installed import FAMILIES_GROUP, family_backends
-from braid.targets.target import Target, load_target, target_names
+from braid.targets.load import load_target, target_names
+from braid.targets.target import Target
 from braid.universe import make_context
 from braid.weights import fill_weights
 

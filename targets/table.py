@@ -26,6 +26,13 @@ class Table:
             raise self.error(f"'{key}' is {value!r}, expected no negative number")
         return value
 
+    def positive(self, key: str, kind: type) -> Any:
+        """The number under `key`, which has to be there and more than 0."""
+        value = self.get(key, kind)
+        if value == 0:
+            raise self.error(f"'{key}' is 0, expected a positive number")
+        return value
+
     def strings(self, key: str) -> tuple[str, ...]:
         """A list of strings, empty where there is none."""
         values = cast(list[Any], self.get(key, list, []))

@@ -12,7 +12,8 @@ from braid.analysis.remarks import emit_remark
 from braid.analysis.simulator.instructions import Stream, to_bytes, to_text
 from braid.errors import BraidError, SourceLocation
 from braid.lowering.npu.instructions import lower_to_instructions
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 
 
 def lower_module(module: ModuleOp, backend: Backend, function: str = "main") -> Stream:

@@ -16,8 +16,8 @@ from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets
 from braid.passes.layout.memory_rows import Maker, Mask, MemoryRows, form_bytes
 
-UNNEEDED, HELD, INHERITED = range(3)
-"""The strategies of a form in an interval."""
+UNNEEDED, INHERITED = 0, 2
+"""Strategies of a form in an interval; 1 is to be held by the block."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from braid.passes.memory.plan_memory import (
     Plan,
 )
 from braid.passes.memory.storage import Storage
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 _LARGEST = 8
 

@@ -35,7 +35,7 @@ from braid.passes.memory.placement import (
 )
 from braid.passes.memory.storage import Storage
 from braid.passes.memory.storage_assignment import StorageAssignment
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 BUFFERS = "braid.buffers"
 CARRIED = "braid.carried_buffers"

@@ -22,7 +22,8 @@ from braid.passes.memory.memory_spaces import MemorySpaces
 from braid.passes.memory.overlap_decisions import select_overlaps
 from braid.passes.memory.peak_check import PeakCheck, planned_peak
 from braid.passes.memory.storage_placement import StoragePlacement, clear_decision
-from braid.targets.target import Target, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Target
 
 _MOST_TRIALS = 400
 """Candidates that are tried one by one where all together need more memory than none."""

@@ -18,7 +18,8 @@ from braid.passes.order.order_attribute import ORDER, order_attribute, ordered_o
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
 from braid.solvers.ordering.lanes import LaneProblem
-from braid.targets.target import Backend, Pool, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend, Pool
 
 
 def require_pool(target: str, lanes: int) -> tuple[Backend, Pool]:

@@ -26,7 +26,8 @@ from braid.passes.order.order_attribute import (
 )
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 
 FINISH = 0.5
 """The time to write down and report an order, against that to make the problem of it."""

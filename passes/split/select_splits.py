@@ -21,7 +21,7 @@ from braid.passes.split.part_counts import select_counts
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
 from braid.passes.split.tile import SPLIT
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""

@@ -33,7 +33,7 @@ def simulate(
     from braid.analysis.simulator.simulate import simulate as run
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.runtime.atomic_file import atomic_file
-    from braid.targets.target import load_target
+    from braid.targets.load import load_target
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
     from braid.tools.explain.views import Page

@@ -61,7 +61,7 @@ def verify(
     from braid.errors import BraidError
     from braid.layerwise import differences, expose_results
     from braid.sources import read_source
-    from braid.targets.target import without_families
+    from braid.targets.families import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
     from braid.universe import make_context

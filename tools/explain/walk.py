@@ -21,7 +21,7 @@ from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.manager import run_pipeline
 from braid.signature import entry_of
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory

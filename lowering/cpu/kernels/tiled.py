@@ -29,7 +29,7 @@ from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.passes.kernels.outline_kernels import kernel_key
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 
 ROWS, COLUMNS = Layout.parse("ab"), Layout.parse("ba")
 PLAIN, TURNED = LayoutChoice((ROWS,), (ROWS,)), LayoutChoice((COLUMNS,), (COLUMNS,))

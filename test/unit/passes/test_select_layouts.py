@@ -17,7 +17,7 @@ from braid.analysis.remarks import collect_remarks
 from braid.frontends.mlir import parse_mlir
 from braid.passes.layout.flow import Chooser, collect_flow
 from braid.passes.manager import run_pipeline
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 from test.unit.passes.declared_graphs import DeclaredGraph
 

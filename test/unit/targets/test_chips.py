@@ -7,7 +7,7 @@ import pytest
 from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.lower_to_instructions import lower_module
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 
 

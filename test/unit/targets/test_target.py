@@ -6,7 +6,8 @@ import pytest
 
 from braid.errors import BraidError
 from braid.passes.order.assign_lanes import require_pool
-from braid.targets.target import load_target, without_families
+from braid.targets.families import without_families
+from braid.targets.load import load_target
 
 VALID = """
 name = "toy"

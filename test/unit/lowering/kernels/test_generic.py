@@ -19,7 +19,8 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.selection import emit_kernel
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 from braid.tuning.layout_candidates import group_candidates, in_layouts
 
 ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")

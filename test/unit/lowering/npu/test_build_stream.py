@@ -20,7 +20,8 @@ from braid.frontends.mlir import parse_mlir
 from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
 from braid.lowering.npu.instructions import lower_to_instructions
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 from braid.universe import make_context
 
 BRANCH = """

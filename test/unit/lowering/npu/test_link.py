@@ -16,7 +16,8 @@ from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.compile_subgraph import compile_subgraph
 from braid.passes.order.cut_subgraphs import Cut
 from braid.solvers.ordering.residency_plan import AHEAD
-from braid.targets.target import Backend, load_target
+from braid.targets.load import load_target
+from braid.targets.target import Backend
 
 
 def chip(memory: int) -> Backend:

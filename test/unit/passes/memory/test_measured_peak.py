@@ -21,7 +21,7 @@ from braid.passes.memory.plan_memory import ARENA_BOUND, ARENA_BYTES, PlanMemory
 from braid.passes.memory.storage import Storage
 from braid.passes.memory.storage_assignment import StorageAssignment
 from braid.passes.pipeline_parser import parse_pipeline
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 from test.unit.passes.random_graphs import programs
 

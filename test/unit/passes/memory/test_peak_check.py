@@ -11,7 +11,7 @@ from braid.passes.memory.memory_spaces import MemorySpaces
 from braid.passes.memory.peak_check import PeakCheck, planned_peak
 from braid.passes.memory.select_storage import candidates_in
 from braid.passes.memory.storage_placement import StoragePlacement
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 
 

@@ -25,7 +25,7 @@ from braid.passes.memory.rematerialization_budget import budget_problem
 from braid.passes.memory.select_rematerialization import SelectRematerializationPass
 from braid.passes.memory.storage_assignment import StorageAssignment
 from braid.solvers.rematerialization import minimum_budget
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 from test.unit.passes.memory.test_measured_peak import declare_in_place
 

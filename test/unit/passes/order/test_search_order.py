@@ -17,7 +17,7 @@ from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
-from braid.targets.target import load_target
+from braid.targets.load import load_target
 from braid.universe import make_context
 
 
