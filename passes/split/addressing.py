@@ -37,6 +37,9 @@ def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
         inner = owner.offsets.get_values()
         offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
         value = owner.input
+        if isinstance(value.owner, ConcatOp) and value.owner.dim.value.data == part.dim:
+            value = slice_of(builder, value, Part(part.dim, offsets[part.dim], part.size))
+            offsets[part.dim] = 0
     return insert_like(builder, SliceOp.get(value, offsets, extents), value)
 
 

@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.boxes import shared_dims
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, SliceOp
 from braid.passes.split.split_dim import SplitDim
 from braid.passes.split.tile import Part
 
@@ -31,10 +31,14 @@ def aligned_counts(
 
 
 def _counts_of(value: SSAValue, chosen: Mapping[SSAValue, dict[int, int]]) -> dict[int, int]:
-    """The parts per dim in which `value` is made, as itself or in another shape."""
+    """The parts per dim in which `value` is made, as itself, in another shape, or as a slice."""
     if isinstance(value.owner, ReshapeOp):
         counts = _counts_of(value.owner.input, chosen)
         return _reshaped_counts(counts, shape_of(value.owner.input), shape_of(value))
+    if isinstance(value.owner, SliceOp):
+        counts = _counts_of(value.owner.input, chosen)
+        whole = shape_of(value.owner.input)
+        return counts if all(shape_of(value)[dim] == whole[dim] for dim in counts) else {}
     return {d: n for d, n in chosen.get(value, {}).items() if d < len(shape_of(value))}
 
 

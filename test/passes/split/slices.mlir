@@ -1,0 +1,31 @@
+// RUN: %braid-opt %s -p 'split-ops{memory=100}' | filecheck %s
+
+// What reads a slice of a split op is split alike, and reads a slice of each part.
+// CHECK-LABEL: func.func @whole
+// CHECK:         %[[A:.*]] = braid.pad {{.*}} -> tensor<6x2xf32>
+// CHECK:         %[[B:.*]] = braid.pad {{.*}} -> tensor<6x2xf32>
+// CHECK:         %[[C:.*]] = braid.pad {{.*}} -> tensor<6x2xf32>
+// CHECK-NOT:     braid.concat
+// CHECK:         braid.slice %[[A]] {offsets = array<i64: 1, 0>, sizes = array<i64: 4, 2>
+// CHECK:         braid.neg {{.*}} -> tensor<4x2xf32>
+// CHECK:         braid.slice %[[B]] {offsets = array<i64: 1, 0>
+// CHECK:         braid.slice %[[C]] {offsets = array<i64: 1, 0>
+// CHECK:         braid.concat
+func.func @whole(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %0 = braid.pad %x {low = array<i64: 2, 0>, high = array<i64: 0, 0>, value = 0.0 : f32} : (tensor<4x6xf32>) -> tensor<6x6xf32>
+  %1 = braid.slice %0 {offsets = array<i64: 1, 0>, sizes = array<i64: 4, 6>, strides = array<i64: 1, 1>} : (tensor<6x6xf32>) -> tensor<4x6xf32>
+  %2 = braid.neg %1 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  func.return %2 : tensor<4x6xf32>
+}
+
+// Where the slice cuts the parts, its reader is split along the dim that it prefers.
+// CHECK-LABEL: func.func @cut
+// CHECK-COUNT-3: braid.pad {{.*}} -> tensor<6x2xf32>
+// CHECK:         %[[WHOLE:.*]] = braid.concat
+// CHECK:         braid.slice %[[WHOLE]] {offsets = array<i64: 0, 1>, sizes = array<i64: 2, 5>
+func.func @cut(%x: tensor<4x6xf32>) -> tensor<6x5xf32> {
+  %0 = braid.pad %x {low = array<i64: 2, 0>, high = array<i64: 0, 0>, value = 0.0 : f32} : (tensor<4x6xf32>) -> tensor<6x6xf32>
+  %1 = braid.slice %0 {offsets = array<i64: 0, 1>, sizes = array<i64: 6, 5>, strides = array<i64: 1, 1>} : (tensor<6x6xf32>) -> tensor<6x5xf32>
+  %2 = braid.exp %1 : (tensor<6x5xf32>) -> tensor<6x5xf32>
+  func.return %2 : tensor<6x5xf32>
+}
