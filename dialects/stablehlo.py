@@ -1,19 +1,15 @@
 """The generic form of StableHLO, and of ops of CHLO in it: what `convert-stablehlo-to-braid` reads.
 
-xDSL has a part of the dialect. Here, all ops are read and nothing is checked, and attributes of the
-dialect are kept as text: the pass says what is wrong. The custom form is for upstream's parser, see
-`read_mlir`. Source: OpenXLA, "StableHLO Specification".
+xDSL has a part of the dialect; here, all ops are read. The custom form is for upstream's parser,
+see `read_mlir`. Source: OpenXLA, "StableHLO Specification".
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
-
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Dialect, Operation, OpTraits, ParametrizedAttribute
-from xdsl.irdl import irdl_attr_definition, param_def
-from xdsl.parser import AttrParser, Parser
-from xdsl.printer import Printer
+from xdsl.ir import Attribute, Dialect, OpTraits
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import Parser
 from xdsl.traits import IsTerminator, Pure
+
+from braid.dialects.foreign import ForeignOp, TextAttr, foreign_ops
 
 _OPERATORS = """
 abs add all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_inference
@@ -37,105 +33,78 @@ lgamma ragged_dot sinh square tan top_k
 """Those of CHLO, a dialect above StableHLO, that exporters write."""
 
 
-class StablehloAttr(ParametrizedAttribute):
-    """An attribute of the dialect: what stands in its angle brackets."""
-
-    text: StringAttr = param_def()
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads `<text>` of `#stablehlo.name<text>`, or the word of `#stablehlo<name word>`."""
-        word = parser.parse_optional_identifier()
-        if word is None:
-            word = parser._parse_dialect_symbol_body()  # pyright: ignore[reportPrivateUsage]
-        return [StringAttr(word)]
-
-    def print_parameters(self, printer: Printer) -> None:
-        """Prints `<text>`."""
-        with printer.in_angle_brackets():
-            printer.print_string(self.text.data)
-
-
 @irdl_attr_definition
-class ConvolutionDimsAttr(StablehloAttr):
+class ConvolutionDimsAttr(TextAttr):
     """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`: what the dims of a convolution are."""
 
     name = "stablehlo.conv"
 
 
 @irdl_attr_definition
-class DotDimsAttr(StablehloAttr):
+class DotDimsAttr(TextAttr):
     """The batching and contracting dims of `dot_general`."""
 
     name = "stablehlo.dot"
 
 
 @irdl_attr_definition
-class GatherDimsAttr(StablehloAttr):
+class GatherDimsAttr(TextAttr):
     """What the dims of a `gather` are."""
 
     name = "stablehlo.gather"
 
 
 @irdl_attr_definition
-class ScatterDimsAttr(StablehloAttr):
+class ScatterDimsAttr(TextAttr):
     """What the dims of a `scatter` are."""
 
     name = "stablehlo.scatter"
 
 
 @irdl_attr_definition
-class ComparisonDirectionAttr(StablehloAttr):
+class ComparisonDirectionAttr(TextAttr):
     """`EQ`, `NE`, `GE`, `GT`, `LE` or `LT`."""
 
     name = "stablehlo.comparison_direction"
 
 
 @irdl_attr_definition
-class ComparisonTypeAttr(StablehloAttr):
+class ComparisonTypeAttr(TextAttr):
     """`FLOAT`, `TOTALORDER`, `SIGNED` or `UNSIGNED`."""
 
     name = "stablehlo.comparison_type"
 
 
 @irdl_attr_definition
-class PrecisionAttr(StablehloAttr):
+class PrecisionAttr(TextAttr):
     """`DEFAULT`, `HIGH` or `HIGHEST`: a hint, which braid need not follow."""
 
     name = "stablehlo.precision"
 
 
 @irdl_attr_definition
-class AlgorithmAttr(StablehloAttr):
+class AlgorithmAttr(TextAttr):
     """How precisely a product is computed."""
 
     name = "stablehlo.dot_algorithm"
 
 
 @irdl_attr_definition
-class ResultAccuracyAttr(StablehloAttr):
+class ResultAccuracyAttr(TextAttr):
     """How precisely an elementary function is computed."""
 
     name = "stablehlo.result_accuracy"
 
 
 @irdl_attr_definition
-class ApiVersionAttr(StablehloAttr):
+class ApiVersionAttr(TextAttr):
     """The calling convention of a `custom_call`."""
 
     name = "stablehlo.custom_call_api_version"
 
 
-class StablehloOp(Operation):
-    """Any op of StableHLO; read and printed in generic form only."""
-
-    traits = OpTraits(lambda: (Pure(),))
-    SHORT: ClassVar[str]
-    """The name without that of the dialect."""
-
-    def field(self, name: str) -> Attribute | None:
-        """A property or attribute, None where there is none."""
-        return self.properties.get(name, self.attributes.get(name))
+class StablehloOp(ForeignOp):
+    """Any op of StableHLO, or of CHLO."""
 
     @classmethod
     def parse(cls, parser: Parser) -> "StablehloOp":
@@ -147,13 +116,8 @@ class ReturnOp(StablehloOp):
     """`stablehlo.return`, which ends all regions."""
 
     name = "stablehlo.return"
-    SHORT = "return"
 
     traits = OpTraits(lambda: (Pure(), IsTerminator()))
-
-
-def _op(name: str, dialect: str = "stablehlo") -> type[StablehloOp]:
-    return type(f"{dialect}_{name}", (StablehloOp,), {"name": f"{dialect}.{name}", "SHORT": name})
 
 
 _ATTRIBUTES: list[type[Attribute]] = [
@@ -169,7 +133,8 @@ _ATTRIBUTES: list[type[Attribute]] = [
     ApiVersionAttr,
 ]
 
-Stablehlo = Dialect("stablehlo", [*map(_op, _OPERATORS), ReturnOp], _ATTRIBUTES)
+Stablehlo = Dialect(
+    "stablehlo", [*foreign_ops(StablehloOp, "stablehlo", _OPERATORS), ReturnOp], _ATTRIBUTES
+)
 
-
-Chlo = Dialect("chlo", [_op(name, "chlo") for name in _CHLO_OPERATORS], [])
+Chlo = Dialect("chlo", [*foreign_ops(StablehloOp, "chlo", _CHLO_OPERATORS)], [])

@@ -1,26 +1,19 @@
 """The syntax of TOSA: what `convert-tosa-to-braid` reads.
 
-xDSL has a part of the dialect, at an older version. Here, all ops of TOSA 1.0 are read in
-upstream's custom and generic forms, and nothing is checked: the pass that converts them says what
-is wrong. Source: MLIR, "'tosa' Dialect".
+xDSL has a part of the dialect, at an older version; here, all ops of TOSA 1.0 are read in
+upstream's custom and generic forms. Source: MLIR, "'tosa' Dialect".
 """
 
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import (
-    Attribute,
-    Dialect,
-    Operation,
-    OpTraits,
-    ParametrizedAttribute,
-    Region,
-    TypeAttribute,
-)
+from xdsl.ir import Attribute, Dialect, OpTraits, ParametrizedAttribute, Region, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure
+
+from braid.dialects.foreign import ForeignOp, TextAttr, foreign_ops
 
 _OPERATORS = """
 abs add apply_scale argmax arithmetic_right_shift avg_pool2d bitwise_and bitwise_not bitwise_or
@@ -53,59 +46,36 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
             printer.print_int(self.rank.value.data)
 
 
-class _Mode(ParametrizedAttribute):
-    """One of a few words."""
-
-    word: StringAttr = param_def()
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """Reads `<WORD>`."""
-        with parser.in_angle_brackets():
-            return [StringAttr(parser.parse_identifier())]
-
-    def print_parameters(self, printer: Printer) -> None:
-        """Prints `<WORD>`."""
-        with printer.in_angle_brackets():
-            printer.print_string(self.word.data)
-
-
 @irdl_attr_definition
-class NanModeAttr(_Mode):
+class NanModeAttr(TextAttr):
     """What happens to NaNs: `PROPAGATE` or `IGNORE`."""
 
     name = "tosa.nan_mode"
 
 
 @irdl_attr_definition
-class ResizeModeAttr(_Mode):
+class ResizeModeAttr(TextAttr):
     """How `tosa.resize` interpolates: `NEAREST_NEIGHBOR` or `BILINEAR`."""
 
     name = "tosa.resize_mode"
 
 
 @irdl_attr_definition
-class RoundingModeAttr(_Mode):
+class RoundingModeAttr(TextAttr):
     """How `tosa.rescale` rounds: `SINGLE_ROUND`, `DOUBLE_ROUND` or `INEXACT_ROUND`."""
 
     name = "tosa.rounding_mode"
 
 
-_MODES: dict[str, type[_Mode]] = {
+_MODES: dict[str, type[TextAttr]] = {
     "nan_mode": NanModeAttr,
     "mode": ResizeModeAttr,
     "rounding_mode": RoundingModeAttr,
 }
 
 
-class TosaOp(Operation):
-    """Any op of TOSA; printed in generic form."""
-
-    traits = OpTraits(lambda: (Pure(),))
-
-    def field(self, name: str) -> Attribute | None:
-        """A property or attribute, None where there is none."""
-        return self.properties.get(name, self.attributes.get(name))
+class TosaOp(ForeignOp):
+    """Any op of TOSA."""
 
     @classmethod
     def parse(cls, parser: Parser) -> "TosaOp":
@@ -248,11 +218,8 @@ def _parse_region(
     return parser.parse_region(bound)
 
 
-_CLASSES: list[type[Operation]] = [
-    *(type(f"Tosa{name}", (TosaOp,), {"name": f"tosa.{name}"}) for name in _OPERATORS),
-    YieldOp,
-    CondIfOp,
-    WhileLoopOp,
-]
-
-Tosa = Dialect("tosa", _CLASSES, [ShapeType, NanModeAttr, ResizeModeAttr, RoundingModeAttr])
+Tosa = Dialect(
+    "tosa",
+    [*foreign_ops(TosaOp, "tosa", _OPERATORS), YieldOp, CondIfOp, WhileLoopOp],
+    [ShapeType, NanModeAttr, ResizeModeAttr, RoundingModeAttr],
+)

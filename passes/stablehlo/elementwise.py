@@ -4,7 +4,7 @@ from functools import partial
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_dim, shape_of
 from braid.dialects.braid.dtypes import i1, is_float
 from braid.passes.stablehlo.node import StablehloNode, converter
 
@@ -74,7 +74,9 @@ def square(t: StablehloNode) -> SSAValue:
 def compare(t: StablehloNode) -> SSAValue:
     """Floats by IEEE 754, integers by their type."""
     if t.text("compare_type") == "TOTALORDER":
-        t.unsupported("floats are compared by their total order")
+        t.unsupported(
+            "floats are compared by their total order", hint="compare by 'FLOAT' without NaNs"
+        )
     direction = t.text("comparison_direction").lower()
     if direction not in {"eq", "ne", "ge", "gt", "le", "lt"}:
         t.fail(f"the direction is '{direction}', expected EQ, NE, GE, GT, LE or LT")
@@ -93,14 +95,13 @@ def clamp(t: StablehloNode) -> SSAValue:
     """No less than operand 0, no more than operand 2, which may be numbers."""
     x = t.value(1)
     low, high = (t.repeat(t.value(index), shape_of(x)) for index in (0, 2))
-    return t.apply("minimum", t.apply("maximum", x, low), high)
+    return t.clamp(x, low, high)
 
 
 @converter("logistic")
 def logistic(t: StablehloNode) -> SSAValue:
     """`1 / (1 + exp(-x))`."""
-    exponential = t.apply("exp", t.apply("neg", t.value(0)))
-    return t.apply("reciprocal", t.apply("add", exponential, t.scalar(1, exponential)))
+    return t.sigmoid(t.value(0))
 
 
 @converter("log_plus_one")
@@ -109,11 +110,11 @@ def log_plus_one(t: StablehloNode) -> SSAValue:
     x = t.value(0)
     one = t.scalar(1, x)
     u = t.apply("add", x, one)
-    difference = t.apply("sub", u, one)
-    scaled = t.apply("mul", x, t.apply("div", t.apply("log", u), difference))
-    exact = t.apply("or", t.apply("eq", difference, t.scalar(0, x)), t.apply("isinf", u))
-    plain = t.apply("select", t.apply("isinf", u), u, x)
-    return t.apply("select", exact, plain, scaled)
+    difference, logarithm = t.apply("sub", u, one), t.apply("log", u)
+    scaled = t.apply("mul", x, t.apply("div", logarithm, difference))
+    is_small = t.apply("eq", difference, t.scalar(0, x))
+    large = t.apply("select", t.apply("isinf", u), logarithm, scaled)
+    return t.apply("select", is_small, x, large)
 
 
 @converter("exponential_minus_one")
@@ -169,11 +170,16 @@ def batch_norm(t: StablehloNode) -> SSAValue:
     """`(x - mean) / sqrt(variance + epsilon) * scale + offset` by features."""
     x, dim = t.value(0), t.integer("feature_index")
     shape = [1] * len(shape_of(x))
+    require_dim(dim, len(shape))
     shape[dim] = shape_of(x)[dim]
     scale, offset, mean, variance = (t.reshape(t.value(i), shape) for i in range(1, 5))
     padded = t.apply("add", variance, t.scalar(t.number("epsilon"), variance))
     factor = t.apply("mul", scale, t.apply("rsqrt", padded))
     return t.apply("add", t.apply("mul", t.apply("sub", x, mean), factor), offset)
+
+
+_BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
+"""Of exponent and mantissa."""
 
 
 @converter("reduce_precision")
@@ -182,11 +188,11 @@ def reduce_precision(t: StablehloNode) -> SSAValue:
     x = t.value(0)
     bits = (t.integer("exponent_bits"), t.integer("mantissa_bits"))
     if not is_float(element_type_of(x)) or bits != _BITS.get(str(element_type_of(x))):
-        t.unsupported(f"the result has {bits[0]} bits of exponent and {bits[1]} of mantissa")
+        t.unsupported(
+            f"the result has {bits[0]} bits of exponent and {bits[1]} of mantissa",
+            hint="convert to a type of this precision and back",
+        )
     return x
-
-
-_BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
 
 
 @converter("optimization_barrier")

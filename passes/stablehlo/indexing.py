@@ -1,5 +1,6 @@
 """Ops of StableHLO that read and write at computed places."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
@@ -17,11 +18,13 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 def dynamic_slice(t: StablehloNode) -> SSAValue:
     """One dim after the other; starts are moved so that the slice is inside."""
     value = t.value(0)
-    for dim, size in enumerate(t.integers("slice_sizes")):
-        extent = shape_of(value)[dim]
+    for dim, (extent, size) in enumerate(
+        zip(t.extents(value), t.integers("slice_sizes"), strict=True)
+    ):
         if size < extent:
-            start = _clamped(t, t.value(1 + dim), extent - size)
-            value = t.emit(GatherOp.get(value, _counted(t, start, size), dim))
+            start = _start(t, 1 + dim, extent, size)
+            places = t.apply("add", _counted(t, size, start), start)
+            value = t.emit(GatherOp.get(value, places, dim))
     return value
 
 
@@ -29,18 +32,18 @@ def dynamic_slice(t: StablehloNode) -> SSAValue:
 def dynamic_update_slice(t: StablehloNode) -> SSAValue:
     """Every element comes from the update, where that covers it, or stays."""
     value, update = t.value(0), t.value(1)
-    shape, sizes = shape_of(value), shape_of(update)
+    shape, sizes = t.extents(value), t.extents(update)
+    if 0 in sizes:
+        return value
     covered: SSAValue | None = None
     for dim, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
         if size == extent:
             continue
-        start = _clamped(t, t.value(2 + dim), extent - size)
-        here = t.apply("sub", _counted(t, None, extent, start), t.reshape(start, [1]))
-        last = t.scalar(size - 1, here)
-        above = t.apply("ge", here, t.scalar(0, here))
-        inside = t.apply("and", above, t.apply("le", here, last))
-        source = t.apply("minimum", t.apply("maximum", here, t.scalar(0, here)), last)
-        update = t.emit(GatherOp.get(update, source, dim))
+        start = _start(t, 2 + dim, extent, size)
+        here = t.apply("sub", _counted(t, extent, start), start)
+        first, last = t.scalar(0, here), t.scalar(size - 1, here)
+        inside = t.apply("and", t.apply("ge", here, first), t.apply("le", here, last))
+        update = t.emit(GatherOp.get(update, t.clamp(here, first, last), dim))
         along = t.reshape(inside, [extent if d == dim else 1 for d in range(len(shape))])
         covered = along if covered is None else t.apply("and", covered, along)
     if covered is None:
@@ -55,10 +58,14 @@ def gather(t: StablehloNode) -> SSAValue:
     sizes = t.integers("slice_sizes")
     indexed, collapsed = _gather_dims(t, "start_index_map"), _gather_dims(t, "collapsed_slice_dims")
     batch = _gather_dims(t, "operand_batching_dims")
-    for dim, (size, extent) in enumerate(zip(sizes, shape_of(data), strict=True)):
+    shape = t.extents(data)
+    for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size != (1 if dim in indexed or dim in batch else extent):
-            t.unsupported(f"its slices have size {size} in dim {dim}, of {extent}")
-    starts, index_batch = _index_tuples(t, [shape_of(data)[dim] for dim in indexed])
+            t.unsupported(
+                f"its slices have size {size} in dim {dim}, of {extent}",
+                hint="use dynamic_slice, or slices of size 1 in the dims that are indexed",
+            )
+    starts, index_batch = _index_tuples(t, [shape[dim] for dim in indexed])
     rest = [dim for dim in range(len(sizes)) if dim not in indexed and dim not in batch]
     ordered = t.transpose(data, [*batch, *indexed, *rest])
     read = t.emit(GatherNdOp.get(ordered, starts, len(batch)))
@@ -79,11 +86,10 @@ def _gather_dims(t: StablehloNode, part: str) -> list[int]:
 
 def _index_tuples(t: StablehloNode, extents: Sequence[int]) -> tuple[SSAValue, list[int]]:
     """The starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without it."""
-    starts = t.value(1)
+    starts = _index(t, t.value(1), max(extents, default=0))
     shape = shape_of(starts)
-    text = t.text("dimension_numbers")
-    last = text.rpartition("index_vector_dim = ")[2]
-    vector = int(last.strip(" >,")) if "index_vector_dim" in text else 0
+    vector = re.search(r"\bindex_vector_dim = ([0-9]+)", t.text("dimension_numbers"))
+    vector = int(vector[1]) if vector else 0
     if vector == len(shape):
         starts = t.reshape(starts, [*shape, 1])
     limits = np.array([extent - 1 for extent in extents], to_numpy(element_type_of(starts)))
@@ -91,10 +97,8 @@ def _index_tuples(t: StablehloNode, extents: Sequence[int]) -> tuple[SSAValue, l
     others = [dim for dim in range(len(shape_of(starts))) if dim != vector and dim not in batching]
     ordered = t.transpose(starts, [*batching, *others, vector])
     highest = t.constant(limits.reshape([1] * (len(shape_of(ordered)) - 1) + [-1]))
-    lowest = t.scalar(0, ordered)
-    clamped = t.apply("minimum", t.apply("maximum", ordered, lowest), highest)
     order = [dim - (dim > vector) for dim in (*batching, *others)]
-    return clamped, order
+    return t.clamp(ordered, t.scalar(0, ordered), highest), order
 
 
 def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], outer: int) -> SSAValue:
@@ -103,17 +107,18 @@ def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], oute
     return t.transpose(read, [*(order.index(dim) for dim in range(outer)), *range(outer, rank)])
 
 
-def _clamped(t: StablehloNode, start: SSAValue, highest: int) -> SSAValue:
-    """A start of rank 0 between 0 and `highest`."""
-    at_least = t.apply("maximum", start, t.scalar(0, start))
-    return t.apply("minimum", at_least, t.scalar(highest, start))
+def _start(t: StablehloNode, operand: int, extent: int, size: int) -> SSAValue:
+    """The start of a slice of `size`, which is moved inside of `extent`; its shape is `[1]`."""
+    start = t.reshape(_index(t, t.value(operand), extent), [1])
+    return t.clamp(start, t.scalar(0, start), t.scalar(extent - size, start))
 
 
-def _counted(
-    t: StablehloNode, start: SSAValue | None, count: int, like: SSAValue | None = None
-) -> SSAValue:
-    """`start`, or 0 in the type of `like`, and the numbers that follow, `count` in all."""
-    model = start if start is not None else like
-    assert model is not None, "one of them says which type"
-    numbers = t.emit(IotaOp.of(0, TensorType(element_type_of(model), [count])))
-    return numbers if start is None else t.apply("add", numbers, t.reshape(start, [1]))
+def _index(t: StablehloNode, value: SSAValue, extent: int) -> SSAValue:
+    """Indices in a type that has all numbers up to `extent`: theirs may be too narrow."""
+    is_wide = extent <= np.iinfo(to_numpy(element_type_of(value))).max
+    return value if is_wide else t.cast(value, i64)
+
+
+def _counted(t: StablehloNode, count: int, like: SSAValue) -> SSAValue:
+    """The numbers below `count`, in the type of `like`."""
+    return t.emit(IotaOp.of(0, TensorType(element_type_of(like), [count])))

@@ -1,12 +1,9 @@
 """Ops of StableHLO that move elements, and constants."""
 
-from typing import cast
-
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp, IotaOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import elementwise
@@ -17,14 +14,13 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 @converter("constant")
 def constant(t: StablehloNode) -> SSAValue:
     """Constants stay in the IR; one number in all places is one number, repeated."""
-    values = t.op.field("value")
-    if not isinstance(values, DenseIntOrFPElementsAttr):
-        t.unsupported("its values are not written in the module")
-    shape = t.result_type.get_shape()
-    if values.is_splat() and np.prod(shape) > 1:
-        number = np.full([1] * len(shape), values.get_values()[0], to_numpy(t.element_type))
+    values = t.elements("value")
+    shape = values.get_shape()
+    if np.prod(shape) > 1 and values.is_splat():
+        dtype = to_numpy(values.get_element_type())
+        number = np.full([1] * len(shape), values.get_values()[0], dtype)
         return t.broadcast(t.constant(number), shape)
-    return t.emit(ConstantOp.on(value=cast(Attribute, values)))
+    return t.emit(ConstantOp.on(value=values))
 
 
 @converter("iota")
@@ -38,7 +34,9 @@ def broadcast_in_dim(t: StablehloNode) -> SSAValue:
     """Dim i of the operand is dim `broadcast_dimensions[i]` of the result."""
     x, places = t.value(0), t.integers("broadcast_dimensions")
     order = sorted(range(len(places)), key=lambda dim: places[dim])
-    shape = [1] * len(t.result_type.get_shape())
+    shape = [1] * t.result_type.get_num_dims()
+    for place in places:
+        require_dim(place, len(shape))
     for dim in order:
         shape[places[dim]] = shape_of(x)[dim]
     return t.broadcast(t.reshape(t.transpose(x, order), shape), t.result_type.get_shape())
@@ -74,9 +72,11 @@ def concatenate(t: StablehloNode) -> SSAValue:
 
 @converter("slice")
 def slice_(t: StablehloNode) -> SSAValue:
-    """Every `strides`-th element from `start_indices` on."""
-    shape, strides = t.result_type.get_shape(), t.integers("strides")
-    return t.emit(SliceOp.get(t.value(0), t.integers("start_indices"), shape, strides))
+    """Every `strides`-th element from `start_indices` on, before `limit_indices`."""
+    starts, strides = t.integers("start_indices"), t.integers("strides")
+    bounds = zip(starts, t.integers("limit_indices"), strides, strict=True)
+    sizes = [len(range(start, limit, stride)) for start, limit, stride in bounds]
+    return t.emit(SliceOp.get(t.value(0), starts, sizes, strides))
 
 
 @converter("reverse")
@@ -88,7 +88,7 @@ def reverse(t: StablehloNode) -> SSAValue:
 @converter("pad")
 def pad(t: StablehloNode) -> SSAValue:
     """Around and between elements; negative counts take elements away."""
-    number = t.known_scalar(1)
+    number = t.known_number(1)
     steps = [count + 1 for count in t.integers("interior_padding")]
     low, high = t.integers("edge_padding_low"), t.integers("edge_padding_high")
     return t.pad(t.spread(t.value(0), steps, number), low, high, number)
@@ -98,15 +98,18 @@ def pad(t: StablehloNode) -> SSAValue:
 def bitcast(t: StablehloNode) -> SSAValue:
     """Between types of one width."""
     if shape_of(t.value(0)) != t.result_type.get_shape():
-        t.unsupported("the width of its elements changes")
+        t.unsupported(
+            "the width of its elements changes", hint="bitcast between types of one width"
+        )
     return t.emit(elementwise("bitcast", t.value(0), element_type=t.element_type))
 
 
 @converter("get_dimension_size")
 def dimension_size(t: StablehloNode) -> SSAValue:
     """An extent, which is known."""
-    extent = shape_of(t.value(0))[t.integer("dimension")]
-    return t.constant(np.array(extent, to_numpy(t.element_type)))
+    shape, dim = t.extents(t.value(0)), t.integer("dimension")
+    require_dim(dim, len(shape))
+    return t.constant(np.array(shape[dim], to_numpy(t.element_type)))
 
 
 _MARKS = {"Sharding", "annotate_device_placement", "SPMDFullToShardShape", "SPMDShardToFullShape"}
@@ -116,8 +119,10 @@ _MARKS = {"Sharding", "annotate_device_placement", "SPMDFullToShardShape", "SPMD
 @converter("custom_call")
 def custom_call(t: StablehloNode) -> list[SSAValue]:
     """Only marks, which have no meaning on one device."""
-    target = t.op.field("call_target_name")
-    name = target.data if isinstance(target, StringAttr) else ""
+    name = t.text("call_target_name")
     if name not in _MARKS:
-        t.unsupported(f"calls '{name}', of which braid knows nothing")
+        t.unsupported(
+            f"calls '{name}', of which braid knows nothing",
+            hint="export the model without it; StableHLO's own ops are converted",
+        )
     return list(t.op.operands)

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Block, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.dialects.stablehlo import ReturnOp, StablehloOp
@@ -22,42 +22,45 @@ _KINDS = {
 
 @converter("reduce")
 def reduce(t: StablehloNode) -> SSAValue:
-    """Over some dims, which go away, from an initial value on."""
+    """Over some dims, which go away, from an initial value on, in the type of the result."""
     kind = combination(t)
-    y = t.emit(ReduceOp.get(t.value(0), kind, t.integers("dimensions")))
-    y = t.reshape(y, t.result_type.get_shape())
-    if is_neutral(t, kind):
-        return y
-    return t.apply(kind, y, t.repeat(t.value(1), shape_of(y)))
+    x = t.cast(t.value(0), t.element_type)
+    y = t.emit(ReduceOp.get(x, kind, t.integers("dimensions")))
+    return with_initial(t, kind, t.reshape(y, t.result_type.get_shape()))
 
 
 def combination(t: StablehloNode) -> str:
     """What the region of `t` combines two elements with."""
     if len(t.op.operands) != 2:
-        t.unsupported("it reduces several values at once")
-    block = t.op.regions[0].block
-    ops = list(block.ops)
-    if not _is_one_op(block) or ops[0].name.partition(".")[2] not in _KINDS:
-        t.unsupported(f"its region is not one of {', '.join(sorted(_KINDS))}")
-    kind = _KINDS[ops[0].name.partition(".")[2]]
+        t.unsupported("it reduces several values at once", hint="reduce them one after the other")
+    op = _only_op(t.op.regions[0].block)
+    if op is None or op.short_name() not in _KINDS:
+        t.unsupported(
+            f"its region is not one of {', '.join(sorted(_KINDS))}",
+            hint="compute the elements before the reduction, and reduce them by one of these",
+        )
+    kind = _KINDS[op.short_name()]
     return ON_BOOLS.get(kind, kind) if t.is_bool(t.value(0)) else kind
 
 
-def _is_one_op(block: Block) -> bool:
-    """Whether the block combines its arguments by one op."""
+def _only_op(block: Block) -> StablehloOp | None:
+    """The op that the block combines its arguments by, None if there are others."""
     ops = list(block.ops)
-    return (
-        len(ops) == 2
-        and isinstance(ops[0], StablehloOp)
-        and isinstance(ops[1], ReturnOp)
-        and set(ops[0].operands) == set(block.args)
-        and list(ops[1].operands) == list(ops[0].results)
-    )
+    if len(ops) != 2 or not isinstance(ops[0], StablehloOp) or not isinstance(ops[1], ReturnOp):
+        return None
+    combines = set(ops[0].operands) == set(block.args)
+    return ops[0] if combines and list(ops[1].operands) == list(ops[0].results) else None
+
+
+def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
+    """`value` combined with the initial value, operand 1."""
+    if is_neutral(t, kind):
+        return value
+    return t.apply(kind, value, t.repeat(t.value(1), shape_of(value)))
 
 
 def is_neutral(t: StablehloNode, kind: str) -> bool:
     """Whether the initial value, operand 1, changes nothing."""
     initial = t.known(t.value(1))
-    neutral = neutral_of(kind, element_type_of(t.value(0)))
-    dtype = to_numpy(element_type_of(t.value(0)))
-    return initial is not None and bool((initial == dtype.type(neutral)).all())
+    neutral = to_numpy(t.element_type).type(neutral_of(kind, t.element_type))
+    return initial is not None and bool((initial == neutral).all())

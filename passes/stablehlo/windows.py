@@ -1,59 +1,78 @@
 """Reductions of windows of StableHLO."""
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import neutral_of
 from braid.passes.stablehlo.node import StablehloNode, converter
-from braid.passes.stablehlo.reduction import combination, is_neutral
+from braid.passes.stablehlo.reduction import combination, is_neutral, with_initial
 
 _POOLS = {"add": "add", "maximum": "max", "minimum": "max"}
 
 
 @converter("reduce_window")
 def reduce_window(t: StablehloNode) -> SSAValue:
-    """Dims with windows become the last ones, all others channels; a minimum is that of -x."""
+    """What is between and around the elements is neutral, and the initial value is combined last.
+
+    That is the same for maxima and minima, where it does not matter how often a value is there.
+    """
     kind = combination(t)
-    if kind not in _POOLS or not is_neutral(t, kind):
-        t.unsupported("it is no sum, maximum or minimum from a neutral initial value on")
-    x = t.value(0)
-    rank = len(shape_of(x))
-    ones = [1] * rank
-    if any(step != 1 for step in t.integers("base_dilations", ones)):
-        t.unsupported("its operand is dilated")
-    window = t.integers("window_dimensions")
+    if kind not in _POOLS:
+        t.unsupported(f"it combines windows by '{kind}'", hint="use add, maximum or minimum")
+    if kind == "add" and not is_neutral(t, kind):
+        t.unsupported("it sums from another value than 0 on", hint="add that afterwards")
+    x = t.cast(t.value(0), t.element_type)
+    neutral = neutral_of(kind, t.element_type)
+    rank = len(t.extents(x))
+    x = t.spread(x, t.integers("base_dilations", [1] * rank), neutral)
     pads = t.integers("padding", [0] * 2 * rank)
-    windowed = [
-        dim
-        for dim in range(rank)
-        if window[dim] > 1 or pads[2 * dim : 2 * dim + 2] != [0, 0] or _stride(t, dim) > 1
-    ]
-    others = [dim for dim in range(rank) if dim not in windowed]
+    low, high = pads[::2], pads[1::2]
+    if min(pads, default=0) < 0:
+        x, low, high = t.pad(x, low, high, neutral), [0] * rank, [0] * rank
+    return with_initial(t, kind, _windows(t, kind, x, low, high))
+
+
+def _windows(
+    t: StablehloNode, kind: str, x: SSAValue, low: Sequence[int], high: Sequence[int]
+) -> SSAValue:
+    """Dims with windows become the last ones, all others channels."""
+    shape = t.extents(x)
+    ones = [1] * len(shape)
+    window, strides = t.integers("window_dimensions"), t.integers("window_strides", ones)
+    dilations = t.integers("window_dilations", ones)
+    fields = zip(window, strides, low, high, strict=True)
+    windowed = [dim for dim, field in enumerate(fields) if field != (1, 1, 0, 0)]
+    if not windowed:
+        return x
+    others = [dim for dim in range(len(shape)) if dim not in windowed]
     order = [*others, *windowed]
-    moved = t.transpose(x, order)
-    extents = [shape_of(x)[dim] for dim in windowed]
-    flat = t.reshape(moved, [1, prod(shape_of(x)[dim] for dim in others), *extents])
-    if kind == "minimum":
-        flat = t.apply("neg", flat)
-    y = t.emit(
-        PoolOp.get(
-            flat,
-            _POOLS[kind],
-            [window[dim] for dim in windowed],
-            strides=[_stride(t, dim) for dim in windowed],
-            pad_low=[pads[2 * dim] for dim in windowed],
-            pad_high=[pads[2 * dim + 1] for dim in windowed],
-            dilations=[t.integers("window_dilations", ones)[dim] for dim in windowed],
-        )
+    extents = [1, prod(shape[dim] for dim in others), *(shape[dim] for dim in windowed)]
+    pool = PoolOp.get(
+        _mirrored(t, kind, t.reshape(t.transpose(x, order), extents)),
+        _POOLS[kind],
+        [window[dim] for dim in windowed],
+        strides=[strides[dim] for dim in windowed],
+        pad_low=[low[dim] for dim in windowed],
+        pad_high=[high[dim] for dim in windowed],
+        dilations=[dilations[dim] for dim in windowed],
     )
-    if kind == "minimum":
-        y = t.apply("neg", y)
-    shape = t.result_type.get_shape()
-    shaped = t.reshape(y, [shape[dim] for dim in order])
-    return t.transpose(shaped, [order.index(dim) for dim in range(rank)])
+    y = _mirrored(t, kind, t.emit(pool))
+    result = t.result_type.get_shape()
+    shaped = t.reshape(y, [result[dim] for dim in order])
+    return t.transpose(shaped, [order.index(dim) for dim in range(len(order))])
 
 
-def _stride(t: StablehloNode, dim: int) -> int:
-    return t.integers("window_strides", [1] * len(shape_of(t.value(0))))[dim]
+def _mirrored(t: StablehloNode, kind: str, x: SSAValue) -> SSAValue:
+    """For a minimum, the numbers in the opposite order, of which it is the maximum.
+
+    `-x` would be out of range for the least integer, and in no order for unsigned ones; `~x` is
+    the same distance from the other end of the range.
+    """
+    if kind != "minimum":
+        return x
+    return t.apply("neg" if is_float(element_type_of(x)) else "not", x)

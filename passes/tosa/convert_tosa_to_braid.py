@@ -2,20 +2,13 @@
 
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.exceptions import VerifyException
+from xdsl.rewriter import Rewriter
 
-from braid.dialects.braid.names import union_names
-from braid.dialects.tosa import CondIfOp, TosaOp, WhileLoopOp, YieldOp
-from braid.passes.tosa.control_flow import convert_control_flow
-from braid.passes.tosa.node import TosaNode, converter_of
-
-_SHAPES = ("tosa.const_shape",)
+from braid.dialects.tosa import TosaOp
+from braid.passes.tosa.node import CONVERTERS, is_const_shape
 
 
 @dataclass(frozen=True)
@@ -32,9 +25,9 @@ class ConvertTosaToBraidPass(ModulePass):
        : (tensor<4xf32>) -> tensor<4xf32>
     // becomes
     %0 = braid.constant {value = dense<0.0> : tensor<1xf32>} : tensor<1xf32>
-    %1 = braid.maximum %x, %0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
-    %2 = braid.constant {value = dense<6.0> : tensor<1xf32>} : tensor<1xf32>
-    %y = braid.minimum %1, %2 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+    %1 = braid.constant {value = dense<6.0> : tensor<1xf32>} : tensor<1xf32>
+    %2 = braid.maximum %x, %0 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+    %y = braid.minimum %2, %1 : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
     ```
     """
 
@@ -42,34 +35,8 @@ class ConvertTosaToBraidPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every op of TOSA in `op`, in place."""
-        ops = [inner for inner in op.walk(region_first=True) if isinstance(inner, TosaOp)]
-        for inner in ops:
-            if isinstance(inner, CondIfOp | WhileLoopOp):
-                convert_control_flow(inner)
-            elif inner.name not in _SHAPES and not isinstance(inner, YieldOp):
-                _convert(inner)
-        for inner in ops:
-            if inner.name in _SHAPES and not inner.results[0].uses:
+        ops = [inner for inner in op.walk() if isinstance(inner, TosaOp)]
+        CONVERTERS.convert([inner for inner in ops if not is_const_shape(inner)])
+        for inner in filter(is_const_shape, ops):
+            if not inner.results[0].uses:
                 Rewriter.erase_op(inner)
-
-
-def _convert(op: TosaOp) -> None:
-    node = TosaNode(op, Builder(InsertPoint.before(op)))
-    convert = converter_of(node.name)
-    if convert is None:
-        node.unsupported("there is nothing in braid to convert it to")
-    if len(op.results) != 1:
-        node.fail(f"expected one result, got {len(op.results)}")
-    try:
-        value = convert(node)
-    except VerifyException as error:
-        node.fail(str(error))
-    if value.type != op.results[0].type:
-        node.fail(f"the result has type {op.results[0].type}, expected {value.type}")
-    _keep_names(op, value)
-    Rewriter.replace_op(op, [], [value])
-
-
-def _keep_names(op: TosaOp, value: SSAValue) -> None:
-    if isinstance(value.owner, Operation) and value not in op.operands:
-        union_names(value.owner, op)

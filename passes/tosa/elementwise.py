@@ -2,7 +2,7 @@
 
 from functools import partial
 
-import numpy as np
+from ml_dtypes import iinfo
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
@@ -62,8 +62,7 @@ def identity(t: TosaNode) -> SSAValue:
 @converter("sigmoid")
 def sigmoid(t: TosaNode) -> SSAValue:
     """`1 / (1 + exp(-x))`."""
-    exponential = t.apply("exp", t.apply("neg", t.value(0)))
-    return t.apply("reciprocal", t.apply("add", exponential, t.scalar(1, exponential)))
+    return t.sigmoid(t.value(0))
 
 
 @converter("clamp")
@@ -71,8 +70,7 @@ def clamp(t: TosaNode) -> SSAValue:
     """No less than `min_val`, no more than `max_val`."""
     t.require_nan_propagation()
     x = t.value(0)
-    at_least = t.apply("maximum", x, t.scalar(t.number("min_val"), x))
-    return t.apply("minimum", at_least, t.scalar(t.number("max_val"), x))
+    return t.clamp(x, t.scalar(t.number("min_val"), x), t.scalar(t.number("max_val"), x))
 
 
 @converter("cast")
@@ -88,10 +86,13 @@ def cast(t: TosaNode) -> SSAValue:
 
 
 def _rounded_to_integer(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
-    """Clamped as an integer: the largest 32-bit integer is no 32-bit float."""
-    limits = np.iinfo(to_numpy(target))
+    """Clamped as an integer: the largest 32-bit integer is no 32-bit float.
+
+    Limits out of the range of a 16-bit float are infinite in it, and so is what is beyond them.
+    """
+    limits = iinfo(to_numpy(target))
     rounded = t.apply("round", x)
-    too_small = t.apply("lt", rounded, t.scalar(float(limits.min), x))
+    too_small = t.apply("le", rounded, t.scalar(float(limits.min), x))
     too_large = t.apply("ge", rounded, t.scalar(float(limits.max) + 1.0, x))
     outside = t.apply("or", too_small, too_large)
     inside = t.cast(t.apply("select", outside, t.scalar(0, x), rounded), target)

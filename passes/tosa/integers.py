@@ -1,8 +1,7 @@
 """Ops of TOSA on integers: shifts that round, scaling, tables."""
 
-from typing import Any
-
 import numpy as np
+from ml_dtypes import iinfo
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
@@ -40,7 +39,7 @@ def negate(t: TosaNode) -> SSAValue:
 def mul(t: TosaNode) -> SSAValue:
     """Products of 32-bit integers may be shifted to the right, rounded to nearest."""
     a, b = t.value(0), t.value(1)
-    shift = t.zero_point(2)
+    shift = t.known_number(2)
     if not shift:
         return t.apply("mul", t.cast(a, t.element_type), t.cast(b, t.element_type))
     product = t.apply("mul", t.cast(a, i64), t.cast(b, i64))
@@ -54,16 +53,17 @@ def rescale(t: TosaNode) -> SSAValue:
     The multiplier and the shift are one number, or one for each channel, the last dim.
     """
     x = t.value(0)
-    if t.word("rounding_mode", "SINGLE_ROUND") != "SINGLE_ROUND":
-        t.unsupported("rounding twice or inexactly")
+    mode = t.text("rounding_mode", "SINGLE_ROUND")
+    if mode != "SINGLE_ROUND":
+        t.unsupported(f"its rounding_mode is {mode}", hint="use SINGLE_ROUND")
     if t.flag("input_unsigned") or t.flag("output_unsigned"):
-        t.unsupported("unsigned values")
+        t.unsupported("its values are unsigned", hint="quantize to signed integers")
     wide = t.cast(x, i64)
     wide = t.apply("sub", wide, t.scalar(t.zero_point(3), wide))
     rank = t.result_type.get_num_dims()
 
     def factors(index: int) -> SSAValue:
-        numbers = t.known(index).astype(np.int64).reshape(-1)
+        numbers = t.known_operand(index).astype(np.int64).reshape(-1)
         return t.constant(numbers.reshape([1] * (rank - 1) + [-1]) if rank else numbers[0])
 
     product = t.apply("mul", wide, factors(1))
@@ -81,9 +81,8 @@ def _rounding_shift(t: TosaNode, x: SSAValue, shift: SSAValue) -> SSAValue:
 
 def saturated(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
     """Integers in a narrower type, or the nearest that it has."""
-    limits: Any = np.iinfo(to_numpy(target))
-    at_least = t.apply("maximum", x, t.scalar(limits.min, x))
-    return t.cast(t.apply("minimum", at_least, t.scalar(limits.max, x)), target)
+    limits = iinfo(to_numpy(target))
+    return t.cast(t.clamp(x, t.scalar(limits.min, x), t.scalar(limits.max, x)), target)
 
 
 @converter("table")
@@ -91,6 +90,8 @@ def table(t: TosaNode) -> SSAValue:
     """An entry for each of the 256 values of an 8-bit integer."""
     x = t.value(0)
     if to_numpy(element_type_of(x)) != np.int8:
-        t.unsupported("a table that is interpolated, for 16-bit integers")
+        t.unsupported(
+            "its table is interpolated, for 16-bit integers", hint="compute with floats instead"
+        )
     wide = t.cast(x, i64)
     return t.emit(GatherOp.get(t.value(1), t.apply("add", wide, t.scalar(128, wide)), 0))

@@ -1,9 +1,6 @@
 """Ops of TOSA that move elements, and constants."""
 
-from typing import cast
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -15,10 +12,7 @@ from braid.passes.tosa.node import TosaNode, converter
 @converter("const")
 def constant(t: TosaNode) -> SSAValue:
     """Constants stay in the IR."""
-    values = t.op.field("values") or t.op.field("value")
-    if not isinstance(values, DenseIntOrFPElementsAttr):
-        t.unsupported("its values are not written in the module")
-    return t.emit(ConstantOp.on(value=cast(Attribute, values)))
+    return t.emit(ConstantOp.on(value=t.elements("values")))
 
 
 @converter("reshape")
@@ -36,32 +30,26 @@ def transpose(t: TosaNode) -> SSAValue:
 @converter("concat")
 def concat(t: TosaNode) -> SSAValue:
     """The operands one after the other."""
-    return t.emit(ConcatOp.get(list(t.op.operands), t.number("axis")))
+    return t.emit(ConcatOp.get(list(t.op.operands), t.integer("axis")))
 
 
 @converter("slice")
 def slice_(t: TosaNode) -> SSAValue:
     """`size` elements from `start` on."""
-    starts = t.known_integers(1)
-    return t.emit(SliceOp.get(t.value(0), starts, t.result_type.get_shape()))
+    return t.emit(SliceOp.get(t.value(0), t.known_integers(1), t.known_integers(2)))
 
 
 @converter("reverse")
 def reverse(t: TosaNode) -> SSAValue:
     """The elements of one dim, the last one first."""
-    x, axis = t.value(0), t.number("axis")
-    shape = shape_of(x)
-    offsets, strides = [0] * len(shape), [1] * len(shape)
-    offsets[axis], strides[axis] = shape[axis] - 1, -1
-    return t.emit(SliceOp.get(x, offsets, shape, strides))
+    return t.reverse(t.value(0), [t.integer("axis")])
 
 
 @converter("pad")
 def pad(t: TosaNode) -> SSAValue:
     """Pads are pairs, one for each dim; the value is a constant."""
     pads = t.known_integers(1)
-    value = t.known(2).reshape(-1)[0].item()
-    return t.emit(PadOp.get(t.value(0), pads[::2], pads[1::2], value))
+    return t.emit(PadOp.get(t.value(0), pads[::2], pads[1::2], t.known_number(2)))
 
 
 @converter("tile")
@@ -71,7 +59,7 @@ def tile(t: TosaNode) -> SSAValue:
     shape = shape_of(x)
     spread = [extent for n in shape for extent in (1, n)]
     target = list(spread)
-    target[::2] = [total // n for total, n in zip(t.result_type.get_shape(), shape, strict=True)]
+    target[::2] = t.known_integers(1)
     return t.reshape(t.broadcast(t.reshape(x, spread), target), t.result_type.get_shape())
 
 

@@ -20,7 +20,7 @@ _KINDS = {
 
 def _reduce(kind: str, t: TosaNode) -> SSAValue:
     t.require_nan_propagation()
-    return t.emit(ReduceOp.get(t.value(0), kind, [t.number("axis")]))
+    return t.emit(ReduceOp.get(t.value(0), kind, [t.integer("axis")]))
 
 
 for _name, _kind in _KINDS.items():
@@ -31,5 +31,5 @@ for _name, _kind in _KINDS.items():
 def argmax(t: TosaNode) -> SSAValue:
     """The dim goes away."""
     t.require_nan_propagation()
-    found = t.emit(ArgReduceOp.get(t.value(0), "max", t.number("axis")))
+    found = t.emit(ArgReduceOp.get(t.value(0), "max", t.integer("axis")))
     return t.cast(t.reshape(found, t.result_type.get_shape()), t.element_type)

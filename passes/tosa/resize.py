@@ -34,7 +34,7 @@ class _Positions:
 @converter("resize")
 def resize(t: TosaNode) -> SSAValue:
     """Along height, then width."""
-    mode = t.word("mode", "NEAREST_NEIGHBOR")
+    mode = t.text("mode", "NEAREST_NEIGHBOR")
     numbers = t.known_integers(1)
     offsets = t.known_integers(2)
     value = t.value(0)

@@ -45,21 +45,21 @@ def depthwise_convolution(t: TosaNode) -> SSAValue:
 
 @converter("transpose_conv2d")
 def transposed_convolution(t: TosaNode) -> SSAValue:
-    """Weights are `[O, KH, KW, I]`; `out_pad` may cut off the result."""
+    """Weights are `[O, KH, KW, I]`; `out_pad` adds zeros to the result, or cuts it off."""
     pads = t.integers("out_pad")
-    if any(pad > 0 for pad in pads):
-        t.unsupported(f"out_pad is {pads}, expected no positive numbers")
+    top_left, bottom_right = pads[::2], pads[1::2]
     y = t.emit(
         ConvTransposeOp.get(
             channels_first(t, _input(t)),
             t.transpose(_weight(t), [3, 0, 1, 2]),
             strides=t.integers("stride"),
-            pad_low=[-pad for pad in pads[::2]],
-            pad_high=[-pad for pad in pads[1::2]],
+            pad_low=[max(-pad, 0) for pad in top_left],
+            pad_high=[max(-pad, 0) for pad in bottom_right],
             dilations=[1, 1],
         )
     )
-    return _with_bias(t, y)
+    low, high = ([0, 0, *(max(pad, 0) for pad in side)] for side in (top_left, bottom_right))
+    return _with_bias(t, t.pad(y, low, high))
 
 
 def _convolve(t: TosaNode, weight: SSAValue, groups: int) -> SSAValue:
@@ -111,7 +111,10 @@ def average_pool(t: TosaNode) -> SSAValue:
     x = channels_first(t, t.value(0))
     element_type = element_type_of(x)
     if not is_float(element_type):
-        t.unsupported(f"means of {element_type}, which are rounded in a way of their own")
+        t.unsupported(
+            f"means of {element_type}, which are rounded in a way of their own",
+            hint="compute with floats instead",
+        )
     total = _pool(t, "add", x)
     counts = _window_sizes(t, shape_of(x)[2:], shape_of(total)[2:])
     divisor = t.constant(counts[None, None].astype(to_numpy(element_type)))

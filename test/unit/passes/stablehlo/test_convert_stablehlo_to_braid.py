@@ -18,6 +18,7 @@ from braid.reading import read_mlir
 from braid.universe import make_context
 from test.unit.passes.stablehlo.case import Array, inputs_of, module_of, reference
 from test.unit.passes.stablehlo.cases import CASES
+from test.unit.passes.stablehlo.corner_cases import CORNER_CASES
 from test.unit.passes.stablehlo.models import ATTENTION, CONVOLUTIONS
 
 pytest.importorskip(f"{PACKAGE}._mlir_libs._stablehlo")
@@ -33,7 +34,10 @@ def converted(text: str) -> ModuleOp:
     return module
 
 
-@pytest.mark.parametrize("lines", CASES.values(), ids=CASES.keys())
+ALL_CASES = CASES | CORNER_CASES
+
+
+@pytest.mark.parametrize("lines", ALL_CASES.values(), ids=ALL_CASES.keys())
 def test_an_op_means_the_same(lines: str) -> None:
     text = module_of(lines)
     inputs = inputs_of(text)

@@ -56,6 +56,16 @@ def test_a_cast_to_integers_saturates() -> None:
     np.testing.assert_array_equal(result, [-(2**31), 2**31 - 1, 2, 4, 0, 2147483520])
 
 
+def test_a_cast_of_half_precision_to_integers_saturates() -> None:
+    text = """func.func @main(%a: tensor<4xf16>) -> tensor<4xi32> {
+  %y = tosa.cast %a : (tensor<4xf16>) -> tensor<4xi32>
+  return %y : tensor<4xi32>
+}"""
+    x = np.array([-np.inf, np.inf, 65504.0, -1.5], np.float16)
+    result = braid.interpret(converted(text))(x)
+    np.testing.assert_array_equal(result, [-(2**31), 2**31 - 1, 65504, -2])
+
+
 BRANCH_AND_LOOP = """
 func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
   %one = "tosa.const"() <{values = dense<1.0> : tensor<4xf32>}> : () -> tensor<4xf32>
@@ -93,6 +103,14 @@ def test_control_flow_runs(condition: bool) -> None:
     for text in (BRANCH_AND_LOOP, generic):
         result = braid.interpret(converted(text))(x, np.array(condition))
         np.testing.assert_allclose(result, start * 4)
+
+
+def test_a_condition_may_be_one_bool_of_any_rank() -> None:
+    text = BRANCH_AND_LOOP.replace("%c: tensor<i1>", "%c: tensor<1x1xi1>")
+    text = text.replace("(%a = %x) : tensor<i1>", "(%a = %x) : tensor<1x1xi1>")
+    x = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
+    result = braid.interpret(converted(text))(x, np.array([[True]]))
+    np.testing.assert_allclose(result, x * 4)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,20 @@ CASES: dict[str, Case] = {
         "1x6x6x4xf32",
         lambda a, b, c: np.einsum("nhwc,oijc->nhiwjo", a, b).reshape(1, 6, 6, 4) + c,
     ),
+    "transpose_conv2d with other edges": Case(
+        "%y = tosa.transpose_conv2d %a, %b, %c, %z, %z {acc_type = f32, out_pad = array<i64: 1, "
+        "-1, 0, 2>, stride = array<i64: 2, 2>} : (tensor<1x3x3x2xf32>, tensor<4x2x2x2xf32>, "
+        "tensor<4xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x6x8x4xf32>",
+        "1x3x3x2xf32 4x2x2x2xf32 4xf32",
+        "1x6x8x4xf32",
+        lambda a, b, c: (
+            np.pad(
+                np.einsum("nhwc,oijc->nhiwjo", a, b).reshape(1, 6, 6, 4)[:, :-1],
+                [(0, 0), (1, 0), (0, 2), (0, 0)],
+            )
+            + c
+        ),
+    ),
     "max_pool2d": Case(
         f"%y = tosa.max_pool2d %a {{{_POOL}}} : {_POOLED}",
         "1x4x4x2xf32",

@@ -1,0 +1,1 @@
+"""What conversions from other dialects share."""

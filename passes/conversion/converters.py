@@ -1,0 +1,120 @@
+"""How the ops of another dialect are converted: a function for each, by the name of the op."""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, Generic, TypeVar, cast
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.names import union_names
+from braid.dialects.foreign import ForeignOp
+from braid.errors import UnsupportedError
+from braid.passes.conversion.node import ForeignNode
+
+NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
+Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]
+"""From an op to what its results become."""
+
+_MISFITS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
+"""From lists of other lengths than the shapes, dims that there are not, numbers too large."""
+
+
+class Converters(Generic[NodeT]):
+    """The converters of a dialect, whose ops they see as nodes of their own kind.
+
+    The `modules` of `package` have the functions, and register them when they are imported.
+    """
+
+    def __init__(self, node: Callable[[Any], NodeT], package: str, modules: Sequence[str]) -> None:
+        self._node = node
+        self._modules = [f"{package}.{module}" for module in modules]
+        self._converters: dict[str, Converter[NodeT]] = {}
+
+    def register(self, *names: str) -> Callable[[Converter[NodeT]], Converter[NodeT]]:
+        """The function converts the ops of these names, given without that of the dialect."""
+
+        def register(function: Converter[NodeT]) -> Converter[NodeT]:
+            self._converters.update(dict.fromkeys(names, function))
+            return function
+
+        return register
+
+    def convert(self, ops: Iterable[ForeignOp]) -> None:
+        """Replaces `ops`, each of which stands before those in its regions.
+
+        A region is moved with what it contains, which is converted later, or is gone with its op.
+        Raises UnsupportedError for an op that has no counterpart, and BraidError for one that is
+        not valid, with the place of the op.
+        """
+        for module in self._modules:
+            import_module(module)
+        for op in ops:
+            if not _is_gone(op):
+                self._replace(self._node(op))
+
+    def _replace(self, node: NodeT) -> None:
+        values = self._values(node)
+        if len(node.op.results) != len(values):
+            node.fail(f"expected {len(values)} results, got {len(node.op.results)}")
+        for index, (result, value) in enumerate(zip(node.op.results, values, strict=True)):
+            if value.type != result.type:
+                node.fail(f"result {index} has type {result.type}, expected {value.type}")
+            if value.name_hint is None:
+                value.name_hint = result.name_hint
+        _keep_names(node.op, values)
+        Rewriter.replace_op(node.op, [], values)
+
+    def _values(self, node: NodeT) -> Sequence[SSAValue]:
+        convert = self._converters.get(node.op.short_name())
+        if convert is None:
+            node.unsupported(
+                "there is nothing in braid to convert it to",
+                hint="rewrite it as other ops before, for instance by a pass of upstream",
+            )
+        _require_tensors(node)
+        try:
+            converted = convert(node)
+        except VerifyException as error:
+            node.fail(str(error))
+        except _MISFITS as error:
+            node.fail(f"its fields, regions and types do not fit together: {error}")
+        return [converted] if isinstance(converted, SSAValue) else converted
+
+
+def _is_gone(op: Operation) -> bool:
+    """Whether `op` was replaced with another one, or was in a region of one that was."""
+    return not isinstance(op.get_toplevel_object(), ModuleOp)
+
+
+def _require_tensors(node: ForeignNode[Any]) -> None:
+    """What braid computes with; types of the dialect itself are the converters' concern."""
+    dialect = node.op.name.partition(".")[0]
+    types = [*node.op.operand_types, *node.op.result_types]
+    for type in (type for type in types if not type.name.startswith(f"{dialect}.")):
+        if not isinstance(type, TensorType):
+            node.unsupported(
+                f"a value has type {type}, expected a tensor of a known rank",
+                hint="rewrite it with tensors whose ranks are known",
+            )
+        _require_element_type(node, cast(AnyTensor, type).element_type)
+
+
+def _require_element_type(node: ForeignNode[Any], element_type: Attribute) -> None:
+    try:
+        to_numpy(element_type)
+    except UnsupportedError as error:
+        node.unsupported(
+            error.message, hint="use floats, or integers of 8, 16, 32 or 64 bits, instead"
+        )
+
+
+def _keep_names(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Give the names of `op` to the op that its results come from, unless it was there before."""
+    owners = {value.owner for value in values if value not in op.operands}
+    if len(owners) == 1 and isinstance(owner := owners.pop(), Operation):
+        union_names(owner, op)

@@ -1,0 +1,96 @@
+"""One op of another dialect while it is converted: what its fields and operands say."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+)
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.movement import BroadcastOp
+from braid.dialects.braid.relayout import Array
+from braid.dialects.foreign import ForeignOp, TextAttr
+from braid.passes.conversion.replacement import Replacement
+
+ForeignOpT = TypeVar("ForeignOpT", bound=ForeignOp)
+
+
+class ForeignNode(Replacement[ForeignOpT]):
+    """An op of another dialect, with what it says about itself."""
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
+        """A field that is a list of integers; `default` where it is missing."""
+        field = self.op.field(name)
+        if isinstance(field, DenseArrayBase | DenseIntOrFPElementsAttr):
+            return [int(number) for number in cast(Any, field).get_values()]
+        if field is not None or default is None:
+            self.fail(f"expected a list '{name}'")
+        return list(default)
+
+    def integer(self, name: str) -> int:
+        """A field that is an integer."""
+        field = self.op.field(name)
+        if not isinstance(field, IntegerAttr):
+            self.fail(f"expected a number '{name}'")
+        return cast(IntegerAttr[Any], field).value.data
+
+    def number(self, name: str) -> Any:
+        """A field that is a number, of any type."""
+        field = self.op.field(name)
+        if not isinstance(field, IntegerAttr | FloatAttr):
+            self.fail(f"expected a number '{name}'")
+        return cast(Any, field).value.data
+
+    def flag(self, name: str) -> bool:
+        """A field that is a bool, false where it is missing."""
+        field = self.op.field(name)
+        return isinstance(field, IntegerAttr) and bool(cast(Any, field).value.data)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A field that is text, or an attribute of the dialect; `default` where it is missing."""
+        field = self.op.field(name)
+        text = field.text if isinstance(field, TextAttr) else field
+        return text.data if isinstance(text, StringAttr) else default
+
+    def elements(self, name: str) -> DenseIntOrFPElementsAttr[Any]:
+        """A field that is a tensor."""
+        field = self.op.field(name)
+        if not isinstance(field, DenseIntOrFPElementsAttr):
+            self.unsupported(
+                f"its '{name}' is not written in the module as 'dense<…>'",
+                hint="make large tensors arguments of the function",
+            )
+        return cast(DenseIntOrFPElementsAttr[Any], field)
+
+    def known(self, value: SSAValue) -> Array | None:
+        """The elements of a constant, None for any other value."""
+        owner = value.owner
+        if isinstance(owner, BroadcastOp):
+            elements = self.known(owner.input)
+            return None if elements is None else np.broadcast_to(elements, shape_of(value))
+        return numpy_from_dense(owner.value) if isinstance(owner, ConstantOp) else None
+
+    def known_operand(self, index: int) -> Array:
+        """The elements of operand `index`, which must be a constant."""
+        elements = self.known(self.value(index))
+        if elements is None:
+            self.unsupported(
+                f"operand {index} is not a constant", hint="compute it before the model runs"
+            )
+        return elements
+
+    def known_number(self, index: int) -> Any:
+        """The only element of operand `index`, which must be a constant."""
+        elements = self.known_operand(index)
+        if elements.size != 1:
+            self.fail(f"operand {index} has {elements.size} elements, expected one")
+        return elements.reshape(-1)[0].item()

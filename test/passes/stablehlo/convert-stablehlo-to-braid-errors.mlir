@@ -1,0 +1,260 @@
+// RUN: %braid-opt %s -p convert-stablehlo-to-braid --split-input-file --verify-diagnostics
+
+func.func @no_counterpart(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @+1 {{'stablehlo.cholesky': there is nothing in braid to convert it to}}
+  %y = "stablehlo.cholesky"(%x) <{lower = true}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @region(%x: tensor<4x8xf32>, %i: tensor<f32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.reduce': its region is not one of add, and, maximum, minimum, multiply, or}}
+  %y = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.add"(%a, %a) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @total_order(%x: tensor<4xf32>) -> tensor<4xi1> {
+  // expected-error @+1 {{'stablehlo.compare': floats are compared by their total order}}
+  %y = "stablehlo.compare"(%x, %x) <{compare_type = #stablehlo<comparison_type TOTALORDER>,
+    comparison_direction = #stablehlo<comparison_direction GT>}>
+    : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  func.return %y : tensor<4xi1>
+}
+
+// -----
+
+func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.custom_call': calls 'mine', of which braid knows nothing}}
+  %y = "stablehlo.custom_call"(%x) <{call_target_name = "mine"}> : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @pad(%x: tensor<4xf32>, %v: tensor<f32>) -> tensor<6xf32> {
+  // expected-error @+1 {{'stablehlo.pad': operand 1 is not a constant}}
+  %y = "stablehlo.pad"(%x, %v) <{edge_padding_low = array<i64: 1>, edge_padding_high = array<i64: 1>,
+    interior_padding = array<i64: 0>}> : (tensor<4xf32>, tensor<f32>) -> tensor<6xf32>
+  func.return %y : tensor<6xf32>
+}
+
+// -----
+
+func.func @wrong_result(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{'stablehlo.abs': result 0 has type tensor<5xf32>, expected tensor<4xf32>}}
+  %y = "stablehlo.abs"(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  func.return %y : tensor<5xf32>
+}
+
+// -----
+
+func.func @dims(%x: tensor<1x4x4x2xf32>, %w: tensor<3x3x2x2xf32>) -> tensor<1x2x2x2xf32> {
+  // expected-error @+1 {{'stablehlo.convolution': its fields, regions and types do not fit together}}
+  %y = "stablehlo.convolution"(%x, %w) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+    dimension_numbers = #stablehlo.conv<[b, 0, 1]x[0, 1, i, o]->[b, 0, 1, f]>}>
+    : (tensor<1x4x4x2xf32>, tensor<3x3x2x2xf32>) -> tensor<1x2x2x2xf32>
+  func.return %y : tensor<1x2x2x2xf32>
+}
+
+// -----
+
+func.func @condition(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.while': its condition returns 0 values, expected one}}
+  %y = "stablehlo.while"(%x) ({
+  ^bb0(%a: tensor<4xf32>):
+    "stablehlo.return"() : () -> ()
+  }, {
+  ^bb0(%a: tensor<4xf32>):
+    "stablehlo.return"(%a) : (tensor<4xf32>) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @condition_type(%x: tensor<4xf32>, %c: tensor<2xi1>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.if': its condition has type tensor<2xi1>, expected one bool}}
+  %y = "stablehlo.if"(%c) ({
+    "stablehlo.return"(%x) : (tensor<4xf32>) -> ()
+  }, {
+    "stablehlo.return"(%x) : (tensor<4xf32>) -> ()
+  }) : (tensor<2xi1>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @branch_values(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.if': a region returns (tensor<4xf32>, tensor<i1>), expected (tensor<4xf32>)}}
+  %y = "stablehlo.if"(%c) ({
+    "stablehlo.return"(%x, %c) : (tensor<4xf32>, tensor<i1>) -> ()
+  }, {
+    "stablehlo.return"(%x) : (tensor<4xf32>) -> ()
+  }) : (tensor<i1>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @loop_arguments(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.while': a region takes (tensor<4xf32>, tensor<4xf32>), expected (tensor<4xf32>)}}
+  %y = "stablehlo.while"(%x) ({
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    "stablehlo.return"(%c) : (tensor<i1>) -> ()
+  }, {
+  ^bb0(%a: tensor<4xf32>):
+    "stablehlo.return"(%a) : (tensor<4xf32>) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @case_of_nothing(%i: tensor<i32>) {
+  // expected-error @+1 {{'stablehlo.case': expected at least one region}}
+  "stablehlo.case"(%i) : (tensor<i32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @complex(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // expected-error @+1 {{'stablehlo.add': element type complex<f32> is not supported}}
+  %y = "stablehlo.add"(%x, %x) : (tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return %y : tensor<4xcomplex<f32>>
+}
+
+// -----
+
+func.func @unranked(%x: tensor<*xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{'stablehlo.abs': a value has type tensor<*xf32>, expected a tensor of a known rank}}
+  %y = "stablehlo.abs"(%x) : (tensor<*xf32>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}
+
+// -----
+
+func.func @open_dim(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{'stablehlo.reverse': a value has type tensor<?x4xf32>, expected a static shape}}
+  %y = "stablehlo.reverse"(%x) <{dimensions = array<i64: 0>}> : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %y : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @no_such_dim(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // expected-error @+1 {{'stablehlo.reverse': dim is -1, expected 0 to 1}}
+  %y = "stablehlo.reverse"(%x) <{dimensions = array<i64: -1>}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @broadcast_from_the_end(%x: tensor<3xf32>) -> tensor<2x3xf32> {
+  // expected-error @+1 {{'stablehlo.broadcast_in_dim': dim is -1, expected 0 to 1}}
+  %y = "stablehlo.broadcast_in_dim"(%x) <{broadcast_dimensions = array<i64: -1>}>
+    : (tensor<3xf32>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @no_such_iota() -> tensor<4xi32> {
+  // expected-error @+1 {{'stablehlo.iota': dim is 3, expected 0 to 0}}
+  %y = "stablehlo.iota"() <{iota_dimension = 3 : i64}> : () -> tensor<4xi32>
+  func.return %y : tensor<4xi32>
+}
+
+// -----
+
+func.func @reshaped_to_more(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{'stablehlo.reshape': 4 elements cannot take shape [5]}}
+  %y = "stablehlo.reshape"(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  func.return %y : tensor<5xf32>
+}
+
+// -----
+
+func.func @limit(%x: tensor<9xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{'stablehlo.slice': result 0 has type tensor<2xf32>, expected tensor<4xf32>}}
+  %y = "stablehlo.slice"(%x) <{start_indices = array<i64: 0>, limit_indices = array<i64: 7>,
+    strides = array<i64: 2>}> : (tensor<9xf32>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+
+// -----
+
+func.func @interior(%x: tensor<4xf32>) -> tensor<1xf32> {
+  %v = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+  // expected-error @+1 {{'stablehlo.pad': elements of dim 0 are 0 apart, expected at least 1}}
+  %y = "stablehlo.pad"(%x, %v) <{edge_padding_low = array<i64: 0>, edge_padding_high = array<i64: 0>,
+    interior_padding = array<i64: -1>}> : (tensor<4xf32>, tensor<f32>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}
+
+// -----
+
+// Six elements are contracted on either side, in another order.
+func.func @contracted(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'stablehlo.dot_general': its common dims have extents [2, 3] and [3, 2]}}
+  %y = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<
+    lhs_contracting_dimensions = [0, 1], rhs_contracting_dimensions = [0, 1]>}>
+    : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+
+// -----
+
+func.func @splat_of_another_type() -> tensor<4xi32> {
+  // expected-error @+1 {{'stablehlo.constant': result 0 has type tensor<4xi32>, expected tensor<4xf32>}}
+  %y = "stablehlo.constant"() <{value = dense<1.5> : tensor<4xf32>}> : () -> tensor<4xi32>
+  func.return %y : tensor<4xi32>
+}
+
+// -----
+
+func.func @sums_from_one(%x: tensor<4xf32>) -> tensor<3xf32> {
+  %one = "stablehlo.constant"() <{value = dense<1.0> : tensor<f32>}> : () -> tensor<f32>
+  // expected-error @+1 {{'stablehlo.reduce_window': it sums from another value than 0 on}}
+  %y = "stablehlo.reduce_window"(%x, %one) <{window_dimensions = array<i64: 2>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%c) : (tensor<f32>) -> ()
+  }) : (tensor<4xf32>, tensor<f32>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
+func.func @several_values(%x: tensor<4xf32>, %i: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'stablehlo.reduce': it reduces several values at once}}
+  %y:2 = "stablehlo.reduce"(%x, %x, %i, %i) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
+    "stablehlo.return"(%a, %b) : (tensor<f32>, tensor<f32>) -> ()
+  }) : (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  func.return %y#0 : tensor<f32>
+}
+
+// -----
+
+func.func @batch_groups(%x: tensor<2x4x3xf32>, %w: tensor<3x3x4xf32>) -> tensor<1x2x4xf32> {
+  // expected-error @+1 {{'stablehlo.convolution': its batch is in groups}}
+  %y = "stablehlo.convolution"(%x, %w) <{batch_group_count = 2 : i64, feature_group_count = 1 : i64,
+    dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>}>
+    : (tensor<2x4x3xf32>, tensor<3x3x4xf32>) -> tensor<1x2x4xf32>
+  func.return %y : tensor<1x2x4xf32>
+}
+
+// -----
+
+func.func @returned_from_a_function() {
+  // expected-error @+1 {{'stablehlo.return': there is nothing in braid to convert it to}}
+  "stablehlo.return"() : () -> ()
+}
