@@ -1,1 +1,6 @@
-"""The program: what remains of a model after its kernels, as code on raw pointers."""
+"""The program: what remains of a model after its kernels, as code on raw pointers.
+
+`emit_program` walks a planned function; it has `values` for where tensors and scalars are,
+`control_flow` for `scf`, `kernel_calls` and `lane_sections` for calls, `profile` for counters.
+`variants` and `descriptor` make a model of the programs.
+"""

@@ -9,7 +9,7 @@ from onnx import helper
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import to_numpy
-from braid.lowering.cpu.program.emit import ENTRY
+from braid.lowering.cpu.program.emit_program import ENTRY
 
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""

@@ -1,11 +1,11 @@
 """What the functions of kernels say about running them in parallel."""
 
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp
 
-from braid.lowering.cpu.program.kernels import Workers
 from braid.passes.memory.plan_memory import SCRATCH_BYTES
 
 GRID = "braid.grid"
@@ -15,34 +15,42 @@ BARRIERS = "braid.barriers"
 """`array<i64>` of iterations of a kernel's grid that wait for all earlier ones."""
 
 
-def grids_of(source: ModuleOp) -> dict[str, int]:
-    """Iterations of each kernel's grid, where a kernel says."""
-    return {
-        op.sym_name.data: grid.value.data
-        for op in source.ops
-        if isinstance(op, func.FuncOp) and isinstance(grid := op.attributes.get(GRID), IntegerAttr)
-    }
+@dataclass(frozen=True)
+class Workers:
+    """Kernels with scratch run on at most `count` workers, each with so many bytes of it."""
+
+    count: int
+    scratch_bytes: int
 
 
-def workers_of(source: ModuleOp) -> dict[str, Workers]:
-    """The workers of each kernel that runs in parallel with scratch memory."""
-    found: dict[str, Workers] = {}
-    for op in source.ops:
-        if isinstance(op, func.FuncOp) and isinstance(
-            count := op.attributes.get(WORKERS), IntegerAttr
-        ):
-            total = op.attributes[SCRATCH_BYTES]
-            assert isinstance(total, IntegerAttr)
-            number = count.value.data
-            found[op.sym_name.data] = Workers(number, total.value.data // number)
-    return found
+@dataclass(frozen=True)
+class KernelGrid:
+    """The iterations of a kernel; before each of `barriers`, all earlier ones are finished.
+
+    With `workers`, the last buffer of the kernel is the scratch memory of all of them.
+    """
+
+    iterations: int = 1
+    workers: Workers | None = None
+    barriers: tuple[int, ...] = ()
 
 
-def barriers_of(source: ModuleOp) -> dict[str, tuple[int, ...]]:
-    """The barriers of each kernel that has some."""
-    return {
-        op.sym_name.data: cast(DenseArrayBase[IntegerType], barriers).get_values()
-        for op in source.ops
-        if isinstance(op, func.FuncOp)
-        and isinstance(barriers := op.attributes.get(BARRIERS), DenseArrayBase)
-    }
+def kernel_grids(source: ModuleOp) -> dict[str, KernelGrid]:
+    """The grid of each kernel by its symbol: one iteration where a function says nothing."""
+    functions = (op for op in source.ops if isinstance(op, func.FuncOp))
+    return {function.sym_name.data: _grid(function) for function in functions}
+
+
+def _grid(function: func.FuncOp) -> KernelGrid:
+    count, barriers = _integer(function, WORKERS), function.attributes.get(BARRIERS)
+    scratch_bytes = _integer(function, SCRATCH_BYTES) or 0
+    return KernelGrid(
+        _integer(function, GRID) or 1,
+        Workers(count, scratch_bytes // count) if count else None,
+        cast(DenseArrayBase[IntegerType], barriers).get_values() if barriers else (),
+    )
+
+
+def _integer(function: func.FuncOp, name: str) -> int | None:
+    attribute = function.attributes.get(name)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None

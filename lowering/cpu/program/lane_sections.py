@@ -22,7 +22,8 @@ from braid.lowering.cpu.program.environment import (
     WAIT_OFFSET,
     Environment,
 )
-from braid.lowering.cpu.program.kernels import KernelCalls
+from braid.lowering.cpu.program.kernel_calls import KernelCalls
+from braid.lowering.cpu.program.kernel_grids import KernelGrid
 from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder
 
 COUNTER_BYTES = 64
@@ -36,8 +37,7 @@ class LaneCall:
     step: LaneStep
     symbol: str
     buffers: tuple[SSAValue, ...]
-    grid: int
-    barriers: tuple[int, ...]
+    grid: KernelGrid
 
 
 class LaneSections:
@@ -109,7 +109,7 @@ class LaneSections:
                 counter = body.address(counters, lane * COUNTER_BYTES)
                 body.call_pointer(wait, [counter, body.constant(number)])
             buffers = [_load(body, slots, places[buffer]) for buffer in call.buffers]
-            self._kernels.call_whole(body, call.symbol, buffers, call.grid, call.barriers)
+            self._kernels.call_whole(body, call.symbol, buffers, call.grid)
             if (call.step.lane, call.step.number) in self._awaited:
                 counter = body.address(counters, call.step.lane * COUNTER_BYTES)
                 body.call_pointer(post, [counter, body.constant(call.step.number)])

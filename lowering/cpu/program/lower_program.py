@@ -7,7 +7,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.lowering.cpu.program.emit import emit_program
+from braid.lowering.cpu.program.emit_program import emit_program
 
 
 @dataclass(frozen=True)

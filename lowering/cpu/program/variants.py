@@ -15,7 +15,7 @@ from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
 from braid.errors import BraidError
 from braid.lowering.cpu.program.descriptor import Dim, ModelDescription, Port, Variant
-from braid.lowering.cpu.program.emit import ENTRY, emit_program
+from braid.lowering.cpu.program.emit_program import ENTRY, emit_program
 from braid.passes.memory.plan_memory import ARENA_BYTES
 
 

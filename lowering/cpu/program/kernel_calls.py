@@ -14,20 +14,13 @@ from braid.lowering.cpu.program.environment import (
     POINTER_BYTES,
     Environment,
 )
+from braid.lowering.cpu.program.kernel_grids import KernelGrid, Workers
 from braid.lowering.cpu.program.pointers import (
     POINTER,
     PointerBuilder,
     external_function,
     kernel_arguments,
 )
-
-
-@dataclass(frozen=True)
-class Workers:
-    """Kernels with scratch run on at most `count` workers, each with so many bytes of it."""
-
-    count: int
-    scratch_bytes: int
 
 
 @dataclass(frozen=True)
@@ -59,18 +52,12 @@ class KernelCalls:
         builder: PointerBuilder,
         symbol: str,
         buffers: Sequence[SSAValue],
-        grid: int,
-        workers: Workers | None = None,
-        barriers: Sequence[int] = (),
+        grid: KernelGrid,
     ) -> None:
-        """Runs all iterations of the kernel's grid on `buffers`.
-
-        With `workers`, the last buffer is the scratch memory of all of them. Before each of the
-        iterations `barriers`, all earlier ones are finished.
-        """
+        """Runs all iterations of the kernel's grid on `buffers`."""
         self._declare_kernel(symbol, len(buffers))
-        for begin, end in pairwise((0, *barriers, grid)):
-            self._run(builder, symbol, buffers, Iterations(begin, end, workers))
+        for begin, end in pairwise((0, *grid.barriers, grid.iterations)):
+            self._run(builder, symbol, buffers, Iterations(begin, end, grid.workers))
 
     def _run(
         self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], part: Iterations
@@ -94,12 +81,11 @@ class KernelCalls:
         builder: PointerBuilder,
         symbol: str,
         buffers: Sequence[SSAValue],
-        grid: int,
-        barriers: Sequence[int] = (),
+        grid: KernelGrid,
     ) -> None:
         """Runs all iterations of the kernel's grid on this thread, as its first worker."""
         self._declare_kernel(symbol, len(buffers))
-        for begin, end in pairwise((0, *barriers, grid)):
+        for begin, end in pairwise((0, *grid.barriers, grid.iterations)):
             builder.call(symbol, *buffers, builder.constant(begin), builder.constant(end))
 
     def _declare_kernel(self, symbol: str, buffers: int) -> None:
