@@ -42,30 +42,23 @@ def test_each_unit_has_the_buffer_that_its_operands_are_in() -> None:
     }
 
 
+UNIT = '[[backend.unit]]\nname = "u"\n'
+MEMORY = '[[backend.memory]]\nname = "L1"\n'
+
+
 @pytest.mark.parametrize(
-    ("unit", "message"),
+    ("part", "message"),
     [
-        ('rate = 0\nresource = "load"', "'rate' is 0"),
-        ('rate = 1\nresource = "load"\nport = "bus"', "there is no port 'bus'"),
-        ('rate = 1\nresource = "vector"\nmemory = "UB"', "there is no memory 'UB'"),
-        ('rate = 1\nresource = "load"\nspeed = 1', "unknown keys"),
+        (UNIT + 'rate = 0\nresource = "load"', "'rate' is 0"),
+        (UNIT + 'rate = 1\nresource = "load"\nport = "bus"', "there is no port 'bus'"),
+        (UNIT + 'rate = 1\nresource = "vector"\nmemory = "UB"', "there is no memory 'UB'"),
+        (UNIT + 'rate = 1\nresource = "load"\nspeed = 1', "unknown keys"),
+        (MEMORY + "bytes = 0\nbandwidth = 1", r"memory\[0\]: 'bytes' is 0"),
     ],
 )
-def test_malformed_units(tmp_path: Path, unit: str, message: str) -> None:
-    file = tmp_path / "chip.toml"
-    file.write_text(
-        f'name = "chip"\n[[backend]]\nname = "npu"\n[[backend.unit]]\nname = "u"\n{unit}\n'
-    )
+def test_malformed_parts_of_a_chip(load_text, part: str, message: str) -> None:
     with pytest.raises(BraidError, match=message):
-        load_target(str(file))
-
-
-def test_a_memory_has_bytes(tmp_path: Path) -> None:
-    file = tmp_path / "chip.toml"
-    memory = '[[backend.memory]]\nname = "L1"\nbytes = 0\nbandwidth = 1'
-    file.write_text(f'name = "chip"\n[[backend]]\nname = "npu"\n{memory}\n')
-    with pytest.raises(BraidError, match=r"memory\[0\]: 'bytes' is 0"):
-        load_target(str(file))
+        load_text(f'name = "chip"\n[[backend]]\nname = "npu"\n{part}\n')
 
 
 CHIP = """
@@ -106,12 +99,6 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 """
 
 
-def load_text(tmp_path: Path, text: str):
-    path = tmp_path / "toy.toml"
-    path.write_text(text)
-    return load_target(str(path))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -121,9 +108,9 @@ def load_text(tmp_path: Path, text: str):
         (CHIP.replace('["*"]', '["conv"]'), "names 'conv', which is no op\nhint: .*'braid.conv'"),
     ],
 )
-def test_mistakes_in_chips_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_mistakes_in_chips_are_refused(tmp_path: Path, load_text, text: str, message: str) -> None:
     with pytest.raises(BraidError, match=message) as raised:
-        load_text(tmp_path, text)
+        load_text(text)
     assert str(tmp_path / "toy.toml") in str(raised.value)
 
 
@@ -134,21 +121,18 @@ def test_mistakes_in_chips_are_refused(tmp_path: Path, text: str, message: str) 
         ('["braid.neg", "braid.expp"]', "'operations' of backend 'npu' names 'braid.expp'"),
     ],
 )
-def test_only_the_operations_of_a_backend_run(
-    tmp_path: Path, operations: str, message: str
-) -> None:
-    target = load_text(tmp_path, CHIP.replace('["*"]', operations))
+def test_only_the_operations_of_a_backend_run(load_text, operations: str, message: str) -> None:
+    target = load_text(CHIP.replace('["*"]', operations))
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     with pytest.raises(BraidError, match=message):
         lower_module(module, target.backends[0])
 
 
-def test_all_operations_that_are_named_run(tmp_path: Path) -> None:
+def test_all_operations_that_are_named_run(load_text) -> None:
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
-    whole = lower_module(module, load_text(tmp_path, CHIP).backends[0])
-    (tmp_path / "two").mkdir()
+    whole = lower_module(module, load_text(CHIP).backends[0])
     named = CHIP.replace('["*"]', '["braid.neg", "braid.exp"]')
-    assert lower_module(module, load_text(tmp_path / "two", named).backends[0]) == whole
+    assert lower_module(module, load_text(named, "named.toml").backends[0]) == whole
     assert len(whole.instructions) > 2
 
 

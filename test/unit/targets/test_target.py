@@ -21,20 +21,14 @@ rate = 2e9
 """
 
 
-def load(tmp_path: Path, text: str):
-    path = tmp_path / "toy.toml"
-    path.write_text(text)
-    return load_target(str(path))
-
-
 def test_the_host_runs_everything_and_its_families_load() -> None:
     (cpu,) = load_target("host").backends
     assert cpu.supports("braid.conv") and cpu.rate("flops") > 0 and cpu.rate("bytes") > 0
     assert all(hasattr(family, "accepts") for family in cpu.families())
 
 
-def test_a_file_of_the_user(tmp_path: Path) -> None:
-    target = load(tmp_path, VALID)
+def test_a_file_of_the_user(load_text) -> None:
+    target = load_text(VALID)
     npu = target.backend("npu")
     assert npu.supports("braid.conv") and not npu.supports("braid.matmul")
     assert npu.rate("flops") == 2e9
@@ -52,8 +46,8 @@ efficiency = 0.5
 """
 
 
-def test_a_pool_of_processors(tmp_path: Path) -> None:
-    pool = load(tmp_path, VALID + POOL).backend("npu").pool
+def test_a_pool_of_processors(tmp_path: Path, load_text) -> None:
+    pool = load_text(VALID + POOL).backend("npu").pool
     assert pool is not None and pool.count == 4
     assert pool.seconds_on_all(5.0, 4) == 2.0
     assert load_target("npu-small").backends[0].pool is None
@@ -76,9 +70,9 @@ def test_a_pool_of_processors(tmp_path: Path) -> None:
         (VALID.replace('["braid.conv"]', "[1]"), "expected a list of strings"),
     ],
 )
-def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
+def test_malformed_files(load_text, text: str, message: str) -> None:
     with pytest.raises(BraidError, match=message) as error:
-        load(tmp_path, text)
+        load_text(text)
     assert error.value.location is not None and error.value.location.file.endswith("toy.toml")
 
 
@@ -87,12 +81,12 @@ def test_unknown_names() -> None:
         load_target("abacus")
 
 
-def test_a_family_that_cannot_be_imported(tmp_path: Path) -> None:
+def test_a_family_that_cannot_be_imported(load_text) -> None:
     text = VALID.replace(
         "[[backend.unit]]", 'kernel_families = ["braid.nowhere:X"]\n[[backend.unit]]'
     )
     with pytest.raises(BraidError, match=r"cannot load kernel family 'braid\.nowhere:X'"):
-        load(tmp_path, text).backends[0].families()
+        load_text(text).backends[0].families()
 
 
 def test_families_can_be_left_out() -> None:
