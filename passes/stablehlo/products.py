@@ -1,14 +1,14 @@
 """Products and convolutions of StableHLO, which name their dims."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import fits, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.matmul import MatmulOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
@@ -16,42 +16,38 @@ from braid.passes.stablehlo.node import StablehloNode, converter
 @converter("dot_general")
 def dot_general(t: StablehloNode) -> SSAValue:
     """The result has the batch dims, then the free ones of the left and of the right operand."""
-    left, right = _DotDims.of(t, 0, "lhs"), _DotDims.of(t, 1, "rhs")
-    if not fits(left.extents(), right.extents()):
-        t.fail(f"its common dims have extents {left.extents()} and {right.extents()}")
-    a = _matrices(t, left, [left.batch, left.free, left.contracted])
-    b = _matrices(t, right, [right.batch, right.contracted, right.free])
-    return t.reshape(t.emit(MatmulOp.on(a, b)), t.result_type.get_shape())
+    batch, contracted = (
+        [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
+        for kind in ("batching", "contracting")
+    )
+    for common in (batch, contracted):
+        left, right = ([shape_of(t.value(i))[dim] for dim in common[i]] for i in (0, 1))
+        if not fits(left, right):
+            t.fail(f"its common dims have extents {left} and {right}")
+    a = _matrices(t, 0, batch[0], contracted[0], contracted_last=True)
+    b = _matrices(t, 1, batch[1], contracted[1], contracted_last=False)
+    y = t.emit(MatmulOp.on(a, b))
+    if t.element_type == i1:
+        y = t.apply("ne", y, t.scalar(0, y))
+    return t.reshape(y, t.result_type.get_shape())
 
 
-@dataclass(frozen=True)
-class _DotDims:
-    """The dims of an operand of `dot_general`."""
+def _matrices(
+    t: StablehloNode,
+    index: int,
+    batch: list[int],
+    contracted: list[int],
+    *,
+    contracted_last: bool,
+) -> SSAValue:
+    """An operand as `[batch, free, contracted]`, or with the last two dims exchanged.
 
-    operand: SSAValue
-    batch: list[int]
-    contracted: list[int]
-
-    @staticmethod
-    def of(t: StablehloNode, index: int, side: str) -> "_DotDims":
-        field = "dot_dimension_numbers"
-        batch = t.dims(field, f"{side}_batching_dimensions")
-        return _DotDims(t.value(index), batch, t.dims(field, f"{side}_contracting_dimensions"))
-
-    @property
-    def free(self) -> list[int]:
-        common = {*self.batch, *self.contracted}
-        return [dim for dim in range(len(shape_of(self.operand))) if dim not in common]
-
-    def extents(self) -> list[int]:
-        """Those that both operands have."""
-        return [shape_of(self.operand)[dim] for dim in (*self.batch, *self.contracted)]
-
-
-def _matrices(t: StablehloNode, dims: _DotDims, groups: Sequence[list[int]]) -> SSAValue:
-    """The operand in the type of the result, with one dim for each group."""
-    value = t.cast(dims.operand, t.element_type)
+    Its type is that of the result. Bools are counted, since their sum is no `or`.
+    """
+    value = t.cast(t.value(index), i32 if t.element_type == i1 else t.element_type)
     shape = shape_of(value)
+    free = [dim for dim in range(len(shape)) if dim not in batch and dim not in contracted]
+    groups = [batch, free, contracted] if contracted_last else [batch, contracted, free]
     if any(len(group) > 1 for group in groups):
         shape = t.extents(value)
     ordered = t.transpose(value, [dim for group in groups for dim in group])

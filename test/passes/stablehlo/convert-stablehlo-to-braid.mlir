@@ -45,3 +45,16 @@ func.func @numbered(%x: tensor<4xf32>, %i: tensor<i32>) -> tensor<4xf32> {
   }) {braid.name = "branches"} : (tensor<i32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// Pairs of bools that are both true are counted: a sum of bools would forget every other one.
+// CHECK-LABEL: func.func @product_of_bools
+// CHECK:         [[A:%.*]] = braid.cast %a : (tensor<2x3xi1>) -> tensor<2x3xi32>
+// CHECK:         [[B:%.*]] = braid.cast %b : (tensor<3x2xi1>) -> tensor<3x2xi32>
+// CHECK:         [[N:%.*]] = braid.matmul
+// CHECK:         braid.ne [[N]]
+func.func @product_of_bools(%a: tensor<2x3xi1>, %b: tensor<3x2xi1>) -> tensor<2x2xi1> {
+  %y = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<
+    lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}>
+    : (tensor<2x3xi1>, tensor<3x2xi1>) -> tensor<2x2xi1>
+  func.return %y : tensor<2x2xi1>
+}
