@@ -1,6 +1,7 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Generator
@@ -24,9 +25,30 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
     """
     target = Path(path).resolve()
     opened = _open_directly(target) if _is_special(target) else _replace(target)
+    with _explained(path), opened as file:
+        yield file
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Find, before there is anything to write, what would keep `atomic_file` from beginning.
+
+    Raises:
+        BraidError: there is no such directory, or no permission, or `path` is a directory.
+
+    """
+    target = Path(path).resolve()
+    with _explained(path):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not _is_special(target):  # to open a pipe would wait for its reader
+            _temporary_beside(target).unlink()
+
+
+@contextlib.contextmanager
+def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """Errors of the system as one that says which file cannot be written."""
     try:
-        with opened as file:
-            yield file
+        yield
     except OSError as error:
         raise BraidError(
             f"cannot write '{path}': {error.strerror or error}",
@@ -46,10 +68,9 @@ def _open_directly(path: Path) -> Generator[IO[bytes], None, None]:
 
 @contextlib.contextmanager
 def _replace(path: Path) -> Generator[IO[bytes], None, None]:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
+    temporary = _temporary_beside(path)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -58,6 +79,13 @@ def _replace(path: Path) -> Generator[IO[bytes], None, None]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _temporary_beside(path: Path) -> Path:
+    """A new file in the directory of `path`."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(descriptor)
+    return Path(name)
 
 
 def _mode_for(path: Path) -> int:

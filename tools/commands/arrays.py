@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from braid.errors import BraidError
 from braid.runtime.artifact import numpy_dtype
-from braid.runtime.atomic_file import atomic_file
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import TensorSpec
 from braid.tools.commands.options import split_pair
@@ -110,22 +109,25 @@ def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
     return np.asarray(generator.standard_normal(spec.bound), dtype)
 
 
-def write_outputs(directory: Path, outputs: Mapping[str, Array]) -> None:
-    """Write one `.npy` file an output, named after it.
+def npy_files(directory: Path, outputs: Mapping[str, Array]) -> dict[Path, memoryview]:
+    """What one `.npy` file an output holds, named after it.
 
     Raises:
-        BraidError: the directory cannot be made, or a file cannot be written.
+        BraidError: two outputs have one name there.
 
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BraidError(f"cannot make the directory '{directory}': {error.strerror}") from error
+    files: dict[Path, memoryview] = {}
     for name, array in outputs.items():
+        path = directory / f"{file_stem(name)}.npy"
+        if path in files:
+            raise BraidError(
+                f"two outputs would be written to '{path}', '{name}' and one of a similar name",
+                hint="use braid.load or braid.compile in Python, which gives both",
+            )
         data = io.BytesIO()
         np.save(data, _portable(array), allow_pickle=False)
-        with atomic_file(directory / f"{file_stem(name)}.npy") as file:
-            file.write(data.getbuffer())
+        files[path] = data.getbuffer()
+    return files
 
 
 def file_stem(name: str) -> str:

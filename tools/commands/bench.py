@@ -40,11 +40,12 @@ def bench(
     first time) is shown as "anything else".
     """
     from braid.binding import bind_inputs
-    from braid.runtime.atomic_file import atomic_file
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model
+    from braid.tools.outputs import check_outputs, write_files
 
+    check_outputs(json_file)
     given = read_inputs(inputs)
     opened = open_model(
         model, interpret=interpret, threads=threads, shapes=shape, target=target, jobs=jobs
@@ -55,6 +56,5 @@ def bench(
     if json_file is not None:
         content = {"model": str(model), "threads": threads}
         content |= figures.to_json(opened.arena_bytes)
-        with atomic_file(json_file) as file:
-            file.write(json.dumps(content, indent=1).encode())
+        write_files({json_file: json.dumps(content, indent=1).encode()})
     print(f"{model.name}: {figures.describe(opened.arena_bytes)}")

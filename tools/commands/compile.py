@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from braid.tools.commands.compile_options import (
     SourceArguments,
     UseProfileOption,
     check_options,
+    default_output,
+    files_written,
     given_options,
 )
 from braid.tools.commands.compile_stream import compile_for_chip
@@ -37,6 +40,7 @@ from braid.tools.commands.options import (
     parse_buckets,
     parse_shapes,
 )
+from braid.tools.outputs import check_outputs, write_files
 
 if TYPE_CHECKING:
     from braid.model import Model
@@ -67,6 +71,8 @@ def compile_model(
 
     is_chip = chip_of(target) is not None
     check_options(given_options(context), emit, target, is_chip)
+    output = output or default_output(model, emit, is_chip)
+    check_outputs(*files_written(output, emit), memory_json)
     source = SourceArguments(
         target=target,
         shapes=parse_shapes(shape),
@@ -74,13 +80,13 @@ def compile_model(
         shape_bounds=parse_bounds(shape_bound),
         jobs=jobs,
     )
-    if is_chip:
-        compile_for_chip(model, output, target, source["shapes"], jobs, order_seconds)
-        return
     if measure is not None:
         _measure_layouts(model, measure, source)
-    if emit in STAGES:
+    if output is None or emit in STAGES:
         _emit_stage(model, emit, output, source, profile, use_profile)
+        return
+    if is_chip:
+        compile_for_chip(model, output, target, source["shapes"], jobs, order_seconds)
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -95,9 +101,9 @@ def compile_model(
             inter_op_threads=inter_op_threads,
             **source,
         )
-        _save(compiled, emit, output, model)
-    # Last: a reader of the report that goes away takes nothing with it.
-    _report_memory(compiled, memory_report, memory_json)
+        _save(compiled, emit, output, memory_json)
+    if memory_report:  # last: a reader that goes away takes nothing with it
+        print("\n\n".join(map(str, compiled.memory)))
 
 
 def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> None:
@@ -119,36 +125,30 @@ def _emit_stage(
     profile: bool,
     use_profile: Path | None,
 ) -> None:
-    """Write a stage of the lowering to `output`; without it, print text and name a binary file."""
+    """Write a stage of the lowering to `output`, or print it."""
     from braid.compiler import emit_model
-    from braid.runtime.atomic_file import atomic_file
     from braid.tools.commands.diagnostics import compiling
 
     with compiling(model):
         stage = emit_model(model, emit.value, profile=profile, use_profile=use_profile, **source)
-    if output is None and isinstance(stage, str):
-        print(stage, end="")
-        return
-    output = output or Path(model.with_suffix(".o").name)
-    with atomic_file(output) as file:
-        file.write(stage.encode() if isinstance(stage, str) else stage)
-
-
-def _save(compiled: "Model", emit: Emit, output: Path | None, model: Path) -> None:
-    """Write what was compiled from `model`, by default to its name with another suffix."""
-    if emit is Emit.SO:
-        compiled.save_c_library(output or Path(model.with_suffix(".so").name))
+    content = stage.encode() if isinstance(stage, str) else stage
+    if output is not None:
+        write_files({output: content})
     else:
-        compiled.save(output or Path(model.with_suffix(".braid").name))
+        print(content.decode(), end="")
 
 
-def _report_memory(model: "Model", printed: bool, file: Path | None) -> None:
-    """Print or write what `plan-memory` decided."""
+def _save(compiled: "Model", emit: Emit, output: Path, memory_json: Path | None) -> None:
+    """Write what was compiled, and what `plan-memory` decided: both or neither."""
     from braid.runtime.atomic_file import atomic_file
 
-    if printed:
-        print("\n\n".join(map(str, model.memory)))
-    if file is not None:
-        with atomic_file(file) as output:
-            reports = [report.to_json() for report in model.memory]
-            output.write(json.dumps(reports, indent=1).encode())
+    with ExitStack() as files:
+        if memory_json is not None:
+            reports = [report.to_json() for report in compiled.memory]
+            file = files.enter_context(atomic_file(memory_json))
+            file.write(json.dumps(reports, indent=1).encode())
+            file.flush()
+        if emit is Emit.SO:
+            compiled.save_c_library(output)
+        else:
+            compiled.save(output)

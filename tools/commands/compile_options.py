@@ -22,6 +22,8 @@ class Emit(StrEnum):
     OBJ = "obj"
 
 
+_SUFFIXES = {Emit.ARTIFACT: ".braid", Emit.SO: ".so", Emit.OBJ: ".o"}
+_CHIP_SUFFIX = ".bin"
 STAGES = (Emit.MLIR, Emit.LINALG, Emit.LLVM, Emit.ASM, Emit.OBJ)
 MEMORY_OPTIONS = ("--memory-budget", "--memory-report", "--memory-json")
 NOT_FOR_CHIPS = (
@@ -112,6 +114,19 @@ class SourceArguments(TypedDict):
     shape_buckets: Mapping[str, tuple[int, ...]]
     shape_bounds: Mapping[str, int]
     jobs: int | None
+
+
+def default_output(model: Path, emit: Emit, is_chip: bool) -> Path | None:
+    """The file to write without `-o`: named after the model, here; None for text on stdout."""
+    suffix = _CHIP_SUFFIX if is_chip else _SUFFIXES.get(emit)
+    return None if suffix is None else Path(model.with_suffix(suffix).name)
+
+
+def files_written(output: Path | None, emit: Emit) -> tuple[Path | None, ...]:
+    """The output, and the header that a shared object has beside it."""
+    if output is None or emit is not Emit.SO:
+        return (output,)
+    return (output, output.with_suffix(".h"))
 
 
 def given_options(context: typer.Context) -> frozenset[str]:

@@ -9,7 +9,7 @@ SEARCH_SECONDS = 1.0
 
 def compile_for_chip(
     model: Path,
-    output: Path | None,
+    output: Path,
     target: str,
     shapes: Mapping[str, tuple[int, ...]],
     jobs: int | None,
@@ -22,7 +22,7 @@ def compile_for_chip(
 
     """
     from braid.chip import compile_stream
-    from braid.lowering.cpu.compiler import available_cpus
+    from braid.lowering.cpu.codegen.compiler import available_cpus
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.runtime.atomic_file import atomic_file
     from braid.tools.commands.diagnostics import compiling
@@ -35,7 +35,6 @@ def compile_for_chip(
             jobs=jobs or available_cpus(),
             search_seconds=SEARCH_SECONDS if search_seconds is None else search_seconds,
         )
-    path = output or Path(model.with_suffix(".bin").name)
-    with atomic_file(path) as file:
-        file.write(encoded(built.stream, path))
+    with atomic_file(output) as file:
+        file.write(encoded(built.stream, output))
     print(f"{built}; {len(built.stream.instructions)} instructions", file=sys.stderr)

@@ -46,8 +46,10 @@ def explain(
     """
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
+    from braid.tools.outputs import check_outputs
     from braid.universe import make_context
 
+    check_outputs(html)
     context = make_context()
     read = partial(_read, context, model, shape)
     lists_memory = memory or memory_budget is not None
@@ -79,12 +81,11 @@ def _read(context: "Context", model: Path, shape: list[str] | None) -> "ModuleOp
 
 
 def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
-    from braid.runtime.atomic_file import atomic_file
     from braid.tools.explain.render import render
     from braid.tools.explain.views import Page
+    from braid.tools.outputs import write_files
 
-    with atomic_file(path) as file:
-        file.write(render(Page(f"braid explain {name}", views)).encode())
+    write_files({path: render(Page(f"braid explain {name}", views)).encode()})
 
 
 def _print_layouts(layouts: "LayoutExplanation") -> None:

@@ -15,6 +15,8 @@ from braid.tools.commands.options import (
     parse_shapes,
 )
 
+WEIGHTS_SUFFIX = ".safetensors"
+
 
 def import_model(
     model: SourceArgument,
@@ -38,8 +40,11 @@ def import_model(
     from braid.runtime.atomic_file import atomic_file
     from braid.sources import read_source
     from braid.tools.commands.printing import module_text
+    from braid.tools.outputs import check_outputs
     from braid.universe import make_context
 
+    weights = _weights_beside(output)
+    check_outputs(output, weights)
     context = make_context()
     source = read_source(
         context,
@@ -51,14 +56,19 @@ def import_model(
     if output is None:
         print(module_text(context, source.module), end="")
         return
-    has_neighbour = output.is_file() or not output.exists()  # a device or a pipe has none
-    weights = output.with_suffix(".safetensors")
-    if source.parameters and has_neighbour:
+    if source.parameters and weights is not None:
         source.module.attributes[PARAMETERS_ATTRIBUTE] = StringAttr(weights.name)
     # The module is written first: a full disk is then found before either name is taken.
     with atomic_file(output) as file:
         file.write(module_text(context, source.module).encode())
         file.flush()
-        if source.parameters and has_neighbour:
+        if source.parameters and weights is not None:
             with atomic_file(weights) as weights_file:
                 write_parameters(weights_file, source.parameters)
+
+
+def _weights_beside(output: Path | None) -> Path | None:
+    """The file for the weights; standard output, devices and pipes have none."""
+    if output is None or (output.exists() and not output.is_file()):
+        return None
+    return output.with_suffix(WEIGHTS_SUFFIX)

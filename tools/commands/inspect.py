@@ -34,6 +34,9 @@ def inspect(
     Operations are weighted by their cost, an addition being 1; bytes are those that every op
     reads and writes on its own. What runs several times counts as often as it is expected to.
     """
+    from braid.tools.outputs import check_outputs
+
+    check_outputs(json_file)
     if model.suffix == ARTIFACT_SUFFIX:
         manifest = _manifest(model)
         _write(json_file, asdict(manifest))
@@ -46,11 +49,10 @@ def inspect(
 
 
 def _write(path: Path | None, content: dict[str, object]) -> None:
-    from braid.runtime.atomic_file import atomic_file
+    from braid.tools.outputs import write_files
 
     if path is not None:
-        with atomic_file(path) as file:
-            file.write(json.dumps(content, indent=1).encode())
+        write_files({path: json.dumps(content, indent=1).encode()})
 
 
 def _manifest(path: Path) -> "Manifest":

@@ -35,17 +35,17 @@ def reduce(
     """
     from rich.console import Console
 
-    from braid.runtime.atomic_file import atomic_file
+    from braid.tools.outputs import check_outputs, write_files
     from braid.tools.reduction.command import Command, symptom_of
     from braid.tools.reduction.reduce import reduce_model
 
+    output = output or model.with_suffix(f".reduced{model.suffix}")
+    check_outputs(output)
     failing = Command(command, timeout)
     symptom = symptom_of(failing, model, match)
     with Console(stderr=True).status(f"reducing {model.name}") as status:
         reduction = reduce_model(
             model, failing, symptom, lambda runs: status.update(f"{model.name}: run {runs}")
         )
-    output = output or model.with_suffix(f".reduced{model.suffix}")
-    with atomic_file(output) as file:
-        file.write(reduction.content)
+    write_files({output: reduction.content})
     print(f"{output}: {reduction.after} of {reduction.before} ops, {reduction.runs} runs")

@@ -45,13 +45,22 @@ def run(
 ) -> None:
     """Run a model once and show its outputs."""
     from braid.tools.commands.arrays import (
+        npy_files,
         random_inputs,
         read_inputs,
         sized_inputs,
-        write_outputs,
     )
     from braid.tools.commands.models import open_model
+    from braid.tools.outputs import (
+        check_directory,
+        check_outputs,
+        make_directory,
+        write_files,
+    )
 
+    check_outputs(profile)
+    if output_dir is not None:
+        check_directory(output_dir)
     given = read_inputs(inputs)
     opened = open_model(
         model,
@@ -65,16 +74,18 @@ def run(
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given
     outputs = opened.run_named(values)
-    if output_dir is not None:
-        write_outputs(output_dir, outputs)
+    files: dict[Path, bytes | memoryview] = {}
     if profile is not None:
-        _write_profile(profile, model, opened.profile())
+        files[profile] = _profile_json(model, opened.profile())
+    if output_dir is not None:
+        files.update(npy_files(output_dir, outputs))
+        make_directory(output_dir)
+    write_files(files)
     _show(outputs)
 
 
-def _write_profile(path: Path, model: Path, entries: "Mapping[str, ProfileEntry]") -> None:
+def _profile_json(model: Path, entries: "Mapping[str, ProfileEntry]") -> bytes:
     from braid.errors import BraidError
-    from braid.runtime.atomic_file import atomic_file
 
     if not entries:
         raise BraidError(
@@ -82,8 +93,7 @@ def _write_profile(path: Path, model: Path, entries: "Mapping[str, ProfileEntry]
             hint="braid compile --profile adds them; the interpreter has none",
         )
     ops = {name: {"count": e.count, "seconds": e.seconds} for name, e in entries.items()}
-    with atomic_file(path) as file:
-        file.write(json.dumps({"model": str(model), "ops": ops}, indent=1).encode())
+    return json.dumps({"model": str(model), "ops": ops}, indent=1).encode()
 
 
 def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:

@@ -32,22 +32,23 @@ def simulate(
     from braid.analysis.simulator import report
     from braid.analysis.simulator.simulate import simulate as run
     from braid.lowering.npu.lower_to_instructions import encoded
-    from braid.runtime.atomic_file import atomic_file
     from braid.targets.load import load_target
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
     from braid.tools.explain.views import Page
+    from braid.tools.outputs import check_outputs, write_files
 
+    check_outputs(output, html)
     backend = load_target(target).backends[0]
     loaded = _load(stream, backend)
     timeline = run(loaded, backend)
+    files: dict[Path, bytes] = {}
     if output is not None:
-        with atomic_file(output) as file:
-            file.write(encoded(loaded, output))
+        files[output] = encoded(loaded, output)
     if html is not None:
         view = timeline_view(report.report(timeline, loaded, backend))
-        with atomic_file(html) as file:
-            file.write(render(Page(f"{stream.name} on {target}", (view,))).encode())
+        files[html] = render(Page(f"{stream.name} on {target}", (view,))).encode()
+    write_files(files)
     print(report.table(timeline, backend))
 
 

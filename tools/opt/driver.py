@@ -4,6 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from xdsl.passes import ModulePass
 
@@ -20,7 +21,14 @@ from braid.passes.pipeline_text import PIPELINE_FILE
 from braid.tools.opt.arguments import OptOptions
 from braid.tools.opt.chunks import ChunkProcessor, PrintFormat
 from braid.tools.opt.expectations import check_diagnostics
-from braid.tools.opt.files import SPLIT_MARKER, Chunk, read_input, split_chunks, write_output
+from braid.tools.opt.files import (
+    SPLIT_MARKER,
+    Chunk,
+    check_paths,
+    read_input,
+    split_chunks,
+    write_texts,
+)
 from braid.tools.opt.rendering import render_diagnostic
 from braid.tools.opt.reports import remark_diagnostic, remarks_json, timing_report
 from braid.universe import make_context
@@ -39,13 +47,14 @@ class OptDriver:
         timing = Timing()
         try:
             if self.options.emit == "irdl":
-                write_output(self.options.output_file, export_irdl(Braid))
+                write_texts([(self.options.output_file, export_irdl(Braid))])
                 return 0
+            check_paths(self.options.output_file, self.options.remarks_json)
             file, text = read_input(self.options.input_file)
             self._sources[file] = text.splitlines()
             processor = self._processor(file, timing)
-            ok = self._process_chunks(processor, text)
-            self._write_reports(timing)
+            ok, output = self._process_chunks(processor, text)
+            self._write(output, timing)
         except BraidError as error:
             self._show(Diagnostic.from_error(error))
             self._show_traceback()
@@ -69,15 +78,16 @@ class OptDriver:
             reproducer_path=options.crash_reproducer,
         )
 
-    def _process_chunks(self, processor: ChunkProcessor, text: str) -> bool:
+    def _process_chunks(self, processor: ChunkProcessor, text: str) -> tuple[bool, str | None]:
+        """Whether all went well, and what is to be written."""
         chunks = split_chunks(text) if self.options.split_input_file else [Chunk(text, 0)]
         results = [self._process(processor, chunk) for chunk in chunks]
         ok = all(success for success, _ in results)
         outputs = [output for _, output in results if output is not None]
         # A file is written only as a whole; what goes to a terminal is worth seeing in part.
-        if outputs and (ok or self.options.output_file is None):
-            write_output(self.options.output_file, f"{SPLIT_MARKER}\n".join(outputs))
-        return ok
+        if not outputs or not (ok or self.options.output_file is None):
+            return ok, None
+        return ok, f"{SPLIT_MARKER}\n".join(outputs)
 
     def _process(self, processor: ChunkProcessor, chunk: Chunk) -> tuple[bool, str | None]:
         """Whether the chunk was processed as it should be, and the resulting IR if there is."""
@@ -104,9 +114,14 @@ class OptDriver:
             self._show(problem)
         return not problems, output
 
-    def _write_reports(self, timing: Timing) -> None:
+    def _write(self, output: str | None, timing: Timing) -> None:
+        """Write the IR and the reports: the files all or none."""
+        texts: list[tuple[Path | None, str]] = []
+        if output is not None:
+            texts.append((self.options.output_file, output))
         if self.options.remarks_json is not None:
-            write_output(self.options.remarks_json, remarks_json(self._remarks))
+            texts.append((self.options.remarks_json, remarks_json(self._remarks)))
+        write_texts(texts)
         if self.options.timing:
             print(timing_report(timing), file=sys.stderr)
 

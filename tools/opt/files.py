@@ -2,12 +2,12 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from braid.frontends.mlir import decode_mlir, read_mlir_text
-from braid.runtime.atomic_file import atomic_file
+from braid.tools.outputs import check_outputs, write_files
 
 SPLIT_MARKER = "// -----"
 _SPLIT_LINE = re.compile(r"^[ \t]*// -----[ \t]*$\n?", re.MULTILINE)
@@ -38,10 +38,23 @@ def split_chunks(text: str) -> Iterator[Chunk]:
     yield Chunk(text[begin:], line)
 
 
-def write_output(path: Path | None, text: str) -> None:
-    """Write `text` to standard output or, all or nothing, to `path`; raises `BraidError`."""
-    if path is None or str(path) == "-":
-        sys.stdout.write(text)
-        return
-    with atomic_file(path) as file:
-        file.write(text.encode())
+def write_texts(texts: Sequence[tuple[Path | None, str]]) -> None:
+    """Write texts to files, all or none, then those for standard output: None or `-`.
+
+    Raises:
+        BraidError: a file cannot be written.
+
+    """
+    write_files({path: text.encode() for path, text in texts if path and not _is_stdout(path)})
+    for path, text in texts:
+        if _is_stdout(path):
+            sys.stdout.write(text)
+
+
+def check_paths(*paths: Path | None) -> None:
+    """Raises `BraidError` for files that cannot be written, before there is anything to write."""
+    check_outputs(*(path for path in paths if not _is_stdout(path)))
+
+
+def _is_stdout(path: Path | None) -> bool:
+    return path is None or str(path) == "-"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from braid.errors import BraidError
-from braid.runtime.atomic_file import atomic_file
+from braid.runtime.atomic_file import atomic_file, check_writable
 
 
 def test_an_error_keeps_the_old_file(tmp_path: Path) -> None:
@@ -63,3 +63,15 @@ def test_a_missing_directory_is_reported(tmp_path: Path) -> None:
         atomic_file(tmp_path / "none" / "out"),
     ):
         pass
+
+
+def test_a_check_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(b"old")
+    os.mkfifo(tmp_path / "pipe")
+    before = set(tmp_path.iterdir())
+    for name in ("old", "new", "pipe"):
+        check_writable(tmp_path / name)
+    for name in ("old/new", "none/new", "."):
+        with pytest.raises(BraidError, match="cannot write"):
+            check_writable(tmp_path / name)
+    assert set(tmp_path.iterdir()) == before and (tmp_path / "old").read_bytes() == b"old"

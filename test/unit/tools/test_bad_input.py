@@ -219,17 +219,89 @@ def test_command_lines(arguments: list[str], capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["import", "compile"])
-def test_a_full_disk(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import", "-o", "/dev/full"],
+        ["compile", "-o", "/dev/full"],
+        ["compile", "-o", "out.braid", "--memory-json", "/dev/full"],
+        ["compile", "--emit=so", "-o", "out.so", "--memory-json", "/dev/full"],
+        ["simulate", "-o", "out.bin", "--html", "/dev/full"],
+        ["inspect", "--json", "/dev/full"],
+    ],
+)
+def test_a_full_disk_leaves_nothing(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     onnx.save(good(), "good.onnx")
-    err = refused(capsys, command, "good.onnx", "-o", "/dev/full")
+    command, *options = arguments
+    err = refused(capsys, command, "good.onnx", *options)
     assert "cannot write '/dev/full': No space left on device" in err
 
 
-@pytest.mark.parametrize("command", ["import", "compile"])
-def test_an_output_that_cannot_be_made(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import", "-o", "none/out"],
+        ["compile", "-o", "none/out"],
+        ["compile", "--memory-json", "none/out"],
+        ["compile", "--target=npu-small", "-o", "none/out"],
+        ["run", "--profile", "none/out"],
+        ["bench", "--json", "none/out"],
+        ["inspect", "--json", "none/out"],
+        ["explain", "--html", "none/out"],
+        ["simulate", "-o", "none/out"],
+        ["simulate", "--html", "none/out"],
+        ["reduce", "--command=true", "-o", "none/out"],
+    ],
+)
+def test_an_output_that_cannot_be_made_is_found_before_any_work(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = arguments
+    err = refused(capsys, command, "no-such-model.onnx", *options)
+    assert "cannot write 'none/out': No such file or directory" in err
+
+
+def test_a_directory_that_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").touch()
+    err = refused(capsys, "run", "none.onnx", "--output-dir", "file/deep/out")
+    assert "cannot make the directory 'file/deep/out': '" in err and "file' is a file" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compile", "-o", "out", "--memory-json", "./out"],
+        ["compile", "--emit=so", "-o", "library.h"],
+        ["import", "-o", "out.safetensors"],
+        ["simulate", "-o", "out", "--html", "out"],
+    ],
+)
+def test_two_outputs_of_one_name(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command, *options = arguments
+    err = refused(capsys, command, "no-such-model.onnx", *options)
+    assert "two outputs would be written to '" in err
+
+
+def test_a_profile_that_nobody_counted_leaves_no_outputs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     onnx.save(good(), "good.onnx")
-    assert "cannot write" in refused(capsys, command, "good.onnx", "-o", "none/out")
+    options = ["--interpret", "--random", "--output-dir", "out", "--profile", "out.json"]
+    assert "no profile counters" in refused(capsys, "run", "good.onnx", *options)
+
+
+def test_outputs_whose_files_have_one_name(capsys: pytest.CaptureFixture[str]) -> None:
+    proto = model(
+        [helper.make_node("Relu", ["x"], ["a/b"]), helper.make_node("Neg", ["x"], ["a:b"])]
+    )
+    del proto.graph.output[:]
+    for name in ("a/b", "a:b"):
+        proto.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]))
+    onnx.save(proto, "good.onnx")
+    options = ["--interpret", "--random", "--output-dir", "out"]
+    assert "'a:b'" in refused(capsys, "run", "good.onnx", *options)
 
 
 def test_weights_that_do_not_fit_leave_no_module(

@@ -1,6 +1,5 @@
 """Splitting input and writing output."""
 
-import stat
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from braid.errors import BraidError
-from braid.tools.opt.files import split_chunks, write_output
+from braid.tools.opt.files import split_chunks, write_texts
 
 LINES = st.lists(st.sampled_from(["a", "", "// -----", "  // -----\t", "// ------", "x // -----"]))
 
@@ -29,24 +28,20 @@ def test_a_marker_needs_a_line_of_its_own() -> None:
     assert [c.text for c in split_chunks("a\n// -----\nb")] == ["a\n", "b"]
 
 
-def test_a_file_keeps_its_mode_and_is_never_partial(tmp_path: Path) -> None:
-    path = tmp_path / "out.mlir"
-    write_output(path, "old")
-    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
-    path.chmod(0o640)
-    write_output(path, "new")
-    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == 0o640
-    with pytest.raises(UnicodeEncodeError):
-        write_output(path, "\ud800")
-    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+def test_files_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    ir, remarks = tmp_path / "out.mlir", tmp_path / "remarks.json"
+    write_texts([(ir, "old")])
+    for texts in ([(ir, "new"), (tmp_path, "text")], [(ir, "new"), (remarks, "\ud800")]):
+        with pytest.raises((BraidError, UnicodeEncodeError)):
+            write_texts(texts)
+        assert ir.read_text() == "old" and list(tmp_path.iterdir()) == [ir]
 
 
-def test_a_link_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    write_output(tmp_path / "link", "text")
-    assert (tmp_path / "target").read_text() == "text" and (tmp_path / "link").is_symlink()
-
-
-def test_a_directory_is_refused(tmp_path: Path) -> None:
+def test_what_is_for_standard_output_comes_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(BraidError, match="cannot write"):
-        write_output(tmp_path, "text")
+        write_texts([(None, "text"), (tmp_path, "report")])
+    assert capsys.readouterr().out == ""
+    write_texts([(None, "text"), (Path("-"), "report"), (tmp_path / "a", "b")])
+    assert capsys.readouterr().out == "textreport"

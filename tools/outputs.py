@@ -1,0 +1,69 @@
+"""The files that a command writes: all or none, and refused early where they cannot be."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from braid.errors import BraidError
+from braid.runtime.atomic_file import atomic_file, check_writable
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Find what will keep outputs from being written; None stands for one that nobody wants.
+
+    Raises:
+        BraidError: a file cannot be written, or two outputs are the same file.
+
+    """
+    taken: set[Path] = set()
+    for path in paths:
+        if path is None:
+            continue
+        check_writable(path)
+        target = path.resolve()
+        if target in taken:
+            raise BraidError(
+                f"two outputs would be written to '{path}'", hint="give each a name of its own"
+            )
+        if target.is_file() or not target.exists():  # a device takes several
+            taken.add(target)
+
+
+def check_directory(path: Path) -> None:
+    """Find what will keep a directory, which need not be there yet, from getting files.
+
+    Raises:
+        BraidError: there is a file of that name or one above, or no permission.
+
+    """
+    there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+    if not there.is_dir():
+        raise BraidError(f"cannot make the directory '{path}': '{there}' is a file")
+    check_writable(there / path.name)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it, unless it is there.
+
+    Raises:
+        BraidError: there is a file of that name, or no permission.
+
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BraidError(f"cannot make the directory '{path}': {error.strerror}") from error
+
+
+def write_files(contents: Mapping[Path, bytes | memoryview]) -> None:
+    """Write all these files, or none.
+
+    Raises:
+        BraidError: one of them cannot be written.
+
+    """
+    with ExitStack() as files:
+        for path, content in contents.items():
+            file = files.enter_context(atomic_file(path))
+            file.write(content)
+            file.flush()  # a full disk is found before the first of them takes its place
