@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from braid.c_interface import CInterface, identifier
 from braid.errors import BraidError
-from braid.lowering.cpu.link import LibrarySources, link_library
+from braid.lowering.cpu.codegen.link import LibrarySources, link_library
 from braid.runtime.artifact import index_weights
 from braid.runtime.atomic_file import atomic_file
 from braid.runtime.manifest import Manifest

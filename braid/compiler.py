@@ -18,13 +18,13 @@ from braid.buckets import Bounds, Buckets
 from braid.crashes import run_reproducibly
 from braid.executors import NativeExecutor
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
-from braid.lowering.cpu.link import link_shared_object
-from braid.lowering.cpu.loaded_code import load_objects
+from braid.lowering.cpu.codegen.link import link_shared_object
+from braid.lowering.cpu.codegen.loaded_code import load_objects
+from braid.lowering.cpu.codegen.target_machine import host_machine
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
 from braid.lowering.cpu.program.descriptor import SYMBOL
 from braid.lowering.cpu.program.variants import model_functions
 from braid.lowering.cpu.stages import Stage, emit_stage
-from braid.lowering.cpu.target_machine import host_machine
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
 from braid.passes.memory.memory_report import MemoryReport, memory_report

@@ -19,7 +19,7 @@ from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.passes.memory.compute_ops import runtime_functions
 
 _HOPELESS = 8

@@ -14,7 +14,7 @@ from braid.analysis.tensor_storage import storage_bytes
 from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.errors import BraidError
-from braid.lowering.cpu.compiler import compile_kernels
+from braid.lowering.cpu.codegen.compiler import compile_kernels
 from braid.tuning.layout_candidates import Candidate, layout_candidates
 from braid.tuning.record_store import append_records
 from braid.tuning.timing import Clock, TimingRequest

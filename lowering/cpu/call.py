@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.analysis.kernel_family import Kernel
-from braid.lowering.cpu.compiler import compile_kernel
-from braid.lowering.cpu.loaded_code import LoadedCode, load_objects
+from braid.lowering.cpu.codegen.compiler import compile_kernel
+from braid.lowering.cpu.codegen.loaded_code import LoadedCode, load_objects
 
 Array = npt.NDArray[Any]
 

@@ -24,12 +24,12 @@ import braid.passes
 from braid.analysis import family_calls
 from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 from braid.lowering.common.object_cache import ObjectCache
-from braid.lowering.cpu.compiler import compile_anonymous
-from braid.lowering.cpu.fallback import emit_fallback
-from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
-from braid.lowering.cpu.object_key import cache_key
+from braid.lowering.cpu.codegen.compiler import compile_anonymous
+from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.cpu.codegen.object_key import cache_key
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.selection import family_for, group_of
-from braid.lowering.cpu.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
 
 _KNOWN = frozenset({"braid", "builtins", "xdsl"})

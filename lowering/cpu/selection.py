@@ -10,7 +10,7 @@ from braid.analysis.kernel_costs import KernelCosts
 from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest
 from braid.analysis.strided_storage import STORAGE_DECISIONS, stored_choice
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 
 
 def group_of(function: func.FuncOp) -> FusedOp:

@@ -9,16 +9,16 @@ from xdsl.dialects.builtin import ModuleOp
 from braid.analysis.kernel_family import KernelFamily
 from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.cpu.emit import EmitStage, emit
-from braid.lowering.cpu.kernel_text import module_text
-from braid.lowering.cpu.link import link_relocatable
-from braid.lowering.cpu.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.llvm_text import translate_literals
-from braid.lowering.cpu.objects import emit_assembly, optimize
+from braid.lowering.cpu.codegen.kernel_text import module_text
+from braid.lowering.cpu.codegen.link import link_relocatable
+from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.codegen.llvm_text import translate_literals
+from braid.lowering.cpu.codegen.objects import emit_assembly, optimize
+from braid.lowering.cpu.codegen.target_machine import host_machine
+from braid.lowering.cpu.kernel_stages import EmitStage, emit
 from braid.lowering.cpu.pipeline import emit_kernels, lower_to_cpu
 from braid.lowering.cpu.program.descriptor import descriptor_module
 from braid.lowering.cpu.program.variants import describe, emit_programs
-from braid.lowering.cpu.target_machine import host_machine
 from braid.passes.manager import run_pipeline
 from braid.passes.memory.plan_memory import PlanMemoryPass
 

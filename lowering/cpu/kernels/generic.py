@@ -28,7 +28,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 

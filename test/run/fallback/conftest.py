@@ -17,7 +17,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, from_storage, to_storage
 from braid.lowering.cpu.call import call_kernel
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 
 Build = Callable[..., Sequence[TensorOp]]
 

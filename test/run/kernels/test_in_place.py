@@ -14,7 +14,7 @@ from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily

@@ -10,7 +10,7 @@ from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import from_storage, to_storage
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from test.run.kernels.conftest import evaluate, make_group, random_array
 
 

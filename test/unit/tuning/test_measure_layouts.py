@@ -12,7 +12,7 @@ from braid.analysis.cost_records import load_records
 from braid.analysis.kernel_costs import KernelCosts
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.compiler import compile_kernel
+from braid.lowering.cpu.codegen.compiler import compile_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.passes.kernels.outline_kernels import in_group_of_its_own

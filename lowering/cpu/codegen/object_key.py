@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from braid.lowering.common.mlir_bindings import PACKAGE, ir
-from braid.lowering.cpu.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.target_machine import TargetMachineSpec
+from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 
 
 def cache_key(text: str, machine: TargetMachineSpec) -> str:

@@ -1,13 +1,13 @@
-"""A process that compiles modules: `python -m braid.lowering.cpu.worker`, see `workers`."""
+"""A process that compiles modules: `python -m braid.lowering.cpu.codegen.worker`, see `workers`."""
 
 from typing import TypeAlias
 
 from braid.errors import BraidError
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.common.worker_process import serve
-from braid.lowering.cpu.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.objects import emit_object
-from braid.lowering.cpu.target_machine import TargetMachineSpec
+from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.codegen.objects import emit_object
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 
 Request: TypeAlias = tuple[str, TargetMachineSpec]
 """Text of the module, and for which machine."""

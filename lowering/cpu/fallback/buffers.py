@@ -25,8 +25,8 @@ from braid.analysis.kernel_family import Kernel
 from braid.dialects.braid.dtypes import bytes_of
 from braid.errors import UnsupportedError
 from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
-from braid.lowering.cpu.in_place_nests import in_place_arguments
-from braid.lowering.cpu.parallel_loops import parallelize
+from braid.lowering.cpu.fallback.in_place_nests import in_place_arguments
+from braid.lowering.cpu.fallback.parallel_loops import parallelize
 
 _ALIGNMENT = 64
 

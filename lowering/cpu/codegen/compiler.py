@@ -7,12 +7,12 @@ from braid.analysis.kernel_family import Kernel
 from braid.errors import BraidError
 from braid.lowering.common.object_cache import ObjectCache, default_cache
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.cpu.kernel_text import anonymous_text, with_symbol
-from braid.lowering.cpu.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.object_key import cache_key
-from braid.lowering.cpu.objects import emit_object
-from braid.lowering.cpu.target_machine import TargetMachineSpec, host_machine
-from braid.lowering.cpu.workers import compile_texts
+from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.cpu.codegen.object_key import cache_key
+from braid.lowering.cpu.codegen.objects import emit_object
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.cpu.codegen.workers import compile_texts
 
 
 def compile_text(text: str, machine: TargetMachineSpec) -> bytes:

@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineMap
 
 from braid.analysis.kernel_family import InPlace
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.loop_nest import Loops, Nest, loops_of
+from braid.lowering.cpu.fallback.loop_nest import Loops, Nest, loops_of
 
 
 def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:

@@ -11,10 +11,10 @@ from queue import Empty, SimpleQueue
 
 from braid.errors import BraidError
 from braid.lowering.common.worker_process import WorkerEndedError, WorkerProcess
-from braid.lowering.cpu.target_machine import TargetMachineSpec
-from braid.lowering.cpu.worker import Answer
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.lowering.cpu.codegen.worker import Answer
 
-WORKER = "braid.lowering.cpu.worker"
+WORKER = "braid.lowering.cpu.codegen.worker"
 
 
 def compile_texts(

@@ -5,8 +5,8 @@ from typing import Any
 
 from braid.errors import BraidError
 from braid.lowering.common.llvm_bindings import llvm
-from braid.lowering.cpu.llvm_text import translate_literals
-from braid.lowering.cpu.target_machine import TargetMachineSpec
+from braid.lowering.cpu.codegen.llvm_text import translate_literals
+from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 
 _OPTIMIZATION_LEVEL = 3
 

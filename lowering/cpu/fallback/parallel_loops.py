@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from braid.lowering.common.tensor_loops import delinearized, index_constant
-from braid.lowering.cpu.loop_nest import (
+from braid.lowering.cpu.fallback.loop_nest import (
     Loops,
     Nest,
     emit_nest,
