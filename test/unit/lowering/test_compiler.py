@@ -5,8 +5,8 @@ import pytest
 
 from braid.errors import BraidError
 from braid.lowering.common.object_cache import ObjectCache
-from braid.lowering.cpu import compiler
 from braid.lowering.cpu.call import CallableKernel, call_kernel
+from braid.lowering.cpu.codegen import compiler
 from braid.lowering.cpu.codegen.compiler import compile_kernel, compile_kernels
 from braid.lowering.cpu.codegen.loaded_code import load_objects
 from braid.lowering.cpu.kernel_stages import emit
