@@ -15,7 +15,7 @@ from braid.analysis.op_tiles import OpTile, op_tile
 from braid.analysis.tensor_storage import is_view
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.dtypes import bytes_of, dense_is_splat
 from braid.dialects.braid.movement import ReshapeOp
 
 Input = tuple[SSAValue, Box]
@@ -59,7 +59,7 @@ class GroupTile:
 
 def is_splat(value: SSAValue) -> bool:
     """Whether a value is one number, of which every part is the same."""
-    return isinstance(value.owner, ConstantOp) and value.owner.value.is_splat()
+    return isinstance(value.owner, ConstantOp) and dense_is_splat(value.owner.value)
 
 
 def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> GroupTile | None:

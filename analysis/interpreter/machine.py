@@ -25,7 +25,7 @@ Observer = Callable[[Operation, Sequence[Value], Sequence[Value]], None]
 Handler = Callable[["Machine", Operation, Sequence[Value]], Sequence[Value]]
 """The results of an op for its operands."""
 
-_USER_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, MemoryError)
+OPERAND_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, MemoryError)
 """What numpy raises for operands that an op has no result for, such as an index outside."""
 
 
@@ -117,7 +117,7 @@ class Machine:
             if error.location is None:
                 error.location = source_location(op)
             raise
-        except _USER_ERRORS as error:
+        except OPERAND_ERRORS as error:
             raise BraidError(f"'{op.name}' op: {error}", location=source_location(op)) from error
         for result, value in zip(op.results, results, strict=True):
             _check_type(op, result, value)

@@ -137,6 +137,15 @@ def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
     return DenseIntOrFPElementsAttr.from_list(tensor_type, array.reshape(-1).tolist())  # type: ignore
 
 
+def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
+    """Whether there are elements and all have the same bits.
+
+    xDSL's own method takes 0 and -0 for the same, and fails where there are none.
+    """
+    bits, width = dense.data.data, dense.get_element_type().compile_time_size
+    return len(bits) > 0 and bits == bits[:width] * (len(bits) // width)
+
+
 def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
     """The array that an elements attribute holds; a splat is spread out."""
     values = np.array(dense.get_values()).astype(to_numpy(dense.get_element_type()))

@@ -1,42 +1,76 @@
 """Folding of tensor ops whose operands are constants, by the ops' own semantics."""
 
 import math
+from typing import cast
 
+import numpy as np
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
+from braid.analysis.interpreter.machine import OPERAND_ERRORS
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import dense_from_numpy, is_stored_only, numpy_from_dense
+from braid.dialects.braid.dtypes import (
+    dense_from_numpy,
+    dense_is_splat,
+    is_stored_only,
+    numpy_from_dense,
+)
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.movement import BroadcastOp
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.placement import CopyingOp
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""
 
+_KEPT = (CopyingOp, OpaqueOp)
+"""Ops that say where a tensor is to be, or whose meaning is not known."""
+
 
 def splat_value(constant: ConstantOp) -> float | int | bool | None:
     """The number that all elements of `constant` are, None if they differ."""
-    if not constant.value.is_splat():
+    if not dense_is_splat(constant.value):
         return None
-    return numpy_from_dense(constant.value).flat[0].item() if _size(constant) else None
+    return numpy_from_dense(constant.value).flat[0].item()
 
 
-def _size(op: Operation) -> int:
-    return sum(math.prod(shape_of(result)) for result in op.results)
+def can_be_constants(op: Operation) -> bool:
+    """Whether the results of `op` could be written as constants, whatever their values are."""
+    return (
+        isinstance(op, TensorOp)
+        and not isinstance(op, _KEPT)
+        and not op.regions
+        and not any(DYNAMIC in shape_of(result) for result in op.results)
+        and not any(is_stored_only(element_type_of(result)) for result in op.results)
+        and all(layout_of(result.type).is_row_major for result in op.results)
+    )
 
 
 def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
-    """Replaces `op` by constants if its operands are constants and its results are small."""
-    if not isinstance(op, TensorOp) or not op.operands or op.regions:
+    """Replaces `op` by constants if its operands are constants and its results are small.
+
+    What is made of operands without elements is one number, which may be repeated however often.
+    An op that has no result for its operands stays: running it is an error.
+    """
+    if not op.operands or not can_be_constants(op):
         return
     constants = [operand.owner for operand in op.operands]
     if not all(isinstance(constant, ConstantOp) for constant in constants):
         return
-    shapes = [shape_of(result) for result in op.results]
-    if any(DYNAMIC in shape for shape in shapes) or _size(op) > MAX_ELEMENTS:
-        return
-    if any(is_stored_only(element_type_of(result)) for result in op.results):
+    is_large = sum(math.prod(shape_of(result)) for result in op.results) > MAX_ELEMENTS
+    if is_large and any(math.prod(shape_of(operand)) for operand in op.operands):
         return
     operands = [numpy_from_dense(c.value) for c in constants if isinstance(c, ConstantOp)]
-    values = op.evaluate(*operands)
-    rewriter.replace(op, [ConstantOp.on(value=dense_from_numpy(value)) for value in values])
+    try:
+        with np.errstate(all="ignore"):
+            values = cast(TensorOp, op).evaluate(*operands)
+    except OPERAND_ERRORS:
+        return
+    if not is_large:
+        folded = [ConstantOp.on(value=dense_from_numpy(value)) for value in values]
+        rewriter.replace(op, folded, [constant.output for constant in folded])
+    elif len(values) == 1:
+        number = ConstantOp.of(values[0].reshape(-1)[:1].reshape([1] * values[0].ndim))
+        rewriter.replace(op, [number, BroadcastOp.get(number, values[0].shape)])

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
@@ -49,7 +49,7 @@ def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
     """A pad by nothing is its operand."""
     assert isinstance(op, PadOp)
     if not any((*op.low.get_values(), *op.high.get_values())):
-        _forward(op, op.input, rewriter)
+        drop_identity(op, rewriter)
 
 
 def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
@@ -65,10 +65,15 @@ def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
     assert isinstance(op, TransposeOp)
     outer = op.permutation.get_values()
     if list(outer) == list(range(len(outer))):
-        _forward(op, op.input, rewriter)
+        drop_identity(op, rewriter)
     elif isinstance(inner := op.input.owner, TransposeOp):
         first = inner.permutation.get_values()
-        rewriter.replace(op, TransposeOp.get(inner.input, [first[p] for p in outer]))
+        merged = TransposeOp.create(
+            operands=[inner.input],
+            attributes={"permutation": integers([first[p] for p in outer])},
+            result_types=[op.output.type],
+        )
+        rewriter.replace(op, merged)
 
 
 def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:

@@ -13,7 +13,7 @@ from braid.analysis.tiles import GroupTile, group_tile
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import dense_is_splat, to_numpy
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.split.tile import Part, Tile
@@ -97,7 +97,7 @@ class _Writer:
     def _operand(self, value: SSAValue, box: Box) -> SSAValue:
         if isinstance(value.owner, ConstantOp):
             constant = value.owner
-            if constant.value.is_splat():
+            if dense_is_splat(constant.value):
                 return self._splat(constant, sizes(box))
             known, made = whole(shape_of(value)), self.builder.insert(constant.clone()).output
         elif isinstance(value, BlockArgument):

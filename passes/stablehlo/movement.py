@@ -5,7 +5,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp, IotaOp
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import dense_is_splat, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.passes.stablehlo.node import StablehloNode, converter
@@ -16,7 +16,7 @@ def constant(t: StablehloNode) -> SSAValue:
     """Constants stay in the IR; one number in all places is one number, repeated."""
     values = t.elements("value")
     shape = values.get_shape()
-    if np.prod(shape) > 1 and values.is_splat():
+    if np.prod(shape) > 1 and dense_is_splat(values):
         dtype = to_numpy(values.get_element_type())
         number = np.full([1] * len(shape), values.get_values()[0], dtype)
         return t.broadcast(t.constant(number), shape)

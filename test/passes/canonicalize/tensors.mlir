@@ -79,3 +79,38 @@ func.func @constants() -> (tensor<2xi64>, tensor<2048xi64>) {
   %3 = braid.broadcast %2 : (tensor<1xi64>) -> tensor<2048xi64>
   func.return %1, %3 : tensor<2xi64>, tensor<2048xi64>
 }
+
+// All results of an op are folded. What only says where a tensor is to be stays, and so does what has
+// no value: an index outside, an op of which only the costs are known.
+// CHECK-LABEL: @constant_operands
+// CHECK-DAG:     %[[V:.*]] = braid.constant {value = dense<[3.000000e+00, 2.000000e+00]> : tensor<2xf32>}
+// CHECK-DAG:     %[[I:.*]] = braid.constant {value = dense<[2, 1]> : tensor<2xi64>}
+// CHECK-DAG:     %[[C:.*]] = braid.copy
+// CHECK-DAG:     %[[G:.*]] = braid.gather
+// CHECK-DAG:     %[[O:.*]] = braid.opaque
+// CHECK-DAG:     %[[R:.*]] = braid.reorder
+// CHECK:         func.return %[[V]], %[[I]], %[[C]], %[[G]], %[[O]], %[[R]]
+func.func @constant_operands() -> (tensor<2xf32>, tensor<2xi64>, tensor<3xf32>, tensor<1xf32>, tensor<3xf32>, tensor<3x1xf32, #braid.layout<"ba">>) {
+  %c = braid.constant {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>} : tensor<3xf32>
+  %m = braid.constant {value = dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>} : tensor<3x1xf32>
+  %outside = braid.constant {value = dense<7> : tensor<1xi64>} : tensor<1xi64>
+  %v, %i = braid.top_k %c {k = 2 : i64, dim = 0 : i64, largest = true} : (tensor<3xf32>) -> (tensor<2xf32>, tensor<2xi64>)
+  %0 = braid.copy %c {memory = "gpu.global"} : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = braid.gather %c, %outside {dim = 0 : i64} : (tensor<3xf32>, tensor<1xi64>) -> tensor<1xf32>
+  %2 = braid.opaque "f"(%c) {cost = 1.0 : f64} : (tensor<3xf32>) -> tensor<3xf32>
+  %3 = braid.reorder %m : (tensor<3x1xf32>) -> tensor<3x1xf32, #braid.layout<"ba">>
+  func.return %v, %i, %0, %1, %2, %3 : tensor<2xf32>, tensor<2xi64>, tensor<3xf32>, tensor<1xf32>, tensor<3xf32>, tensor<3x1xf32, #braid.layout<"ba">>
+}
+
+// A result may have a dim that the operand leaves open: its type stays.
+// CHECK-LABEL: @declared_extents
+// CHECK-NEXT:    braid.transpose %x {{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT:    braid.pad %x {{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT:    braid.transpose %x {permutation = array<i64: 0, 1>} : (tensor<?x4xf32>) -> tensor<2x4xf32>
+func.func @declared_extents(%x: tensor<?x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  %0 = braid.transpose %x {permutation = array<i64: 0, 1>} : (tensor<?x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.pad %x {low = array<i64: 0, 0>, high = array<i64: 0, 0>, value = 0.0 : f32} : (tensor<?x4xf32>) -> tensor<2x4xf32>
+  %2 = braid.transpose %x {permutation = array<i64: 1, 0>} : (tensor<?x4xf32>) -> tensor<4x?xf32>
+  %3 = braid.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<4x?xf32>) -> tensor<2x4xf32>
+  func.return %0, %1, %3 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}

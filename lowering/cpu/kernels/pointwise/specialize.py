@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import dense_is_splat
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
@@ -27,7 +28,7 @@ _PRODUCT_EXPONENTS = (2, 3, 4)
 
 def splat(op: ConstantOp) -> float | int | None:
     """The one value of a constant of numbers, None if its elements differ."""
-    if not op.value.is_splat() or not is_number(element_type_of(op.output)):
+    if not dense_is_splat(op.value) or not is_number(element_type_of(op.output)):
         return None
     return cast(float | int, op.value.get_values()[0])
 
