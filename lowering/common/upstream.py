@@ -26,10 +26,15 @@ def generic_form(text: str, passes: Sequence[str]) -> str:
 def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
     """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
 
-    Raises BraidError as `run_upstream_passes` does.
+    Raises BraidError as `run_upstream_passes` does, and where a function is left.
     """
     with ir.Context():
-        return str(llvm.translate_module_to_llvmir(_run(text, passes).operation))
+        module = _run(text, passes)
+        # The translation ends the process where it meets another dialect.
+        left = {op.operation.name for op in module.body} - {"llvm.func", "llvm.mlir.global"}
+        if left:
+            raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
+        return str(llvm.translate_module_to_llvmir(module.operation))
 
 
 def _run(text: str, passes: Sequence[str]) -> Any:

@@ -19,6 +19,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
+from braid.passes.canonicalize.empty_tensors import drop_empty_tensors
 
 _Pattern = Callable[[Operation, PatternRewriter], None]
 
@@ -161,13 +162,13 @@ def _is_logical(op: Operation) -> bool:
 
 
 class TensorPatterns(RewritePattern):
-    """Constant folding, then the patterns of the op's class, until one applies."""
+    """Folding, what has no elements, then the patterns of the op's class, until one applies."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         """Rewrite `op` if a pattern applies."""
         if not isinstance(op, TensorOp) or not _is_logical(op):
             return
-        for pattern in (fold_constants, *_patterns_for(op)):
+        for pattern in (fold_constants, drop_empty_tensors, *_patterns_for(op)):
             pattern(op, rewriter)
             if rewriter.has_done_action:
                 return

@@ -40,14 +40,14 @@ class WeightsSection:
     size: int = 0
 
     def place(self, values: Sequence[tuple[SSAValue, Storage]]) -> None:
-        """Gives the storages of parameters and constants offsets."""
+        """Gives the storages of parameters and constants offsets: each key one of its own."""
         for value, storage in values:
             key = _weight(value)
             if key is None:
                 continue
             if key not in self.places:
                 self.places[key] = BufferAttr.of("weights", self.size)
-                self.size += -(-storage.size // ALIGNMENT) * ALIGNMENT
+                self.size += -(-max(storage.size, 1) // ALIGNMENT) * ALIGNMENT
             storage.place = self.places[key]
 
 

@@ -114,3 +114,17 @@ func.func @declared_extents(%x: tensor<?x4xf32>) -> (tensor<2x4xf32>, tensor<2x4
   %3 = braid.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<4x?xf32>) -> tensor<2x4xf32>
   func.return %0, %1, %3 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// Nothing is computed for tensors without elements, and nothing is read of them.
+// CHECK-LABEL: @empty
+// CHECK-DAG:     %[[E:.*]] = braid.constant {value = dense<> : tensor<2x0xf32>}
+// CHECK-DAG:     %[[P:.*]] = braid.broadcast %{{.*}} : (tensor<1x1xf32>) -> tensor<2x2048xf32>
+// CHECK:         func.return %[[E]], %y, %[[P]], %y
+func.func @empty(%x: tensor<2x0xf32>, %y: tensor<2x3xf32>, %i: tensor<0x3xi64>) -> (tensor<2x0xf32>, tensor<2x3xf32>, tensor<2x2048xf32>, tensor<2x3xf32>) {
+  %0 = braid.exp %x : (tensor<2x0xf32>) -> tensor<2x0xf32>
+  %1 = braid.concat %x, %y {dim = 1 : i64} : (tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = braid.pad %x {low = array<i64: 0, 2048>, high = array<i64: 0, 0>, value = 1.0 : f32} : (tensor<2x0xf32>) -> tensor<2x2048xf32>
+  %3 = braid.cast %i : (tensor<0x3xi64>) -> tensor<0x3xf32>
+  %4 = braid.scatter_elements %y, %i, %3 {dim = 0 : i64, reduction = "none"} : (tensor<2x3xf32>, tensor<0x3xi64>, tensor<0x3xf32>) -> tensor<2x3xf32>
+  func.return %0, %1, %2, %4 : tensor<2x0xf32>, tensor<2x3xf32>, tensor<2x2048xf32>, tensor<2x3xf32>
+}

@@ -69,6 +69,14 @@ def test_workers_keep_the_order(make_kernel, cache) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+def test_kernel_that_upstream_leaves_is_an_error(make_kernel, cache, jobs) -> None:
+    """Its translation would end the process."""
+    text = """func.func @NAME(%x: memref<2x0xf32>, %b: index, %e: index) { func.return }"""
+    with pytest.raises(BraidError, match="kernel 'bad': upstream MLIR cannot lower"):
+        compile_kernels([make_kernel("bad", text=text)], jobs=jobs)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_rejected_kernel_is_named(make_kernel, cache, jobs) -> None:
     text = """func.func @NAME(%b: index, %e: index) { "some.thing"() : () -> ()
     func.return }"""
