@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint
 from braid.analysis.locations import source_location
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
@@ -19,6 +19,11 @@ from braid.dialects.braid.relayout import Array
 from braid.errors import BraidError, UnsupportedError
 
 OpT = TypeVar("OpT", bound=Operation)
+
+_ARITHMETIC = frozenset(
+    {"abs", "add", "div", "maximum", "minimum", "mul", "neg", "pow", "rem", "sign", "sub"}
+)
+"""Not on bools: as numbers of one bit they have other sums, and another order, than as 0 and 1."""
 
 
 class Replacement(Generic[OpT]):
@@ -75,13 +80,18 @@ class Replacement(Generic[OpT]):
         return self.emit(ConstantOp.of(array))
 
     def scalar(self, number: Any, like: SSAValue) -> SSAValue:
-        """A number in the element type of `like`, with its rank and extents of 1."""
+        """A number in the element type of `like`, with its rank and extents of 1.
+
+        What is out of the range of a float is infinite.
+        """
         dtype = to_numpy(element_type_of(like))
         with np.errstate(over="ignore"):
             return self.constant(np.full([1] * len(shape_of(like)), number, dtype))
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
         """Elementwise `name`."""
+        if name in _ARITHMETIC and any(element_type_of(operand) == i1 for operand in operands):
+            self.fail(f"'{name}' of bools, expected numbers")
         return self.emit(elementwise(name, *operands))
 
     def cast(self, value: SSAValue, element_type: Attribute) -> SSAValue:

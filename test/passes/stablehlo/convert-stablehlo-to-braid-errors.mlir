@@ -258,3 +258,11 @@ func.func @returned_from_a_function() {
   // expected-error @+1 {{'stablehlo.return': there is nothing in braid to convert it to}}
   "stablehlo.return"() : () -> ()
 }
+
+// -----
+
+func.func @bools(%x: tensor<4xi1>) -> tensor<4xi1> {
+  // expected-error @+1 {{'stablehlo.subtract': 'sub' of bools, expected numbers}}
+  %y = "stablehlo.subtract"(%x, %x) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  func.return %y : tensor<4xi1>
+}

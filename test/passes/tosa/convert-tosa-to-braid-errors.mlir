@@ -141,3 +141,11 @@ func.func @no_condition(%x: tensor<4xf32>) -> tensor<4xf32> {
   }) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+func.func @bools(%x: tensor<4xi1>) -> tensor<4xi1> {
+  // expected-error @+1 {{'tosa.sub': 'sub' of bools, expected numbers}}
+  %y = tosa.sub %x, %x : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  func.return %y : tensor<4xi1>
+}
