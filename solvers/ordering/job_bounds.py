@@ -7,19 +7,21 @@ heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, 
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
 Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
 at least the work of these and their setups; what must be loaded behind the last of them comes
-before the job as well (see `reloads`).
+before the job as well (see `reloads`). Two units together have a bound of their own (`feeders`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.solvers.ordering.feeders import Side, feeder_bound
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
-from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.one_machine import one_machine_bound
 from braid.solvers.ordering.reloads import Reloads
 from braid.solvers.ordering.setups import Setup
 
@@ -56,12 +58,12 @@ class JobBounds:
             np.ascontiguousarray(distances.T),
         )
         bounds = [float((heads + seconds + tails).max())]
-        starts: list[float] = heads.tolist()
-        rests: list[float] = tails.tolist()
-        triples: list[Job] = list(zip(starts, self.jobs.seconds, rests, strict=True))
-        for own in self._by_unit:
-            bounds.append(one_machine_bound([triples[int(job)] for job in own]))
-        return max(bounds)
+        sides = [Side(heads[own], seconds[own], tails[own]) for own in self._by_unit]
+        bounds += [one_machine_bound(side.jobs) for side in sides]
+        known = max(bounds)
+        for (ops, own), (feeders, other) in permutations(zip(sides, self._by_unit, strict=True), 2):
+            known = feeder_bound(ops, feeders, distances[np.ix_(own, other)] > -inf, known)
+        return known
 
     @cached_property
     def _by_unit(self) -> list[Indices]:

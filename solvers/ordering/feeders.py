@@ -1,0 +1,143 @@
+"""What a unit cannot have done by some time because another one has not fed it yet.
+
+Ops of one unit wait for jobs of another, such as loads: by a time, only those can have run whose
+feeders fit into the time since the first of these could start. The most work of such ops is a
+knapsack whose items share their weights. Relaxing its one row by Lagrange leaves a selection
+problem (J. Rhys, "A selection problem of shared fixed costs and network flows", Management
+Science 1970), whose dual lets the ops pay for their feeders: each way to pay is a bound. What has
+not run by then runs one after the other, before the least of the tails. So this is the bound of
+S. Johnson's two machines ("Optimal two- and three-stage production schedules", Naval Research
+Logistics 1954) for jobs that share operations of the first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.solvers.ordering.one_machine import Job
+
+LIMITS = 16
+"""Tails from which on ops, and heads from which on feeders count: the most promising of each."""
+TRIES = 64
+"""Knapsacks that are bounded for each two units."""
+STEPS = 10
+"""Golden-section steps to the best multiplier."""
+GOLDEN = 0.618
+TINY = float(np.finfo(np.float64).tiny)
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Jobs of one unit: the earliest start, duration, and least time from end to the end of all."""
+
+    heads: Floats
+    seconds: Floats
+    tails: Floats
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs one by one."""
+        rows: list[list[float]] = [self.heads.tolist(), self.seconds.tolist(), self.tails.tolist()]
+        return list(zip(*rows, strict=True))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Ops of tails from `tail` on and feeders of heads from `start` on, looked at `until` a time.
+
+    The bound is at most `hope`.
+    """
+
+    hope: float
+    tail: float
+    start: float
+    until: float
+
+
+def feeder_bound(ops: Side, feeders: Side, waits: Flags, known: float) -> float:
+    """Return a bound on the makespan, or `known` if none found is greater.
+
+    `waits` tells for each op (row) for which feeders it waits.
+    """
+    best = known
+    trials = sorted(_trials(ops, feeders, waits, known), key=lambda trial: -trial.hope)
+    for trial in trials[:TRIES]:
+        if trial.hope > best:
+            best = max(best, _bound(ops, feeders, waits, trial))
+    return best
+
+
+def _trials(ops: Side, feeders: Side, waits: Flags, known: float) -> Iterator[_Trial]:
+    starts = _promising(feeders.heads, feeders.seconds)
+    for tail in _promising(ops.tails, ops.seconds):
+        late = ops.tails >= tail
+        heads, seconds = ops.heads[late], ops.seconds[late]
+        times = np.unique(heads)
+        done = np.clip(times[:, None] - heads, 0.0, seconds)
+        needs = waits[late]
+        needed = np.where(needs, heads[:, None], inf).min(axis=0) < times[:, None]
+        for start in starts:
+            behind = feeders.heads >= start
+            fed = needs[:, behind].any(axis=1)
+            costs = needed @ np.where(behind, feeders.seconds, 0.0)
+            share = np.minimum(1.0, (times - start) / np.maximum(costs, TINY))
+            hopes = times + tail + seconds.sum() - done @ ~fed - share * (done @ fed)
+            for place in np.flatnonzero((hopes > known) & (times > start)):
+                yield _Trial(float(hopes[place]), tail, start, float(times[place]))
+
+
+def _promising(values: Floats, seconds: Floats) -> list[float]:
+    """The values for which they and the work of all that have no less are most."""
+    order = np.argsort(-values, kind="stable")
+    ends = values[order] + np.cumsum(seconds[order])
+    best = dict[float, float]()
+    for value, end in zip(values[order].tolist(), ends.tolist(), strict=True):
+        best[value] = end
+    return sorted(best, key=best.__getitem__, reverse=True)[:LIMITS]
+
+
+def _bound(ops: Side, feeders: Side, waits: Flags, trial: _Trial) -> float:
+    late = ops.tails >= trial.tail
+    can = late & (ops.heads < trial.until)
+    feed = (feeders.heads >= trial.start) & (feeders.heads < trial.until)
+    work = np.minimum(ops.seconds[can], trial.until - ops.heads[can])
+    needs = waits[np.ix_(can, feed)]
+    fed = needs.any(axis=1)
+    total = trial.until + trial.tail + float(ops.seconds[late].sum() - work[~fed].sum())
+    budget = trial.until - trial.start
+    return total - _most_work(work[fed], needs[fed], feeders.seconds[feed], budget)
+
+
+def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> float:
+    """A bound on the work of any ops whose shared `needs` cost no more than `budget`."""
+    least, low, high = float(work.sum()), 0.0, 1.0
+    for _ in range(STEPS):
+        step = GOLDEN * (high - low)
+        left, right = (
+            m * budget + _brought(work, needs, m * costs) for m in (high - step, low + step)
+        )
+        least = min(least, left, right)
+        low, high = (low, low + step) if left < right else (high - step, high)
+    return least
+
+
+def _brought(work: Floats, needs: Flags, costs: Floats) -> float:
+    """A bound on the work of any ops less the `costs` of what they need.
+
+    The ops pay for these with their work, those that need least first; what is left is a bound.
+    """
+    left = costs.copy()
+    brought = 0.0
+    for op in np.argsort(needs.sum(axis=1), kind="stable"):
+        own = needs[op]
+        paid = min(float(work[op]), float(left[own].sum()))
+        if paid:
+            left[own] *= 1.0 - paid / float(left[own].sum())
+        brought += float(work[op]) - paid
+    return brought
