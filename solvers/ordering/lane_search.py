@@ -110,22 +110,21 @@ def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
     ready = {op: 0.0 for op, count in enumerate(missing) if not count}
     free = [0.0] * problem.lanes
     order: list[int] = []
+    seconds = [t if w else a for w, a, t in zip(wide, problem.alone, problem.together, strict=True)]
     while ready:
         least, most = min(free), max(free)
         start = {
-            op: max(time, most if wide[op] else least if problem.alone[op] else 0.0)
+            op: max(time, (most if wide[op] else least) if seconds[op] else 0.0)
             for op, time in ready.items()
         }
         op = min(ready, key=lambda op: (start[op], -tails[op], op))
         del ready[op]
         order.append(op)
-        if wide[op]:
-            ends[op] = start[op] + problem.together[op]
+        ends[op] = start[op] + seconds[op]
+        if seconds[op] and wide[op]:
             free = [ends[op]] * problem.lanes
-        else:
-            ends[op] = start[op] + problem.alone[op]
-            if problem.alone[op]:
-                free[free.index(least)] = ends[op]
+        elif seconds[op]:
+            free[free.index(least)] = ends[op]
         for after in graph.successors[op]:
             missing[after] -= 1
             if not missing[after]:

@@ -75,16 +75,17 @@ class LaneProblem:
             for before in self.graph.predecessors[op]:
                 if ends[before] >= ready:
                     ready, near = ends[before], lanes[before]
-            if wide[op]:
-                starts[op] = max(ready, *free)
-                ends[op] = starts[op] + self.together[op]
-                free = [ends[op]] * self.lanes
-            elif not self.alone[op]:
+            seconds = self.together[op] if wide[op] else self.alone[op]
+            if not seconds:
                 starts[op] = ends[op] = ready
+            elif wide[op]:
+                starts[op] = max(ready, *free)
+                ends[op] = starts[op] + seconds
+                free = [ends[op]] * self.lanes
             else:
                 lane = earliest(free, ready, near)
                 starts[op] = max(free[lane], ready)
-                ends[op] = free[lane] = starts[op] + self.alone[op]
+                ends[op] = free[lane] = starts[op] + seconds
                 lanes[op] = lane
         return Placed(tuple(lanes), tuple(starts), max(ends, default=0.0))
 

@@ -66,7 +66,7 @@ def _rigid(problem: LaneProblem, modes: tuple[tuple[float, int], ...], best: flo
             for op in range(len(problem))
             if op not in done and op not in busy and set(problem.graph.predecessors[op]) <= done
         ]
-        instant = [op for op in ready if modes[op][0] == 0 and (modes[op][1] == 1 or not running)]
+        instant = [op for op in ready if modes[op][0] == 0]
         if instant:
             stack.append((now, done | {instant[0]}, running))
             continue
@@ -87,6 +87,13 @@ def test_the_search_finds_the_least_makespan(problem: LaneProblem) -> None:
     found = search_lanes(problem, time_limit=20.0)
     assert found.value == pytest.approx(least_makespan(problem), abs=1e-6)
     assert found.lower_bound == pytest.approx(found.value, abs=1e-6)
+
+
+def test_an_op_of_no_time_takes_no_lane() -> None:
+    """The second op needs all lanes, for no time: the others run side by side all the same."""
+    graph = Graph(((), (), (1,)))
+    problem = LaneProblem(graph, (3.0, inf, 2.0), (2.5, 0.0, 1.0), 2)
+    assert search_lanes(problem, time_limit=20.0).value == 3.0
 
 
 @settings(max_examples=80, deadline=None)
