@@ -1,6 +1,7 @@
 """Products and convolutions of StableHLO, which name their dims."""
 
 import re
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects.builtin import i32
@@ -20,38 +21,38 @@ def dot_general(t: StablehloNode) -> SSAValue:
         [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
         for kind in ("batching", "contracting")
     )
+    free = [_others(t, index, [*batch[index], *contracted[index]]) for index in (0, 1)]
     for common in (batch, contracted):
-        left, right = ([shape_of(t.value(i))[dim] for dim in common[i]] for i in (0, 1))
+        left, right = (_extents(t, index, common[index]) for index in (0, 1))
         if not fits(left, right):
             t.fail(f"its common dims have extents {left} and {right}")
-    a = _matrices(t, 0, batch[0], contracted[0], contracted_last=True)
-    b = _matrices(t, 1, batch[1], contracted[1], contracted_last=False)
+    a = _matrices(t, 0, [batch[0], free[0], contracted[0]])
+    b = _matrices(t, 1, [batch[1], contracted[1], free[1]])
     y = t.emit(MatmulOp.on(a, b))
     if t.element_type == i1:
         y = t.apply("ne", y, t.scalar(0, y))
-    return t.reshape(y, t.result_type.get_shape())
+    return t.reshape(y, [*_extents(t, 0, batch[0] + free[0]), *_extents(t, 1, free[1])])
 
 
-def _matrices(
-    t: StablehloNode,
-    index: int,
-    batch: list[int],
-    contracted: list[int],
-    *,
-    contracted_last: bool,
-) -> SSAValue:
-    """An operand as `[batch, free, contracted]`, or with the last two dims exchanged.
+def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
+    """All dims of an operand but these."""
+    return [dim for dim in range(len(shape_of(t.value(index)))) if dim not in dims]
 
-    Its type is that of the result. Bools are counted, since their sum is no `or`.
+
+def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
+    return [shape_of(t.value(index))[dim] for dim in dims]
+
+
+def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
+    """An operand with one dim for each group of dims, in the type of the result.
+
+    Bools are counted, since their sum is no `or`.
     """
     value = t.cast(t.value(index), i32 if t.element_type == i1 else t.element_type)
-    shape = shape_of(value)
-    free = [dim for dim in range(len(shape)) if dim not in batch and dim not in contracted]
-    groups = [batch, free, contracted] if contracted_last else [batch, contracted, free]
     if any(len(group) > 1 for group in groups):
-        shape = t.extents(value)
+        t.extents(value)
     ordered = t.transpose(value, [dim for group in groups for dim in group])
-    return t.reshape(ordered, [prod(shape[dim] for dim in group) for group in groups])
+    return t.reshape(ordered, [prod(_extents(t, index, group)) for group in groups])
 
 
 def _orders(t: StablehloNode) -> list[list[int]]:

@@ -24,9 +24,10 @@ _KINDS = {
 def reduce(t: StablehloNode) -> SSAValue:
     """Over some dims, which go away, from an initial value on, in the type of the result."""
     kind = combination(t)
-    x = t.cast(t.value(0), t.element_type)
-    y = t.emit(ReduceOp.get(x, kind, t.integers("dimensions")))
-    return with_initial(t, kind, t.reshape(y, t.result_type.get_shape()))
+    x, dims = t.cast(t.value(0), t.element_type), t.integers("dimensions")
+    kept = [extent for dim, extent in enumerate(shape_of(x)) if dim not in dims]
+    y = t.reshape(t.emit(ReduceOp.get(x, kind, dims)), kept)
+    return with_initial(t, kind, y)
 
 
 def combination(t: StablehloNode) -> str:

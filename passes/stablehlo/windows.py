@@ -5,7 +5,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
@@ -62,8 +62,7 @@ def _windows(
         dilations=[dilations[dim] for dim in windowed],
     )
     y = _mirrored(t, kind, t.emit(pool))
-    result = t.result_type.get_shape()
-    shaped = t.reshape(y, [result[dim] for dim in order])
+    shaped = t.reshape(y, [*(shape[dim] for dim in others), *shape_of(y)[2:]])
     return t.transpose(shaped, [order.index(dim) for dim in range(len(order))])
 
 

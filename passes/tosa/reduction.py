@@ -5,6 +5,7 @@ from functools import partial
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.reduction import ReduceOp
 from braid.passes.tosa.node import TosaNode, converter
 
@@ -31,5 +32,7 @@ for _name, _kind in _KINDS.items():
 def argmax(t: TosaNode) -> SSAValue:
     """The dim goes away."""
     t.require_nan_propagation()
-    found = t.emit(ArgReduceOp.get(t.value(0), "max", t.integer("axis")))
-    return t.cast(t.reshape(found, t.result_type.get_shape()), t.element_type)
+    axis = t.integer("axis")
+    found = t.emit(ArgReduceOp.get(t.value(0), "max", axis))
+    kept = [extent for dim, extent in enumerate(shape_of(found)) if dim != axis]
+    return t.cast(t.reshape(found, kept), t.element_type)

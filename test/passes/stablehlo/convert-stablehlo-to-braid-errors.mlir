@@ -266,3 +266,14 @@ func.func @bools(%x: tensor<4xi1>) -> tensor<4xi1> {
   %y = "stablehlo.subtract"(%x, %x) : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
   func.return %y : tensor<4xi1>
 }
+
+// -----
+
+// As many elements, in another order.
+func.func @transposed_product(%a: tensor<2x4xf32>, %b: tensor<4x3xf32>) -> tensor<3x2xf32> {
+  // expected-error @+1 {{'stablehlo.dot_general': result 0 has type tensor<3x2xf32>, expected tensor<2x3xf32>}}
+  %y = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<
+    lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}>
+    : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<3x2xf32>
+  func.return %y : tensor<3x2xf32>
+}
