@@ -26,7 +26,6 @@ TRIES = 64
 STEPS = 10
 """Golden-section steps to the best multiplier."""
 GOLDEN = 0.618
-TINY = float(np.finfo(np.float64).tiny)
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -86,9 +85,11 @@ def _trials(ops: Side, feeders: Side, waits: Flags, known: float) -> Iterator[_T
             behind = feeders.heads >= start
             fed = needs[:, behind].any(axis=1)
             costs = needed @ np.where(behind, feeders.seconds, 0.0)
-            share = np.minimum(1.0, (times - start) / np.maximum(costs, TINY))
+            budgets = times - start
+            share = np.ones(len(times))
+            np.divide(budgets, costs, out=share, where=(costs > budgets) & (budgets > 0))
             hopes = times + tail + seconds.sum() - done @ ~fed - share * (done @ fed)
-            for place in np.flatnonzero((hopes > known) & (times > start)):
+            for place in np.flatnonzero((hopes > known) & (budgets > 0)):
                 yield _Trial(float(hopes[place]), tail, start, float(times[place]))
 
 
