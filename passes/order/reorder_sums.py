@@ -79,7 +79,8 @@ def reorder(function: func.FuncOp, place: dict[Operation, int]) -> int:
         return place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1
 
     changed = 0
-    for total in list(sums_of(function)):
+    # The last sum first: the result of one may be a term of those behind it.
+    for total in reversed(list(sums_of(function))):
         terms = sorted(total.terms, key=key)
         if tuple(terms) != total.terms:
             _write(total, terms)

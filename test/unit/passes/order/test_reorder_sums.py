@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.interpreter import interpret
 from braid.analysis.remarks import collect_remarks
-from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.passes.manager import run_pipeline
 from braid.passes.order.reorder_sums import reorder, sums_of
 from braid.universe import make_context
@@ -55,6 +55,27 @@ def test_any_order_of_terms_computes_the_same(seed: int) -> None:
     assert [sorted(map(id, total.terms)) for total in sums_of(function)] == terms
     (actual,) = interpret(module, [x])
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_sum_that_is_read_twice_is_a_term_of_another() -> None:
+    function = func.FuncOp("main", ((TensorType(f32, [8]),), ()))
+    body = function.body.block
+
+    def op(name: str, *operands: SSAValue | ElementwiseOp) -> ElementwiseOp:
+        body.add_op(made := elementwise(name, *operands))
+        return made
+
+    a, b, c, d = (op(name, *function.args) for name in ("exp", "neg", "abs", "sin"))
+    inner = op("add", op("add", c, b), a)
+    outer = op("add", op("add", d, inner), a)
+    body.add_op(func.ReturnOp(inner, outer))
+    function.update_function_type()
+    module = ModuleOp([function])
+    x = np.linspace(-1, 1, 8, dtype=np.float32)
+    expected = interpret(module, [x])
+    assert reorder(function, {op: place for place, op in enumerate(body.ops)}) == 2
+    module.verify()
+    np.testing.assert_allclose(interpret(module, [x]), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(8))
