@@ -18,7 +18,7 @@ from braid.lowering.cpu.codegen.compiler import compile_kernels
 from braid.tuning.layout_candidates import Candidate, layout_candidates
 from braid.tuning.record_store import append_records
 from braid.tuning.timing import Clock, TimingRequest
-from braid.tuning.timing_worker import TimingWorker
+from braid.tuning.timing_worker import timing_worker
 
 _ROUNDS = 2
 
@@ -63,7 +63,7 @@ def measure_layouts(
         key=lambda candidates: max(c.predicted for c in candidates),
         reverse=True,
     )
-    with TimingWorker() as worker:
+    with timing_worker() as worker:
         for candidates in sets:
             known = [records.table.get(c.key) is not None for c in candidates]
             if all(known):

@@ -5,6 +5,7 @@ pass is a maximum, which upstream computes in vectors; others by value and index
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, cast
 
@@ -54,11 +55,40 @@ class _Order:
         return emit_operation(self._builder, name, values, element_type)
 
 
+@dataclass(frozen=True)
+class _Source:
+    """What the op selects from: a row-major tensor, with its type in braid."""
+
+    op: TopKOp
+    tensor: SSAValue
+    type: AnyTensor
+
+    @property
+    def dim(self) -> int:
+        """The dim along which elements are compared."""
+        return self.op.dim.value.data
+
+    @property
+    def extent(self) -> int:
+        """How many elements are compared."""
+        return self.type.get_shape()[self.dim]
+
+    @property
+    def element_type(self) -> Attribute:
+        """The type of an element in braid."""
+        return self.type.element_type
+
+    def at(self, point: Sequence[SSAValue], index: SSAValue) -> list[SSAValue]:
+        """The indices of an element, by a point of the other dims."""
+        return [*point[: self.dim], index, *point[self.dim :]]
+
+
 def top_k(
     builder: Builder, op: TopKOp, operand: SSAValue, operand_type: AnyTensor
 ) -> Sequence[SSAValue]:
     """Values and indices of the first k elements of a row-major tensor, `operand_type` in braid."""
-    dim, k = op.dim.value.data, op.k.value.data
+    source = _Source(op, operand, operand_type)
+    dim, k = source.dim, op.k.value.data
     shape = operand_type.get_shape()
     outer = [extent for d, extent in enumerate(shape) if d != dim]
     selected = [*shape[:dim], k, *shape[dim + 1 :]]
@@ -69,88 +99,66 @@ def top_k(
     select = _by_rank if can_rank(operand_type.element_type, shape[dim]) else _by_value
 
     def row(b: Builder, number: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        point = delinearized(b, number, outer)
-        return select(b, op, operand, operand_type, point, carried)
+        return select(b, source, delinearized(b, number, outer), carried)
 
     return for_loop(builder, prod(outer), results, row)
 
 
 def _by_rank(
-    builder: Builder,
-    op: TopKOp,
-    operand: SSAValue,
-    operand_type: AnyTensor,
-    point: Sequence[SSAValue],
-    results: Sequence[SSAValue],
+    builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
     """The k largest ranks at a point of the other dims, each the largest below the one before."""
-    dim, ascending = op.dim.value.data, not op.largest.value.data
-    extent = operand_type.get_shape()[dim]
-
-    def at(index: SSAValue) -> list[SSAValue]:
-        return [*point[:dim], index, *point[dim:]]
+    ascending = not source.op.largest.value.data
 
     def select(b: Builder, number: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
         values, indices, last = state
         none = constant(b, SMALLEST, i64)
 
         def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            value = element(b, operand, at(index))
-            rank = rank_of(b, value, operand_type.element_type, index, ascending=ascending)
+            value = element(b, source.tensor, source.at(point, index))
+            rank = rank_of(b, value, source.element_type, index, ascending=ascending)
             is_left = b.insert(arith.CmpiOp(rank, last, "slt")).result
             rank = b.insert(arith.SelectOp(is_left, rank, none)).result
             return [b.insert(arith.MaxSIOp(best[0], rank)).result]
 
-        (best,) = for_loop(b, extent, [none], step)
+        (best,) = for_loop(b, source.extent, [none], step)
         index = index_of(b, best)
         place = b.insert(arith.IndexCastOp(index, IndexType())).result
-        values = with_element(b, values, at(number), element(b, operand, at(place)))
-        return [values, with_element(b, indices, at(number), index), best]
+        value = element(b, source.tensor, source.at(point, place))
+        target = source.at(point, number)
+        values = with_element(b, values, target, value)
+        return [values, with_element(b, indices, target, index), best]
 
     largest = constant(builder, LARGEST, i64)
-    return for_loop(builder, op.k.value.data, [*results, largest], select)[:2]
+    return for_loop(builder, source.op.k.value.data, [*results, largest], select)[:2]
 
 
 def _by_value(
-    builder: Builder,
-    op: TopKOp,
-    operand: SSAValue,
-    operand_type: AnyTensor,
-    point: Sequence[SSAValue],
-    results: Sequence[SSAValue],
+    builder: Builder, source: _Source, point: Sequence[SSAValue], results: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
     """The first k elements at a point of the other dims, each the first after the one before."""
-    dim = op.dim.value.data
     values_type = cast(AnyTensor, results[0].type)
     zero = constant(builder, 0, values_type.element_type)
     nothing = constant(builder, -1, i64)
 
     def select(b: Builder, rank: SSAValue, state: Sequence[SSAValue]) -> Sequence[SSAValue]:
         values, indices, *last = state
-        best = _next(b, op, operand, operand_type, point, (last[0], last[1]), zero, nothing)
-        target = [*point[:dim], rank, *point[dim:]]
+        best = _next(b, source, point, (last[0], last[1]), (zero, nothing))
+        target = source.at(point, rank)
         values = with_element(b, values, target, best[0])
         return [values, with_element(b, indices, target, best[1]), *best]
 
-    return for_loop(builder, op.k.value.data, [*results, zero, nothing], select)[:2]
+    return for_loop(builder, source.op.k.value.data, [*results, zero, nothing], select)[:2]
 
 
 def _next(
-    builder: Builder,
-    op: TopKOp,
-    operand: SSAValue,
-    operand_type: AnyTensor,
-    point: Sequence[SSAValue],
-    last: Ranked,
-    zero: SSAValue,
-    nothing: SSAValue,
+    builder: Builder, source: _Source, point: Sequence[SSAValue], last: Ranked, none: Ranked
 ) -> Sequence[SSAValue]:
     """The first element after `last` in the order."""
-    dim = op.dim.value.data
 
     def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        order = _Order(b, operand_type.element_type, bool(op.largest.value.data))
-        value = element(b, operand, [*point[:dim], index, *point[dim:]])
+        order = _Order(b, source.element_type, bool(source.op.largest.value.data))
+        value = element(b, source.tensor, source.at(point, index))
         candidate = (value, b.insert(arith.IndexCastOp(index, i64)).result)
         is_left = _or_is_nothing(b, last[1], order.is_before(last, candidate))
         is_better = _or_is_nothing(b, best[1], order.is_before(candidate, (best[0], best[1])))
@@ -160,7 +168,7 @@ def _next(
             for new, old in zip(candidate, best, strict=True)
         ]
 
-    return for_loop(builder, operand_type.get_shape()[dim], [zero, nothing], step)
+    return for_loop(builder, source.extent, none, step)
 
 
 def _or_is_nothing(builder: Builder, index: SSAValue, condition: SSAValue) -> SSAValue:

@@ -4,11 +4,11 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 import braid
 
@@ -18,31 +18,11 @@ class WorkerEndedError(Exception):
 
 
 class WorkerProcess:
-    """Runs `python -m module`, which calls `serve`; leaving its context ends it."""
+    """A process that answers, and what it writes on its standard error."""
 
-    def __init__(self, module: str) -> None:
-        self._messages = TemporaryFile()  # noqa: SIM115 - closed in __exit__
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._messages,
-            env={**os.environ, "PYTHONPATH": _python_path()},
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if kind is not None:
-            self._process.kill()
-        self._process.communicate()
-        self._messages.close()
+    def __init__(self, process: subprocess.Popen[bytes], messages: IO[bytes]) -> None:
+        self._process = process
+        self._messages = messages
 
     def ask(self, request: object) -> Any:
         """The answer to a request; both must be picklable.
@@ -64,6 +44,26 @@ class WorkerProcess:
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
         return lines[0] if lines else f"exit status {self._process.returncode}"
+
+
+@contextmanager
+def worker_process(module: str) -> Generator[WorkerProcess]:
+    """Run `python -m module`, which calls `serve`, as long as the block runs."""
+    with TemporaryFile() as messages:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            env={**os.environ, "PYTHONPATH": _python_path()},
+        )
+        try:
+            yield WorkerProcess(process, messages)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.communicate()
 
 
 def serve(answer: Callable[[Any], object]) -> None:

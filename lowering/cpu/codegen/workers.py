@@ -10,7 +10,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from braid.errors import BraidError
-from braid.lowering.common.worker_process import WorkerEndedError, WorkerProcess
+from braid.lowering.common.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 from braid.lowering.cpu.codegen.worker import Answer
 
@@ -31,7 +31,7 @@ def compile_texts(
         pending.put(index)
 
     def work() -> None:
-        with WorkerProcess(WORKER) as worker:
+        with worker_process(WORKER) as worker:
             try:
                 while True:
                     index = pending.get_nowait()

@@ -20,7 +20,7 @@ from braid.tuning.layout_candidates import in_layouts, layout_candidates
 from braid.tuning.measure_layouts import measure_layouts
 from braid.tuning.record_store import append_records
 from braid.tuning.timing import TimingRequest, time_kernel
-from braid.tuning.timing_worker import TimingWorker
+from braid.tuning.timing_worker import timing_worker
 
 FAMILIES = (ElementwiseFamily(), MovementFamily())
 
@@ -96,7 +96,7 @@ def test_a_crash_costs_one_measurement() -> None:
     [candidates, _] = layout_candidates(model((1, 16, 2, 3)), FAMILIES)
     good = request_of(candidates[0])
     bad = TimingRequest(b"no object", "kernel", 1, 0, good.arguments)
-    with TimingWorker() as worker:
+    with timing_worker() as worker:
         assert worker.seconds(bad) is None
         seconds = worker.seconds(good)
     assert seconds is not None and 0 < seconds < 0.1
