@@ -60,13 +60,19 @@ class Reloads:
         if not need.made or sum(sizes) <= self.traffic.capacity - self._held[found].max():
             return None
         room = np.maximum.accumulate(self._room(need.values)[found])
+        amounts = np.zeros(len(self.jobs), np.int64)
+        for other, own in need.made.items():
+            amounts[other] = sum(own)
+        volume = np.cumsum(amounts[found]) + sum(need.loaded)
         missing = np.zeros(len(found))
-        present, excess = list(need.loaded), (-1, 0, 0)
-        for place, other in enumerate(found):
-            present += need.made.get(int(other), ())
-            if excess[:2] != (len(present), room[place]):
-                excess = (len(present), room[place], _excess(present, int(room[place])))
-            missing[place] = excess[2]
+        excess: dict[tuple[int, int], int] = {}
+        for place in np.flatnonzero(volume > room):
+            case = int(volume[place]), int(room[place])
+            if case not in excess:
+                makers = found[: place + 1][amounts[found[: place + 1]] > 0]
+                sizes = [size for other in makers for size in need.made[int(other)]]
+                excess[case] = _excess([*need.loaded, *sizes], case[1])
+            missing[place] = excess[case]
         return missing * self._rate(need.values) if missing.any() else None
 
     @cached_property
