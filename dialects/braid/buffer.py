@@ -18,6 +18,11 @@ ALIGNMENT = 64
 _SPACE = re.compile(r"arena(:[\w.-]+)?|weights|(input|output):\d+|output:\d+:aligned", re.ASCII)
 
 
+def aligned(bytes: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-bytes // ALIGNMENT) * ALIGNMENT
+
+
 @irdl_attr_definition
 class BufferAttr(ParametrizedAttribute):
     """Where a tensor lives at run time: bytes from the start of a memory space.

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.analysis.kernel_family import Kernel
+from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.cpu.codegen.compiler import compile_kernel
 from braid.lowering.cpu.codegen.loaded_code import LoadedCode, load_objects
 
 Array = npt.NDArray[Any]
-
-_SCRATCH_ALIGNMENT = 64
 
 
 class LoadedKernel:
@@ -24,7 +23,7 @@ class LoadedKernel:
         self._code: LoadedCode = load_objects([object_code])
         self._address = self._code.address(symbol)
         self.grid = grid
-        self._scratch = np.empty(scratch_bytes + _SCRATCH_ALIGNMENT, np.uint8)
+        self._scratch = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
         self._has_scratch = scratch_bytes > 0
 
     def __call__(self, *arrays: Array, begin: int = 0, end: int | None = None) -> None:
@@ -40,7 +39,7 @@ class LoadedKernel:
         pointers = [array.ctypes.data for array in arrays]
         if self._has_scratch:
             start = self._scratch.ctypes.data
-            pointers.append(start + -start % _SCRATCH_ALIGNMENT)
+            pointers.append(start + -start % ALIGNMENT)
         kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
         function = ctypes.CFUNCTYPE(None, *kinds)(self._address)
         last = self.grid if end is None else end

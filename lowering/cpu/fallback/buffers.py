@@ -22,13 +22,13 @@ from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.kernel_family import Kernel
+from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
 from braid.errors import UnsupportedError
 from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.fallback.in_place_nests import in_place_arguments
 from braid.lowering.cpu.fallback.parallel_loops import parallelize
-
-_ALIGNMENT = 64
 
 
 def finish_buffers(symbol: str, module: ModuleOp, operands: int) -> Kernel:
@@ -76,7 +76,7 @@ def _move_to_scratch(function: FuncOp) -> int:
     size = 0
     for op in allocations:
         offsets.append(size)
-        size += -(-_bytes(op) // _ALIGNMENT) * _ALIGNMENT
+        size += aligned(_bytes(op))
     block = function.body.block
     scratch = block.insert_arg(MemRefType(i8, [size]), len(block.args) - 2)
     for op, offset in zip(allocations, offsets, strict=True):
@@ -93,6 +93,6 @@ def _move_to_scratch(function: FuncOp) -> int:
 
 def _bytes(op: memref.AllocOp) -> int:
     buffer_type = cast(MemRefType[Any], op.memref.type)
-    if -1 in buffer_type.get_shape():
+    if DYNAMIC in buffer_type.get_shape():
         raise UnsupportedError(f"a kernel needs a buffer of open size, {buffer_type}")
     return prod(buffer_type.get_shape()) * bytes_of(buffer_type.element_type)

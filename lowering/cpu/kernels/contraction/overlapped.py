@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from braid.dialects.braid.buffer import aligned
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
@@ -20,8 +21,6 @@ from braid.lowering.cpu.kernels.emit.rows import each
 
 _COPIED_ROWS = 8
 """Rows of A that are copied at once, at most: B's last columns are read again for each copy."""
-
-_ALIGNMENT = 64
 
 
 def can_overlap(problem: Contraction) -> bool:
@@ -56,8 +55,7 @@ class OverlappedGemm:
     @property
     def scratch_bytes(self) -> int:
         """For the copied rows."""
-        size = 4 * self._copied_rows * self.plain.problem.depth
-        return -(-size // _ALIGNMENT) * _ALIGNMENT
+        return aligned(4 * self._copied_rows * self.plain.problem.depth)
 
     @property
     def grid(self) -> int:

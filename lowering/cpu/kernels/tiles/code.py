@@ -12,7 +12,7 @@ from braid.analysis.boxes import count
 from braid.analysis.strided_storage import span
 from braid.analysis.tile_classes import TileClass
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.copies.strided import Strided, copy_elements
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
@@ -21,14 +21,6 @@ from braid.lowering.cpu.kernels.tiles.members import Members
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port
 from braid.passes.memory.plan_memory import BUFFERS, SCRATCH
-
-_LINE = 64
-"""Bytes that buffers in the scratch memory are aligned to."""
-
-
-def aligned(bytes: int) -> int:
-    """The next multiple of a cache line."""
-    return -(-bytes // _LINE) * _LINE
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from braid.analysis.kernel_family import Kernel, KernelRequest
 from braid.analysis.tensor_storage import storage_bytes
 from braid.analysis.tiles import box_bytes
+from braid.dialects.braid.buffer import aligned
 from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter, aligned
+from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 
 _NOTE_BYTES = 8

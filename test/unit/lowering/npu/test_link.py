@@ -83,7 +83,7 @@ def test_ops_run_behind_those_that_they_need(seed: int, length: int, room: float
     assert amounts(stream, Kind.MATRIX, Kind.VECTOR) == amounts(whole, Kind.MATRIX, Kind.VECTOR)
 
 
-@pytest.mark.parametrize("seed", [3, 5, 7, 10])
+@pytest.mark.parametrize("seed", [3, 7, 10, 13])
 def test_early_loads_save_as_much_as_estimated(seed: int) -> None:
     module = random_module(seed, 40, parameters=0.4, largest=200_000)
     function = module.body.block.first_op
