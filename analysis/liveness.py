@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from braid.analysis.nesting import parent_block
+
 LOOPS = (scf.ForOp, scf.WhileOp)
 
 
@@ -50,7 +52,7 @@ class Numbering:
 
     def last_use(self, value: SSAValue) -> int:
         """The last number at which `value` is read; that of its definition if it never is."""
-        home = _home(value)
+        home = parent_block(value)
         latest = self.definition(value)
         for use in value.uses:
             latest = max(latest, self._use_number(use.operation, home))
@@ -73,11 +75,3 @@ class Numbering:
             if isinstance(op, LOOPS):
                 number = self._spans[op].end
         return number
-
-
-def _home(value: SSAValue) -> Block:
-    owner = value.owner
-    if isinstance(owner, Block):
-        return owner
-    assert owner.parent is not None
-    return owner.parent

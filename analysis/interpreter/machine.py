@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from braid.analysis.interpreter.last_uses import last_uses
 from braid.analysis.interpreter.memory import LiveBytes
 from braid.analysis.locations import source_location
+from braid.analysis.nesting import parent_block
 from braid.dialects.braid.base import AnyTensor, fits
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
@@ -99,7 +100,7 @@ class Machine:
         if self.observer is not None:
             self.observer(terminator, operands, ())
         for value in dict.fromkeys((*block.args, *terminator.operands)):
-            if _block_of(value) is block and value in self._values:
+            if parent_block(value) is block and value in self._values:
                 self.memory.remove(self._values.pop(value))
         return operands
 
@@ -139,10 +140,6 @@ class Machine:
             f"'{op.name}' op cannot be interpreted",
             hint="interpret the module before passes that lower to other dialects",
         )
-
-
-def _block_of(value: SSAValue) -> Block | None:
-    return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 def _check_type(op: Operation, result: SSAValue[Any], value: Value) -> None:

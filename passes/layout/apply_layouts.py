@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.locations import source_location
+from braid.analysis.nesting import ops_outside_groups
 from braid.analysis.parameter_expressions import ParameterExpressions
 from braid.analysis.view_groups import is_view_group
 from braid.dialects.braid.attributes import layout_of, with_layout
@@ -27,7 +28,6 @@ from braid.passes.layout.flow import (
     Carried,
     carried_values,
     is_tensor,
-    ops_outside_groups,
     signature_values,
 )
 from braid.passes.layout.problem import Reorder

@@ -4,7 +4,7 @@ A chooser is an op, or a value that control flow carries; it picks one of its op
 says in which layout every value it makes comes, and in which it wants every value it reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.kernel_family import LayoutChoice
 from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.nesting import ops_outside_groups, parent_block
 from braid.analysis.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
@@ -112,16 +113,6 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
             flow.choosers.append(_op_chooser(op, costs, expressions))
     flow.choosers.extend(_carried_choosers(carried, flow.choosers, expressions))
     return flow
-
-
-def ops_outside_groups(op: Operation) -> Iterator[Operation]:
-    """The ops nested in `op`, outer ones first, except those inside groups."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield inner
-                if not isinstance(inner, GroupOp):
-                    yield from ops_outside_groups(inner)
 
 
 def signature_values(func: FuncOp) -> list[Carried]:
@@ -228,9 +219,13 @@ def _carried_choosers(
             Chooser(
                 item.owner,
                 item.slot,
-                _home(item.value) if isinstance(item.owner, FuncOp) else _block_of(item.owner),
+                parent_block(item.value)
+                if isinstance(item.owner, FuncOp)
+                else _block_of(item.owner),
                 (0.0,) * len(ordered),
-                tuple(Port(value, _home(value), ordered, item.owner) for value in item.makes),
+                tuple(
+                    Port(value, parent_block(value), ordered, item.owner) for value in item.makes
+                ),
                 tuple(
                     Port(user.operands[index], _block_of(user), ordered, user)
                     for user, index in item.reads
@@ -240,11 +235,6 @@ def _carried_choosers(
             )
         )
     return result
-
-
-def _home(value: SSAValue) -> Block:
-    owner = value.owner
-    return owner if isinstance(owner, Block) else _block_of(owner)
 
 
 def _candidate_layouts(

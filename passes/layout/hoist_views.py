@@ -5,18 +5,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from braid.analysis.nesting import ops_outside_groups, parent_block
 from braid.analysis.tensor_storage import is_view
-from braid.passes.layout.flow import ops_outside_groups
 from braid.passes.memory.compute_ops import runtime_functions
-
-
-def _is_inside(value: SSAValue, block: Block) -> bool:
-    """Whether `value` is made in `block`, of which it may be an argument."""
-    owner = value.owner
-    return (owner if isinstance(owner, Block) else owner.parent) is block
 
 
 def _hoist(op: Operation) -> None:
@@ -25,7 +19,7 @@ def _hoist(op: Operation) -> None:
         around = block.parent_op()
         if not isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp):
             return
-        if any(_is_inside(operand, block) for operand in op.operands):
+        if any(parent_block(operand) is block for operand in op.operands):
             return
         op.detach()
         assert around.parent is not None

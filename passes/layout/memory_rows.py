@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.liveness import LOOPS, Numbering
 from braid.analysis.memory_graph import value_bytes
+from braid.analysis.nesting import parent_block
 from braid.analysis.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import OpaqueOp
@@ -40,7 +41,7 @@ class MemoryRows:
         """A value that nothing reorders: from its definition to its last read."""
         live = self.made_during(value)
         if live is not None:
-            reads = (self.read_at(use.operation, _home(value)) for use in value.uses)
+            reads = (self.read_at(use.operation, parent_block(value)) for use in value.uses)
             last = max(reads, default=0)
             self.add_made(value, maker, (live[0], max(live[1], last + 1)))
 
@@ -95,14 +96,6 @@ class MemoryRows:
         if not is_view(op):
             return own
         return max((self.read_at(use.operation, block) for use in op.results[0].uses), default=own)
-
-
-def _home(value: SSAValue) -> Block:
-    owner = value.owner
-    if isinstance(owner, Block):
-        return owner
-    assert owner.parent is not None
-    return owner.parent
 
 
 def form_bytes(value: SSAValue, layout: Layout) -> int:

@@ -12,7 +12,7 @@ from braid.analysis.parameter_expressions import is_leaf
 from braid.analysis.tensor_storage import is_view
 from braid.errors import BraidError, Note
 from braid.passes.memory.recompute_decisions import RECOMPUTED
-from braid.passes.order.order_attribute import ORDER, ordered_ops
+from braid.passes.order.order_attribute import ORDER, ordered_ops, set_ordered_ops
 
 
 def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]:
@@ -44,9 +44,8 @@ def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]
         order.append(position[op])
         for result in op.results:
             runs[result] = runs.get(result, 0) + 1
-    last = graph.block.last_op
-    if last is not None and last.has_trait(IsTerminator):
-        for value in last.operands:
+    if (terminator := _terminator(graph.block)) is not None:
+        for value in terminator.operands:
             show(value)
     return order
 
@@ -77,17 +76,17 @@ def replay(block: Block, order: Sequence[int]) -> int:
         _read_latest(run, latest)
         sequence.append(run)
         latest.update(zip(op.results, run.results, strict=True))
-    for op in ops:
-        op.detach()
-    last = block.last_op
-    if last is None:
-        block.add_ops(sequence)
-    else:
-        block.insert_ops_before(sequence, last)
-        _read_latest(last, latest)
+    set_ordered_ops(block, sequence)
+    if (terminator := _terminator(block)) is not None:
+        _read_latest(terminator, latest)
     for op in reversed([op for op in ops if op not in runs]):
         op.erase()
     return len(sequence) - len(runs)
+
+
+def _terminator(block: Block) -> Operation | None:
+    last = block.last_op
+    return last if last is not None and last.has_trait(IsTerminator) else None
 
 
 def _reads(op: Operation) -> list[SSAValue]:
@@ -111,9 +110,8 @@ def _verify_order(block: Block, ops: Sequence[Operation], order: Sequence[int]) 
             raise _malformed(block, f"'{op.name}' runs twice but cannot be recomputed", op)
         done.add(op)
         _verify_reads(block, op, done)
-    last = block.last_op
-    if last is not None and last.has_trait(IsTerminator):
-        _verify_reads(block, last, done)
+    if (terminator := _terminator(block)) is not None:
+        _verify_reads(block, terminator, done)
     for op in ops:
         if op not in done and not is_side_effect_free(op):
             raise _malformed(block, f"'{op.name}', which has side effects, never runs", op)

@@ -18,6 +18,7 @@ from braid.passes.order.order_attribute import (
     blocks_of,
     ordered_ops,
     plain_orders,
+    set_ordered_ops,
 )
 
 HINT = "run search-order, or remove the attribute"
@@ -72,17 +73,6 @@ def _error(owner: Operation, message: str, notes: Sequence[Note] = ()) -> BraidE
     return BraidError(message, location=source_location(owner), hint=HINT, notes=notes)
 
 
-def permute(block: Block, ordered: Sequence[Operation]) -> None:
-    """Moves the ops of `block` but the terminator into the order given."""
-    for op in ordered:
-        op.detach()
-    terminator = block.last_op
-    if terminator is None:
-        block.add_ops(ordered)
-    else:
-        block.insert_ops_before(list(ordered), terminator)
-
-
 @dataclass(frozen=True)
 class ApplyOrderPass(ModulePass):
     """Puts the ops of every block that has one into the order in `braid.order`.
@@ -112,7 +102,7 @@ class ApplyOrderPass(ModulePass):
                 require_effects(owner, block, ordered)
                 moves.append((block, ordered))
         for block, ordered in moves:
-            permute(block, ordered)
+            set_ordered_ops(block, ordered)
         for owner in op.walk():
             owner.attributes.pop(KEY_NODE, None)
             owner.attributes.pop(ORDER, None)

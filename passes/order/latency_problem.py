@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -20,10 +18,8 @@ from braid.analysis.simulator.steps import (
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.buffer_reads import BufferReads, has_blocks
 from braid.passes.order.order_attribute import blocks_of
-from braid.solvers.ordering import LatencyProblem, Residency, Sink, Stage, Traffic, Value
+from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
 from braid.targets.target import Backend
-
-Token = TypeVar("Token")
 
 
 @dataclass(frozen=True)
@@ -32,23 +28,6 @@ class ChipProblem:
 
     problem: LatencyProblem
     transfers: Transfers | None
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """The bytes of each value that is moved."""
-        traffic = self.problem.traffic
-        return tuple(value.size for value in traffic.values) if traffic else ()
-
-    def made_by(self, op: int) -> tuple[int, ...]:
-        """The numbers of the values that `op` makes."""
-        traffic = self.problem.traffic
-        return traffic.makes.get(op, ()) if traffic else ()
-
-    def issue(self, sink: Sink[Token]) -> None:
-        """Issues the ops as they stand to `sink`."""
-        problem = self.problem
-        if problem.traffic is not None:
-            Residency(problem.graph, problem.traffic, sink).run(range(len(problem)))
 
 
 def latency_problem(

@@ -24,6 +24,17 @@ def ordered_ops(block: Block) -> list[Operation]:
     return [op for op in block.ops if not op.has_trait(IsTerminator)]
 
 
+def set_ordered_ops(block: Block, ops: Sequence[Operation]) -> None:
+    """Puts `ops`, of which some may be new, in the place of those that have a position."""
+    for op in ordered_ops(block):
+        op.detach()
+    terminator = block.last_op
+    if terminator is None:
+        block.add_ops(ops)
+    else:
+        block.insert_ops_before(list(ops), terminator)
+
+
 def order_attribute(orders: Sequence[Sequence[int]]) -> Attribute:
     """The attribute for the orders of all blocks of an op."""
     return ArrayAttr([DenseArrayBase.from_list(i64, list(order)) for order in orders])

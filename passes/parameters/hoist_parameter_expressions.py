@@ -5,7 +5,6 @@ Running the pass again moves what has become computable since, such as new layou
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -17,6 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from braid.analysis.nesting import ops_outside_groups
 from braid.analysis.parameter_expressions import (
     KEYS_ATTRIBUTE,
     PREPARE,
@@ -26,7 +26,6 @@ from braid.analysis.parameter_expressions import (
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import union_names
-from braid.dialects.braid.regions import GroupOp
 
 _MAX_ELEMENTS = 1 << 18
 """A result larger than this is computed at compile time only if it is not much larger than
@@ -111,7 +110,7 @@ class _Hoister:
         self._parameters: dict[tuple[Block, str], SSAValue] = {}
 
     def run(self, func: FuncOp) -> None:
-        for op in list(_walk_outside_groups(func)):
+        for op in list(ops_outside_groups(func)):
             if op.results and self._expressions.is_known(op.results[0]):
                 continue
             for index, operand in enumerate(op.operands):
@@ -133,16 +132,6 @@ class _Hoister:
             Rewriter.insert_op(parameter, InsertPoint.before(first))
             self._parameters[block, key] = parameter.output
         return self._parameters[block, key]
-
-
-def _walk_outside_groups(op: Operation) -> Iterator[Operation]:
-    """The ops in `op`, without those inside groups, which stay as they are."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield inner
-                if not isinstance(inner, GroupOp):
-                    yield from _walk_outside_groups(inner)
 
 
 def _function_block(op: Operation) -> Block:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.kernel_family import Kernel, KernelRequest
@@ -18,6 +18,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, from_storage, to_storage
 from braid.lowering.cpu.call import call_kernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
+from test.run.groups import evaluate
 
 Build = Callable[..., Sequence[TensorOp]]
 
@@ -40,15 +41,6 @@ def make_group(
     group = FusedOp(outside.args, [value.type for value in results], block)
     group.verify()
     return group
-
-
-def evaluate(group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
-    values: dict[SSAValue, Array] = dict(zip(group.body.block.args, inputs, strict=True))
-    for op in group.body.block.ops:
-        if isinstance(op, TensorOp):
-            results = op.evaluate(*(values[operand] for operand in op.operands))
-            values.update(zip(op.results, results, strict=True))
-    return [values[value] for value in group.terminator.arguments]
 
 
 def random_input(type: Attribute, generator: np.random.Generator) -> Array:

@@ -24,6 +24,7 @@ from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, from_storage, to_storage
 from braid.lowering.cpu.call import CallableKernel
+from test.run.groups import evaluate
 
 Build = Callable[..., tuple[Sequence[TensorOp], Sequence[SSAValue]]]
 
@@ -48,16 +49,6 @@ def make_group(
     group.verify()
     outside.add_op(group)
     return group
-
-
-def evaluate(group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
-    """The results by numpy; floats in double precision, as far as the ops allow."""
-    values: dict[SSAValue, Array] = dict(zip(group.body.block.args, inputs, strict=True))
-    for op in group.body.block.ops:
-        if isinstance(op, TensorOp):
-            results = op.evaluate(*(values[operand] for operand in op.operands))
-            values.update(zip(op.results, results, strict=True))
-    return [values[value] for value in group.terminator.arguments]
 
 
 def random_array(type: Attribute, seed: int) -> Array:
