@@ -47,15 +47,22 @@ class JobBounds:
         if not len(self.jobs):
             return 0.0
         seconds = np.array(self.jobs.seconds)
-        distances = self._distances(seconds)
+        distances, raised = self._distances(seconds)
+        jobs = range(len(self.jobs))
         heads = self._heads(
-            self.jobs.predecessors, range(len(self.jobs)), seconds, distances, self.reloads
+            self.jobs.predecessors,
+            jobs,
+            seconds,
+            distances,
+            [self.reloads.operands(job) if self.reloads else () for job in jobs],
+            self.reloads,
         )
         tails = self._heads(
             _reversed(self.jobs.predecessors),
-            reversed(range(len(self.jobs))),
+            reversed(jobs),
             seconds,
             np.ascontiguousarray(distances.T),
+            [(job,) if raised[job] else () for job in jobs],
         )
         bounds = [float((heads + seconds + tails).max())]
         sides = [Side(heads[own], seconds[own], tails[own]) for own in self._by_unit]
@@ -82,16 +89,23 @@ class JobBounds:
             jobs[job], operands[job], seconds[job] = True, setup.operand, setup.seconds
         return list(found.values())
 
-    def _distances(self, seconds: Floats) -> Floats:
-        """Row job: the longest path from the end of each ancestor to its start, or -inf."""
+    def _distances(self, seconds: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Row job: the least time from the end of each ancestor to its start, or -inf.
+
+        Also tells which jobs are followed by more than the longest path.
+        """
         size = len(self.jobs)
-        table = np.full((size, size), -inf)
+        table, raised = np.full((size, size), -inf), np.zeros(size, bool)
         for job, predecessors in enumerate(self.jobs.predecessors):
             row = table[job]
             for before in predecessors:
                 np.maximum(row, table[before] + seconds[before], out=row)
                 row[before] = max(row[before], 0.0)
-        return table
+            waits = self.reloads.waits_behind(job, table) if self.reloads else None
+            if waits is not None:
+                raised |= waits > row
+                np.maximum(row, waits, out=row)
+        return table, raised
 
     def _heads(
         self,
@@ -99,19 +113,20 @@ class JobBounds:
         order: Iterable[int],
         seconds: Floats,
         distances: Floats,
+        marks: Sequence[tuple[int, ...]],
         reloads: Reloads | None = None,
     ) -> Floats:
-        """The earliest start of each job; those of the same predecessors and operands together."""
+        """The earliest start of each job; those of the same predecessors and marks together."""
         heads = np.zeros(len(self.jobs))
-        known: dict[tuple[Sequence[int], tuple[int, ...]], float] = {}
+        known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         for job in order:
             before = predecessors[job]
-            key = tuple(before), reloads.operands(job) if reloads else ()
+            key = tuple(before), marks[job]
             if key not in known:
-                head = max((heads[other] + seconds[other] for other in before), default=0.0)
+                head = max(0.0, float((heads + seconds + distances[job]).max()))
                 if len(before) > 1:
                     head = max(head, self._after_all(job, distances[job], heads, seconds, reloads))
-                known[key] = float(head)
+                known[key] = head
             heads[job] = known[key]
         return heads
 

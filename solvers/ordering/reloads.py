@@ -7,9 +7,11 @@ starts, whatever was stored when. This is the argument of J. Hong and H. Kung, "
 the red-blue pebble game", STOC 1981, for the one cut of an order behind a set of ops.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ from braid.solvers.ordering.traffic import Traffic
 MAX_SUMS = 4096
 """Sums of sizes that are listed to find the most that fits; with more, all room counts as used."""
 
+Transfer = tuple[int, float]
+"""Bytes, and the seconds that it takes to load them."""
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -28,13 +33,12 @@ Indices = NDArray[np.intp]
 class _Need:
     """What an op needs of what exists behind ops of one unit.
 
-    `loaded` are the sizes of operands that no op makes. For each job in `made` there are the
-    sizes of values of which each, or a larger one, is needed once the job is done. All of these
-    are among `values`.
+    `loaded` are operands that no op makes. For each job in `made` there are values of which each,
+    or one that is no smaller, is needed once the job is done. All of these are among `values`.
     """
 
-    loaded: Sequence[int]
-    made: Mapping[int, Sequence[int]]
+    loaded: Sequence[Transfer]
+    made: Mapping[int, Sequence[Transfer]]
     values: frozenset[int]
 
 
@@ -56,33 +60,56 @@ class Reloads:
         One bound for the first alone, one for the first two, and so on; None if all are 0.
         """
         need = self._need(job, self.jobs.units[int(found[0])])
-        sizes = [*need.loaded, *(size for own in need.made.values() for size in own)]
-        if not need.made or sum(sizes) <= self.traffic.capacity - self._held[found].max():
-            return None
-        room = np.maximum.accumulate(self._room(need.values)[found])
         amounts = np.zeros(len(self.jobs), np.int64)
         for other, own in need.made.items():
-            amounts[other] = sum(own)
-        volume = np.cumsum(amounts[found]) + sum(need.loaded)
-        missing = np.zeros(len(found))
-        excess: dict[tuple[int, int], int] = {}
+            amounts[other] = _bytes(own)
+        volume = _bytes(need.loaded) + np.cumsum(amounts[found])
+        if not need.made or volume[-1] <= self.traffic.capacity - self._held[found].max():
+            return None
+        room = np.maximum.accumulate(self._room(need.values)[found])
+        waits = np.zeros(len(found))
+        known: dict[tuple[int, int], float] = {}
         for place in np.flatnonzero(volume > room):
             case = int(volume[place]), int(room[place])
-            if case not in excess:
+            if case not in known:
                 makers = found[: place + 1][amounts[found[: place + 1]] > 0]
-                sizes = [size for other in makers for size in need.made[int(other)]]
-                excess[case] = _excess([*need.loaded, *sizes], case[1])
-            missing[place] = excess[case]
-        return missing * self._rate(need.values) if missing.any() else None
+                made = [transfer for other in makers for transfer in need.made[int(other)]]
+                known[case] = _missing([*need.loaded, *made], case[1])
+            waits[place] = known[case]
+        return waits if waits.any() else None
+
+    def waits_behind(self, job: int, distances: Floats) -> Floats | None:
+        """The seconds between the end of each ancestor of `job` and its start; None if all are 0.
+
+        Row by row, `distances` are -inf for what is no ancestor; -inf stands for it here as well.
+        """
+        operands = [self.traffic.values[v] for v in self.operands(job)]
+        transfers = [(value.size, value.load) for value in operands]
+        room, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
+        if _bytes(transfers) <= room[ancestors].min(initial=self.traffic.capacity):
+            return None
+        # What an ancestor itself reads or makes is on the chip.
+        lacks = np.ones((len(operands), len(self.jobs)), bool)
+        for row, value in zip(lacks, operands, strict=True):
+            if value.producer is not None:
+                maker = self.jobs.ops.get(value.producer)
+                row[:] = distances[:, maker] > -inf if maker is not None else False
+            row[[self.jobs.ops[op] for op in value.consumers if op in self.jobs.ops]] = False
+        volume = np.array([size for size, _ in transfers]) @ lacks
+        found = np.flatnonzero(ancestors & (volume > room))
+        waits = np.where(ancestors, 0.0, -inf)
+        known: dict[tuple[int, bytes], float] = {}
+        for other in found:
+            case = int(room[other]), lacks[:, other].tobytes()
+            if case not in known:
+                lacked = compress(transfers, lacks[:, other].tolist())
+                known[case] = _missing([*lacked], case[0])
+            waits[other] = known[case]
+        return waits if len(found) else None
 
     @cached_property
     def _op_of(self) -> dict[int, int]:
         return {job: op for op, job in self.jobs.ops.items()}
-
-    def _rate(self, values: Iterable[int]) -> float:
-        """The least seconds that loading a byte of `values` takes."""
-        own = (self.traffic.values[v] for v in values)
-        return min((value.load / value.size for value in own if value.size), default=0.0)
 
     @cached_property
     def _held(self) -> NDArray[np.int64]:
@@ -106,27 +133,28 @@ class Reloads:
 
     def _need(self, job: int, unit: int) -> _Need:
         """Follows each operand back to an op of `unit`, along values of no other operand."""
-        values, loaded, made = set[int](), list[int](), dict[int, list[int]]()
+        values, loaded, made = set[int](), list[Transfer](), dict[int, list[Transfer]]()
         for v in self.operands(job):
             if v in values:
                 continue
             values.add(v)
             value = self.traffic.values[v]
+            least = value.size, value.load
             if value.producer is None:
-                loaded.append(value.size)
+                loaded.append(least)
                 continue
-            least, maker = value.size, value.producer
+            maker = value.producer
             while self._unit(maker) != unit:
                 further = [
-                    (value.size, w, value.producer)
+                    (value.size, w, value.load, value.producer)
                     for w in self.traffic.reads.get(maker, ())
                     if w not in values and (value := self.traffic.values[w]).producer is not None
                 ]
                 if not further:
                     break
-                size, largest, maker = max(further)
+                size, largest, seconds, maker = max(further)
                 values.add(largest)
-                least = min(least, size)
+                least = min(least[0], size), min(least[1], seconds)
             else:
                 made.setdefault(self.jobs.ops[maker], []).append(least)
         return _Need(loaded, made, frozenset(values))
@@ -135,14 +163,18 @@ class Reloads:
         return self.jobs.units[self.jobs.ops[op]] if op in self.jobs.ops else None
 
 
-def _excess(sizes: Sequence[int], room: int) -> int:
-    """The least bytes of `sizes`, each as a whole, that do not fit."""
-    total = sum(sizes)
-    if total <= room:
-        return 0
-    sums = {0}
-    for size in sizes:
-        sums |= {fitting + size for fitting in sums if fitting + size <= room}
-        if len(sums) > MAX_SUMS:
-            return total - room
-    return total - max(sums)
+def _bytes(transfers: Sequence[Transfer]) -> int:
+    return sum(size for size, _ in transfers)
+
+
+def _missing(transfers: Sequence[Transfer], room: int) -> float:
+    """The least seconds of loading what of `transfers`, each as a whole, does not fit."""
+    kept = {0: 0.0}
+    for size, seconds in transfers:
+        for used, saved in [*kept.items()]:
+            if used + size <= room:
+                kept[used + size] = max(kept.get(used + size, 0.0), saved + seconds)
+        if len(kept) > MAX_SUMS:
+            rate = min(seconds / size for size, seconds in transfers if size)
+            return (_bytes(transfers) - room) * rate
+    return sum(seconds for _, seconds in transfers) - max(kept.values())

@@ -35,6 +35,7 @@ def joined_chip(random: Random, tiles: int, capacity: int) -> LatencyProblem:
     for _ in range(random.randint(1, 2)):
         edges += [(op, size) for op in joined]
         made[size] = 1, ()
+        values.append(Value(random.randint(0, 4), None, (size,), float(random.randint(1, 9))))
         units.append(random.choice((1, 2)))
         size += 1
     graph = Graph.from_edges(size, edges)
@@ -86,6 +87,17 @@ def test_tiles_for_which_there_is_no_room_are_loaded_again() -> None:
         assert waits(tiled(10, through)) == [0.0, 0.0, 3.0]
         assert waits(tiled(11, through)) == [0.0, 0.0, 0.0]
     assert tiled(8).lower_bound() == 5.0 + 3.0 + 6.0 + 1.0 == tiled(8).evaluate(range(4))
+
+
+def test_a_weight_for_which_there_is_no_room_is_loaded_behind_an_ancestor() -> None:
+    """While the first op holds 4 and 2 bytes, the second's weight of 3 fits 9 bytes, but not 8."""
+    graph = Graph.from_edges(2, [(0, 1)])
+    values = (Value(4, None, (0,), 4.0), Value(2, 0, (1,)), Value(3, None, (1,), 6.0))
+    stages = ((Stage(1, 7.0),), (Stage(1, 1.0),))
+    for capacity, seconds in ((8, 4.0 + 7.0 + 6.0 + 1.0), (9, 12.0)):
+        problem = LatencyProblem(graph, stages, Traffic(values, capacity, 0, 3))
+        assert problem.lower_bound() == seconds
+    assert problem.evaluate([0, 1]) == 12.0
 
 
 def test_without_reloads_the_bound_is_lower() -> None:
