@@ -16,7 +16,6 @@ COUNTS_OFFSET = 32
 TIMES_OFFSET = 40
 POST_OFFSET = 64
 WAIT_OFFSET = 72
-POINTER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,7 @@ class Buffers:
                 slots = environment.inputs if space == "input" else environment.outputs
                 key = BufferAttr.of(f"{space}:{number}")
                 if key not in self._known:
-                    slot = self._entry.address(slots, int(number) * POINTER_BYTES)
-                    self._known[key] = self._entry.load(slot, POINTER)
+                    self._known[key] = self._entry.load_pointer(slots, int(number))
                 return self._known[key]
 
     def _aligned(self, buffer: BufferAttr) -> SSAValue:

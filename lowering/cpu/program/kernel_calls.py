@@ -6,12 +6,11 @@ from itertools import pairwise
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import ModuleOp, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.lowering.cpu.program.environment import (
     PARALLEL_FOR_OFFSET,
-    POINTER_BYTES,
     Environment,
 )
 from braid.lowering.cpu.program.kernel_grids import KernelGrid, Workers
@@ -20,6 +19,7 @@ from braid.lowering.cpu.program.pointers import (
     PointerBuilder,
     external_function,
     kernel_arguments,
+    parallel_body,
 )
 
 
@@ -69,8 +69,7 @@ class KernelCalls:
         thunk = f"{symbol}_iterations" + (f"_{part.begin}" if part.begin else "")
         self._declare(thunk, thunk_function(thunk, symbol, len(buffers), part))
         slots = self._slots_for(len(buffers))
-        for index, buffer in enumerate(buffers):
-            builder.store(buffer, builder.address(slots, index * POINTER_BYTES))
+        builder.store_pointers(buffers, slots)
         parallel_for = self._environment.service(builder, PARALLEL_FOR_OFFSET)
         body = builder.function_address(thunk)
         count = builder.constant(part.workers.count if part.workers else part.count)
@@ -112,10 +111,7 @@ def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> l
     block = Block(arg_types=[POINTER, i64, i64])
     builder = PointerBuilder(InsertPoint.at_end(block))
     slots, begin, end = block.args
-    pointers = [
-        builder.load(builder.address(slots, index * POINTER_BYTES), POINTER)
-        for index in range(buffers)
-    ]
+    pointers = [builder.load_pointer(slots, place) for place in range(buffers)]
     workers = part.workers
     if workers is not None:
         *tensors, scratch = pointers
@@ -130,8 +126,7 @@ def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> l
     else:
         builder.call(symbol, *pointers, begin, end)
     builder.insert(llvm.ReturnOp())
-    signature = llvm.LLVMFunctionType([POINTER, i64, i64])
-    return llvm.FuncOp(thunk, signature, llvm.LinkageAttr("internal"), body=Region(block))
+    return parallel_body(thunk, block)
 
 
 def _share(builder: PointerBuilder, worker: SSAValue, grid: int, workers: int) -> SSAValue:

@@ -17,14 +17,18 @@ from xdsl.rewriter import InsertPoint
 from braid.analysis.lanes import LaneOrder, LaneStep
 from braid.lowering.cpu.program.environment import (
     PARALLEL_FOR_OFFSET,
-    POINTER_BYTES,
     POST_OFFSET,
     WAIT_OFFSET,
     Environment,
 )
 from braid.lowering.cpu.program.kernel_calls import KernelCalls
 from braid.lowering.cpu.program.kernel_grids import KernelGrid
-from braid.lowering.cpu.program.pointers import POINTER, PointerBuilder
+from braid.lowering.cpu.program.pointers import (
+    POINTER,
+    POINTER_BYTES,
+    PointerBuilder,
+    parallel_body,
+)
 
 COUNTER_BYTES = 64
 """A cache line for the counter of each lane: no lane slows down another one's."""
@@ -71,8 +75,7 @@ class LaneSections:
         values = dict.fromkeys([environment.env, self._counters_of_lanes()])
         values |= dict.fromkeys(buffer for call in calls for buffer in call.buffers)
         slots = self._entry.stack_slots(len(values))
-        for place, value in enumerate(values):
-            builder.store(value, builder.address(slots, place * POINTER_BYTES))
+        builder.store_pointers(values, slots)
         places = {value: place for place, value in enumerate(values)}
         self._module.body.block.add_op(self._section(symbol, calls, places))
         parallel_for = environment.service(builder, PARALLEL_FOR_OFFSET)
@@ -96,7 +99,7 @@ class LaneSections:
         block = Block(arg_types=[POINTER, i64, i64])
         builder = PointerBuilder(InsertPoint.at_end(block))
         slots, begin, end = block.args
-        env, counters = (_load(builder, slots, place) for place in range(2))
+        env, counters = (builder.load_pointer(slots, place) for place in range(2))
         services = Environment(env, slots, slots, slots, slots)
         post = services.service(builder, POST_OFFSET)
         wait = services.service(builder, WAIT_OFFSET)
@@ -108,7 +111,7 @@ class LaneSections:
             for lane, number in call.step.waits:
                 counter = body.address(counters, lane * COUNTER_BYTES)
                 body.call_pointer(wait, [counter, body.constant(number)])
-            buffers = [_load(body, slots, places[buffer]) for buffer in call.buffers]
+            buffers = [body.load_pointer(slots, places[buffer]) for buffer in call.buffers]
             self._kernels.call_whole(body, call.symbol, buffers, call.grid)
             if (call.step.lane, call.step.number) in self._awaited:
                 counter = body.address(counters, call.step.lane * COUNTER_BYTES)
@@ -116,12 +119,7 @@ class LaneSections:
             body.insert(scf.YieldOp())
             builder.insert(scf.IfOp(own[call.step.lane], [], Region(inner)))
         builder.insert(llvm.ReturnOp())
-        signature = llvm.LLVMFunctionType([POINTER, i64, i64])
-        return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("internal"), body=Region(block))
-
-
-def _load(builder: PointerBuilder, slots: SSAValue, place: int) -> SSAValue:
-    return builder.load(builder.address(slots, place * POINTER_BYTES), POINTER)
+        return parallel_body(symbol, block)
 
 
 def _is_within(builder: PointerBuilder, lane: int, begin: SSAValue, end: SSAValue) -> SSAValue:

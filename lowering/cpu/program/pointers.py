@@ -1,13 +1,14 @@
 """Building pointer code: addresses, loads, stores, copies and calls in the `llvm` dialect."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import IntegerType, SymbolRefAttr, i1, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 POINTER = llvm.LLVMPointerType()
+POINTER_BYTES = 8
 I8 = IntegerType(8)
 LARGEST_STATIC_OFFSET = 2**31 - 1
 """Constant indices of `llvm.getelementptr` have 32 bits."""
@@ -50,6 +51,15 @@ class PointerBuilder(Builder):
             value = self.emit(arith.ExtUIOp(value, I8))
         self.insert(llvm.StoreOp(value, pointer))
 
+    def load_pointer(self, slots: SSAValue, place: int) -> SSAValue:
+        """The pointer number `place` of those that stand one after the other at `slots`."""
+        return self.load(self.address(slots, place * POINTER_BYTES), POINTER)
+
+    def store_pointers(self, pointers: Iterable[SSAValue], slots: SSAValue) -> None:
+        """Writes pointers one after the other to `slots`."""
+        for place, pointer in enumerate(pointers):
+            self.store(pointer, self.address(slots, place * POINTER_BYTES))
+
     def copy(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
         """Copies `size` bytes between buffers that do not overlap."""
         self.insert(llvm.CallOp("memcpy", target, source, size, return_type=POINTER))
@@ -83,6 +93,12 @@ def external_function(
     """The declaration of a function that another object defines."""
     signature = llvm.LLVMFunctionType(list(arguments), result)
     return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("external"))
+
+
+def parallel_body(symbol: str, block: Block) -> llvm.FuncOp:
+    """`void symbol(slots, begin, end)`, as `parallel_for` calls it, with the ops of `block`."""
+    signature = llvm.LLVMFunctionType([POINTER, i64, i64])
+    return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("internal"), body=Region(block))
 
 
 def kernel_arguments(pointers: int) -> list[Attribute]:
