@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Remembers what was installed, so that a second `make test` starts at once.
 STAMP := $(VENV)/installed.stamp
-C_FILES := $(wildcard runtime/native/*/*.[ch] runtime/native/*/*/*.[ch])
+C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
 .PHONY: demo test fuzz docs lint format build wheel clean

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import braid.runtime
 from braid.errors import BraidError
+from braid.shared_objects import find_built
 
 LIBRARY_NAME = "libbraid_runtime.so"
 
@@ -133,26 +134,20 @@ def find_headers() -> Path:
 
 
 def find_runtime(name: str) -> Path:
-    """Return the path of a file of the native runtime: in the package, or the checkout's `build/`.
-
-    Where there are several, as in an editable install whose C sources are being worked on, the
-    newest is taken.
+    """Return the path of a file of the native runtime.
 
     Raises:
         BraidError: there is none.
 
     """
-    packages = [Path(directory) for directory in braid.runtime.__path__]
-    builds = [directory.resolve().parent / "build" for directory in packages]
-    places = [*packages, *builds, *(build / "wheel" for build in builds)]
-    found = [place / name for place in places if (place / name).is_file()]
-    if not found:
+    found = find_built(name, braid.runtime.__path__)
+    if found is None:
         raise BraidError(
             f"the native runtime '{name}' is not built",
             hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
             "elsewhere install braid again",
         )
-    return max(found, key=lambda path: path.stat().st_mtime)
+    return found
 
 
 @functools.cache

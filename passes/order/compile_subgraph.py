@@ -12,6 +12,7 @@ from braid.analysis.simulator.steps import Step
 from braid.analysis.simulator.stream_object import Action, Event, StreamObject
 from braid.solvers.ordering import LatencyProblem, Residency, search
 from braid.solvers.ordering.latency import restrict
+from braid.solvers.ordering.native import find_library
 
 Events = tuple[int, ...]
 """A token: the events that must have ended, ascending."""
@@ -44,6 +45,7 @@ def _sources() -> str:
     for package in (braid.solvers.ordering, braid.passes.order, braid.analysis.simulator):
         for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
             digest.update(file.read_bytes())
+    digest.update(find_library().read_bytes())
     return digest.hexdigest()
 
 

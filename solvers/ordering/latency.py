@@ -1,14 +1,15 @@
 """The latency objective: when ops issued in an order finish on units that run side by side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 from time import monotonic
 
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.latency_bounds import LatencyBounds
-from braid.solvers.ordering.residency import Residency
+from braid.solvers.ordering.latency_timeline import Timeline
+from braid.solvers.ordering.native_chip import NativeChip
 from braid.solvers.ordering.residency_plan import AHEAD
 from braid.solvers.ordering.traffic import Traffic
 
@@ -113,11 +114,26 @@ class LatencyProblem:
         return min(self.aheads, key=lambda ahead: self.seconds(order, ahead))
 
     def seconds(self, order: Sequence[int], ahead: int) -> float:
-        """Return the makespan of `order` with traffic where loads come so many ops early."""
-        assert self.traffic is not None
-        timing = _Timing(self, self.traffic)
-        Residency(self.graph, self.traffic, timing, ahead).run(order)
-        return max(timing.free, default=0.0)
+        """Return the makespan of `order` where loads come so many ops early."""
+        return self.timeline(ahead).seconds(order)
+
+    def timeline(self, ahead: int) -> Timeline:
+        """Return what makes schedules with loads so many ops early."""
+        if ahead not in self._timelines:
+            self._timelines[ahead] = Timeline(self._native, ahead)
+        return self._timelines[ahead]
+
+    @cached_property
+    def _native(self) -> NativeChip:
+        return NativeChip(self)
+
+    @cached_property
+    def _timelines(self) -> dict[int, Timeline]:
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: what follows from them is made anew in another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def bounds(self) -> LatencyBounds:
@@ -132,42 +148,6 @@ class LatencyProblem:
     def lower_bound(self, deadline: float = inf) -> float:
         """Return what no order is faster than; a quick bound once `deadline` has passed."""
         return self.bounds.value if monotonic() < deadline else self.bounds.quick
-
-
-class _Timing:
-    """Runs steps at once: a token is the time at which they end."""
-
-    start = 0.0
-
-    def __init__(self, problem: LatencyProblem, traffic: Traffic) -> None:
-        self.problem = problem
-        self.traffic = traffic
-        self.free = [0.0] * problem.unit_count
-
-    def begin(self, op: int) -> None:
-        """Which op it is does not matter."""
-
-    def join(self, first: float, second: float, /) -> float:
-        return first if first > second else second
-
-    def load(self, value: int, after: float) -> float:
-        return self._transfer(self.traffic.load_unit, self.traffic.values[value].load, after)
-
-    def store(self, value: int, after: float) -> float:
-        return self._transfer(self.traffic.store_unit, self.traffic.values[value].store, after)
-
-    def _transfer(self, unit: int, duration: float, after: float) -> float:
-        self.free[unit] = end = max(self.free[unit], after) + duration
-        return end
-
-    def overwrite(self, value: int, after: float) -> float:
-        return after
-
-    def compute(self, op: int, after: float) -> float:
-        return self.problem.advance(op, after, self.free)
-
-    def release(self, value: int, after: float) -> None:
-        """Room has no time."""
 
 
 def restrict(problem: LatencyProblem, ops: Sequence[int]) -> LatencyProblem:

@@ -1,4 +1,4 @@
-"""Least makespan: exact on small pieces, beams and neighbourhoods on what is left."""
+"""Least makespan: exact on small pieces, beams and annealing on what is left."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -6,17 +6,17 @@ from time import monotonic
 from braid.solvers.ordering.graph import all_orders, count_orders
 from braid.solvers.ordering.key_nodes import key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, restrict
+from braid.solvers.ordering.latency_annealing import anneal
 from braid.solvers.ordering.latency_beam import beam_search
 from braid.solvers.ordering.latency_exact import BranchAndBound
 from braid.solvers.ordering.latency_list import list_orders
-from braid.solvers.ordering.latency_neighbourhood import neighbourhood_search
 
 EXACT_OPS = 300
 """Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
-ROUNDS = 1_000_000
-"""Windows that are changed at most."""
-CLOSE_ROUNDS = 2_000
-"""Windows that are changed before a proof is tried."""
+MOVES = 4000
+"""Moves of annealing for each op, at most."""
+CLOSE_MOVES = 20_000
+"""Moves before a proof is tried."""
 BEAMS = (1, 8, 64)
 CLOSE = 0.95
 """A gap of so much is proven before the least value is looked for."""
@@ -78,11 +78,11 @@ def _improve_piece(
     target = max(bound, good_enough)
     if len(problem) <= EXACT_OPS:
         close = max(bound / CLOSE, good_enough)
-        order = neighbourhood_search(problem, order, close, deadline, seed, CLOSE_ROUNDS)
+        order = anneal(problem, order, close, deadline, seed, CLOSE_MOVES)
         order = _beams(problem, order, target, deadline)
         order, bound = _prove(problem, order, bound, deadline, good_enough)
         target = max(bound, good_enough)
-    return neighbourhood_search(problem, order, target, deadline, seed, ROUNDS), bound
+    return anneal(problem, order, target, deadline, seed, MOVES * len(problem)), bound
 
 
 def _beams(problem: LatencyProblem, order: list[int], target: float, deadline: float) -> list[int]:

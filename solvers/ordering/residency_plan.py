@@ -2,7 +2,8 @@
 
 Values are loaded for their first reader and stay until their last; where there is no room, the
 one whose next use is furthest away goes (L. Belady, "A study of replacement algorithms for a
-virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else.
+virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else. Of
+several that one of the highest number goes.
 
 What is so planned is then loaded ahead, while one of the last few ops runs: the earliest from
 which on there is room for it until its reader, behind what it comes from and behind all earlier
@@ -20,8 +21,7 @@ from braid.solvers.ordering.traffic import Traffic
 AHEAD = 16
 """Ops by which a load comes early at most.
 
-A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead;
-and each op more is one more that is planned anew when a window of an order changes.
+A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead.
 """
 
 
@@ -43,19 +43,6 @@ class Step:
     room: int
     dead: Sequence[int]
 
-    def copy(self) -> "Step":
-        """A step that gets loads of its own."""
-        return Step(
-            self.op,
-            self.evicted,
-            self.loads,
-            self.over,
-            self.made,
-            self.early,
-            self.room,
-            self.dead,
-        )
-
 
 @dataclass(slots=True)
 class PlanState:
@@ -72,17 +59,6 @@ class PlanState:
     pending: deque[Step]
     used: int
     last: int
-
-    def copy(self) -> "PlanState":
-        """A state that goes on on its own."""
-        return PlanState(
-            self.resident.copy(),
-            self.next_use.copy(),
-            self.outside.copy(),
-            deque([step.copy() for step in self.pending]),
-            self.used,
-            self.last,
-        )
 
 
 class Planner:
@@ -157,7 +133,7 @@ class Planner:
         victims = [v for v in state.resident if v not in reads]
         if not victims:
             raise ValueError(f"op {op} does not fit {self.traffic.capacity} bytes")
-        v = max(victims, key=state.next_use.__getitem__)
+        v = max(victims, key=lambda v: (state.next_use[v], v))
         state.used -= self.sizes[v]
         state.outside[v] = place
         return v, state.resident.pop(v)

@@ -13,14 +13,16 @@ ROOT = Path(__file__).parents[2]
 ROOMS = sorted(p.name for p in (ROOT / "braid").iterdir() if p.is_symlink())
 SUFFIXES = {".py", ".toml", ".html"}
 
-# Prints where braid comes from, and fails unless the rooms and the native runtime are usable.
+# Prints where braid comes from, and fails unless the rooms and the native libraries are usable.
 PROBE = """
 import importlib, sys
 import braid
 from braid.runtime.native import cpu_supports
+from braid.solvers.ordering.native import load_library
 for room in sys.argv[1:]:
     importlib.import_module("braid." + room)
 assert not cpu_supports("no such feature")
+assert load_library()
 print(braid.__file__)
 """
 
@@ -97,6 +99,7 @@ def test_wheel_holds_every_file_of_the_rooms(wheel: Path) -> None:
     assert wanted - names == set()
     assert {f"braid/runtime/libbraid_runtime.{kind}" for kind in ("so", "a")} <= names
     assert "braid/runtime/native/include/braid/runtime.h" in names
+    assert "braid/solvers/libbraid_solvers.so" in names
     assert not [name for name in names if name.endswith(".c")]
 
 

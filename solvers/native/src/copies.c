@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Copies of a machine's state, and going back to them.
+ */
+#include "machine.h"
+
+#include <string.h>
+
+static queue *saved_queue(machine *m, int32_t i) {
+  queue *queues[] = {&m->steps, &m->loads, &m->evicted, &m->dead, &m->released};
+  return queues[i];
+}
+
+enum { QUEUES = 5, HEADER = 6 };
+
+void machine_save(machine *m, record *copy) {
+  queue_clear(copy);
+  const int64_t header[HEADER] = {m->used,  m->last,           m->credit,
+                                  m->space, m->resident.count, m->there.count};
+  for (int32_t i = 0; i < HEADER; ++i)
+    machine_push(m, copy, header[i]);
+  for (int32_t i = 0; i < m->chip->units; ++i)
+    machine_push(m, copy, m->free[i]);
+  for (int32_t i = 0; i < m->resident.count; ++i) {
+    machine_push(m, copy, m->resident.value[i]);
+    machine_push(m, copy, m->dirty[m->resident.value[i]]);
+  }
+  for (int32_t i = 0; i < m->there.count; ++i) {
+    machine_push(m, copy, m->there.value[i]);
+    machine_push(m, copy, m->since[m->there.value[i]]);
+    machine_push(m, copy, m->until[m->there.value[i]]);
+  }
+  for (int32_t i = 0; i < QUEUES; ++i) {
+    const queue *q = saved_queue(m, i);
+    machine_push(m, copy, q->tail - q->head);
+    for (int32_t j = q->head; j < q->tail; ++j)
+      machine_push(m, copy, q->item[j]);
+  }
+}
+
+/* What the planned steps have put outside of the chip; what was put there before is older than
+ * any place at which a load can still be issued. */
+static void restore_outside(machine *m, int32_t place) {
+  const braid_chip *chip = m->chip;
+  memset(m->outside, 0, (size_t)chip->values * sizeof *m->outside);
+  int32_t evicted = m->evicted.head, begin = place - machine_pending(m);
+  const step *steps = machine_steps(m);
+  for (int32_t i = 0; i < place - begin; ++i) {
+    for (int64_t j = 0; j < steps[i].evictions; ++j, evicted += 2)
+      m->outside[m->evicted.item[evicted]] = begin + i;
+    int64_t op = steps[i].op;
+    for (int32_t j = chip->makes.begin[op]; j < chip->makes.begin[op + 1]; ++j)
+      if (chip->output[chip->makes.item[j]])
+        m->outside[chip->makes.item[j]] = begin + i + 1;
+  }
+}
+
+void machine_restore(machine *m, const record *copy, int32_t place) {
+  const int64_t *word = copy->item;
+  value_set_clear(&m->resident);
+  value_set_clear(&m->there);
+  m->used = word[0];
+  m->last = (int32_t)word[1];
+  m->credit = word[2];
+  m->space = word[3];
+  int64_t residents = word[4], there = word[5];
+  word += HEADER;
+  for (int32_t i = 0; i < m->chip->units; ++i)
+    m->free[i] = *word++;
+  for (; residents; --residents, word += 2) {
+    value_set_add(&m->resident, (int32_t)word[0]);
+    m->dirty[word[0]] = word[1] != 0;
+    m->next_use[word[0]] = use_from(m, (int32_t)word[0], place);
+  }
+  for (; there; --there, word += 3) {
+    value_set_add(&m->there, (int32_t)word[0]);
+    m->since[word[0]] = word[1];
+    m->until[word[0]] = word[2];
+  }
+  for (int32_t i = 0; i < QUEUES; ++i) {
+    queue *q = saved_queue(m, i);
+    queue_clear(q);
+    for (int64_t count = *word++; count; --count)
+      machine_push(m, q, *word++);
+  }
+  restore_outside(m, place);
+}
+
+bool machine_has_residents_of(const machine *m, const record *copy) {
+  if (copy->item[4] != m->resident.count)
+    return false;
+  const int64_t *word = copy->item + HEADER + m->chip->units;
+  for (int32_t i = 0; i < m->resident.count; ++i)
+    if (!value_set_has(&m->resident, (int32_t)word[2 * i]))
+      return false;
+  return true;
+}
+
+const int64_t *record_free(const record *copy) { return copy->item + HEADER; }
+
+void machine_note(machine *m, int64_t *where) {
+  if (m->undoable) {
+    machine_push(m, &m->undo, (int64_t)(intptr_t)where);
+    machine_push(m, &m->undo, *where);
+  }
+}
+
+void machine_undo(machine *m) {
+  for (int32_t i = m->undo.tail - 2; i >= m->undo.head; i -= 2)
+    *(int64_t *)(intptr_t)m->undo.item[i] = m->undo.item[i + 1];
+  queue_clear(&m->undo);
+}
+
+void machine_keep(machine *m) { queue_clear(&m->undo); }
