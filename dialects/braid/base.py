@@ -12,6 +12,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure
@@ -189,6 +190,11 @@ def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
 def integer(value: int) -> IntegerAttr[IntegerType]:
     """`value : i64`, the form of all integers of the dialect."""
     return IntegerAttr(value, i64)
+
+
+def require_summable(element_type: Attribute) -> None:
+    """Raises VerifyException for bools, whose sum may mean a count, a parity or an or."""
+    require(element_type != i1, "values of element type i1 cannot be added up; cast them")
 
 
 def require_dim(dim: int, rank: int) -> None:

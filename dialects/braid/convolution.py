@@ -28,7 +28,7 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
-from braid.dialects.braid.windowed import WindowedOp, window_attributes
+from braid.dialects.braid.windowed import WindowedOp, require_products, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 
@@ -39,7 +39,8 @@ class ConvOp(WindowedOp, StructuredOp):
     Operands: input `[N, C, spatial…]`, weight `[O, C / groups, window…]`.
     Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
     The input is padded with zeros. A bias is a separate `braid.add`.
-    Fails verification for other ranks, channel counts that do not fit, or an empty result.
+    Fails verification for other ranks or element types, channel counts that do not fit, or an
+    empty result.
 
     ```mlir
     %y = braid.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
@@ -86,6 +87,7 @@ class ConvOp(WindowedOp, StructuredOp):
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
         require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
+        require_products(self.input, self.weight)
         require(
             x[1] in (DYNAMIC, w[1] * groups),
             f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",

@@ -24,7 +24,7 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
-from braid.dialects.braid.dtypes import bytes_of, i1, is_stored_only, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
@@ -37,7 +37,7 @@ class Elementwise:
 
     `result` is `same` (the type of the last operand), `bool`, or `any` (the result type is
     given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit, relative to
-    an add.
+    an add. `kinds` are those of element types that it takes: bool, integer, float.
     """
 
     name: str
@@ -46,22 +46,25 @@ class Elementwise:
     summary: str
     result: str = "same"
     flops: int = 1
+    kinds: str = "bif"
 
 
 TABLE = (
-    Elementwise("add", 2, np.add, "a + b"),
-    Elementwise("sub", 2, np.subtract, "a - b"),
+    Elementwise("add", 2, np.add, "a + b", kinds="if"),
+    Elementwise("sub", 2, np.subtract, "a - b", kinds="if"),
     Elementwise("mul", 2, np.multiply, "a * b"),
-    Elementwise("div", 2, fn.divide, "a / b; integers round toward zero", flops=4),
+    Elementwise("div", 2, fn.divide, "a / b; integers round toward zero", flops=4, kinds="if"),
     Elementwise("rem", 2, fn.remainder, "remainder with the sign of the dividend a", flops=8),
-    Elementwise("pow", 2, fn.power, "a to the power of b", flops=30),
+    Elementwise("pow", 2, fn.power, "a to the power of b", flops=30, kinds="if"),
     Elementwise("maximum", 2, np.maximum, "the larger; NaN if either is NaN"),
     Elementwise("minimum", 2, np.minimum, "the smaller; NaN if either is NaN"),
-    Elementwise("and", 2, np.bitwise_and, "bitwise and"),
-    Elementwise("or", 2, np.bitwise_or, "bitwise or"),
-    Elementwise("xor", 2, np.bitwise_xor, "bitwise exclusive or"),
-    Elementwise("shift_left", 2, np.left_shift, "a shifted left by b bits"),
-    Elementwise("shift_right", 2, np.right_shift, "a shifted right by b bits, keeping the sign"),
+    Elementwise("and", 2, np.bitwise_and, "bitwise and", kinds="bi"),
+    Elementwise("or", 2, np.bitwise_or, "bitwise or", kinds="bi"),
+    Elementwise("xor", 2, np.bitwise_xor, "bitwise exclusive or", kinds="bi"),
+    Elementwise("shift_left", 2, np.left_shift, "a shifted left by b bits", kinds="i"),
+    Elementwise(
+        "shift_right", 2, np.right_shift, "a shifted right by b bits, keeping the sign", kinds="i"
+    ),
     Elementwise("eq", 2, np.equal, "a == b", "bool"),
     Elementwise("ne", 2, np.not_equal, "a != b", "bool"),
     Elementwise("lt", 2, np.less, "a < b", "bool"),
@@ -69,31 +72,31 @@ TABLE = (
     Elementwise("gt", 2, np.greater, "a > b", "bool"),
     Elementwise("ge", 2, np.greater_equal, "a >= b", "bool"),
     Elementwise("select", 3, np.where, "b where the bool a is true, else c"),
-    Elementwise("not", 1, np.invert, "bitwise not"),
-    Elementwise("neg", 1, np.negative, "-a"),
+    Elementwise("not", 1, np.invert, "bitwise not", kinds="bi"),
+    Elementwise("neg", 1, np.negative, "-a", kinds="if"),
     Elementwise("abs", 1, np.abs, "|a|"),
-    Elementwise("sign", 1, np.sign, "-1, 0 or 1"),
-    Elementwise("ceil", 1, np.ceil, "rounded up"),
-    Elementwise("floor", 1, np.floor, "rounded down"),
-    Elementwise("round", 1, np.rint, "rounded to nearest, halves to even"),
-    Elementwise("sqrt", 1, np.sqrt, "square root", flops=6),
-    Elementwise("rsqrt", 1, fn.reciprocal_sqrt, "1 / square root", flops=8),
-    Elementwise("reciprocal", 1, np.reciprocal, "1 / a", flops=4),
-    Elementwise("exp", 1, np.exp, "e to the power of a", flops=12),
-    Elementwise("log", 1, np.log, "natural logarithm", flops=15),
-    Elementwise("erf", 1, fn.erf, "Gauss error function", flops=20),
-    Elementwise("tanh", 1, np.tanh, "hyperbolic tangent", flops=15),
-    Elementwise("sin", 1, np.sin, "sine", flops=15),
-    Elementwise("cos", 1, np.cos, "cosine", flops=15),
-    Elementwise("tan", 1, np.tan, "tangent", flops=25),
-    Elementwise("asin", 1, np.arcsin, "inverse sine", flops=25),
-    Elementwise("acos", 1, np.arccos, "inverse cosine", flops=25),
-    Elementwise("atan", 1, np.arctan, "inverse tangent", flops=25),
-    Elementwise("sinh", 1, np.sinh, "hyperbolic sine", flops=25),
-    Elementwise("cosh", 1, np.cosh, "hyperbolic cosine", flops=25),
-    Elementwise("asinh", 1, np.arcsinh, "inverse hyperbolic sine", flops=30),
-    Elementwise("acosh", 1, np.arccosh, "inverse hyperbolic cosine", flops=30),
-    Elementwise("atanh", 1, np.arctanh, "inverse hyperbolic tangent", flops=30),
+    Elementwise("sign", 1, np.sign, "-1, 0 or 1", kinds="if"),
+    Elementwise("ceil", 1, np.ceil, "rounded up", kinds="f"),
+    Elementwise("floor", 1, np.floor, "rounded down", kinds="f"),
+    Elementwise("round", 1, np.rint, "rounded to nearest, halves to even", kinds="f"),
+    Elementwise("sqrt", 1, np.sqrt, "square root", flops=6, kinds="f"),
+    Elementwise("rsqrt", 1, fn.reciprocal_sqrt, "1 / square root", flops=8, kinds="f"),
+    Elementwise("reciprocal", 1, np.reciprocal, "1 / a", flops=4, kinds="f"),
+    Elementwise("exp", 1, np.exp, "e to the power of a", flops=12, kinds="f"),
+    Elementwise("log", 1, np.log, "natural logarithm", flops=15, kinds="f"),
+    Elementwise("erf", 1, fn.erf, "Gauss error function", flops=20, kinds="f"),
+    Elementwise("tanh", 1, np.tanh, "hyperbolic tangent", flops=15, kinds="f"),
+    Elementwise("sin", 1, np.sin, "sine", flops=15, kinds="f"),
+    Elementwise("cos", 1, np.cos, "cosine", flops=15, kinds="f"),
+    Elementwise("tan", 1, np.tan, "tangent", flops=25, kinds="f"),
+    Elementwise("asin", 1, np.arcsin, "inverse sine", flops=25, kinds="f"),
+    Elementwise("acos", 1, np.arccos, "inverse cosine", flops=25, kinds="f"),
+    Elementwise("atan", 1, np.arctan, "inverse tangent", flops=25, kinds="f"),
+    Elementwise("sinh", 1, np.sinh, "hyperbolic sine", flops=25, kinds="f"),
+    Elementwise("cosh", 1, np.cosh, "hyperbolic cosine", flops=25, kinds="f"),
+    Elementwise("asinh", 1, np.arcsinh, "inverse hyperbolic sine", flops=30, kinds="f"),
+    Elementwise("acosh", 1, np.arccosh, "inverse hyperbolic cosine", flops=30, kinds="f"),
+    Elementwise("atanh", 1, np.arctanh, "inverse hyperbolic tangent", flops=30, kinds="f"),
     Elementwise("isnan", 1, np.isnan, "whether a is NaN", "bool"),
     Elementwise("isinf", 1, np.isinf, "whether a is infinite", "bool"),
     Elementwise("cast", 1, fn.identity, "a in the element type of the result", "any"),
@@ -148,6 +151,11 @@ class ElementwiseOp(StructuredOp):
             types = types[1:]
         for other in types[1:]:
             require(other == types[0], f"operands have element types {types[0]} and {other}")
+        if _kind_of(types[0]) not in self.ROW.kinds:
+            expected = " or ".join(_KINDS[kind] for kind in self.ROW.kinds)
+            raise VerifyException(
+                f"'{self.ROW.name}' on element type {types[0]}, expected {expected}; cast it"
+            )
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The numpy function of the row, in the element type of the result."""
@@ -204,12 +212,18 @@ def repeated_map(shape: Sequence[int], target: Sequence[int]) -> AffineMap:
     )
 
 
-_ON_INTEGERS = frozenset({"and", "or", "xor", "not", "shift_left", "shift_right"})
+_KINDS = {"b": "i1", "i": "an integer type", "f": "a float type"}
+
+
+def _kind_of(element_type: Attribute) -> str:
+    if element_type == i1:
+        return "b"
+    return "f" if is_float(element_type) else "i"
 
 
 def _example(row: Elementwise) -> str:
     """One line of IR with this op."""
-    plain = "tensor<2x4xi32>" if row.name in _ON_INTEGERS else "tensor<2x4xf32>"
+    plain = "tensor<2x4xf32>" if "f" in row.kinds else "tensor<2x4xi32>"
     types = [plain] * row.arity
     if row.name == "select":
         types[0] = "tensor<2x1xi1>"

@@ -7,7 +7,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
-from braid.dialects.braid.base import AnyTensor, StructuredOp, element_type_of, require, shape_of
+from braid.dialects.braid.base import (
+    AnyTensor,
+    StructuredOp,
+    element_type_of,
+    require,
+    require_summable,
+    shape_of,
+)
 from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.numpy_functions import wide
@@ -49,6 +56,7 @@ class MatmulOp(StructuredOp):
         require(len(a) == len(b), f"operands have ranks {len(a)} and {len(b)}")
         left, right = element_type_of(self.lhs), element_type_of(self.rhs)
         require(left == right, f"operands have element types {left} and {right}")
+        require_summable(left)
         require(
             a[-1] == b[-2] or DYNAMIC in (a[-1], b[-2]),
             f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",

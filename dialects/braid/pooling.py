@@ -15,6 +15,7 @@ from braid.dialects.braid.base import (
     integers,
     require,
     require_one_of,
+    require_summable,
     shape_of,
 )
 from braid.dialects.braid.numpy_functions import wide
@@ -101,6 +102,8 @@ class PoolOp(WindowedOp, StructuredOp):
         shape = shape_of(self.input)
         require_one_of("kind", self.kind.data, COMBINES)
         require(len(shape) >= 3, f"the input has rank {len(shape)}, expected at least 3")
+        if self.combine == "add":
+            require_summable(element_type_of(self.input))
         spatial = self.windows.output_shape(shape[2:])
         return [TensorType(element_type_of(self.input), (*shape[:2], *spatial))]
 

@@ -22,6 +22,7 @@ from braid.dialects.braid.base import (
     require,
     require_dim,
     require_one_of,
+    require_summable,
     shape_of,
 )
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
@@ -64,6 +65,8 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
         not (bitwise and is_float(element_type)),
         f"kind '{kind}' on element type {element_type}, expected an integer type",
     )
+    if kind == "add":
+        require_summable(element_type)
 
 
 def reduce_stage(

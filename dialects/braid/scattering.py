@@ -15,6 +15,7 @@ from braid.dialects.braid.base import (
     require,
     require_dim,
     require_one_of,
+    require_summable,
     shape_of,
 )
 from braid.dialects.braid.indexing import (
@@ -47,6 +48,8 @@ class ScatterOp(TensorOp):
         """The type of the data."""
         require_one_of("reduction", self.reduction.data, REDUCTIONS)
         require_index_type(self.indices)
+        if self.reduction.data == "add":
+            require_summable(element_type_of(self.data))
         element_type, other = element_type_of(self.data), element_type_of(self.updates)
         require(
             other == element_type,

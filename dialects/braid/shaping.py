@@ -124,8 +124,8 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
 class ReshapeOp(DeclaredShapeOp):
     """The same elements in row-major order under another shape.
 
-    At most one dim of each shape may be open.
-    Fails verification where the numbers of elements differ.
+    At most one dim of the result may be open.
+    Fails verification where more are, or where the numbers of elements differ.
 
     ```mlir
     %y = braid.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>
@@ -137,6 +137,8 @@ class ReshapeOp(DeclaredShapeOp):
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must hold as many elements."""
         source, target = shape_of(self.input), self.result_type().get_shape()
+        open_dims = target.count(DYNAMIC)
+        require(open_dims <= 1, f"the result has {open_dims} open dims, expected at most one")
         if DYNAMIC not in (*source, *target):
             before, after = int(np.prod(source)), int(np.prod(target))
             require(before == after, f"{before} elements cannot take shape {list(target)}")

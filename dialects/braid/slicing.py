@@ -171,7 +171,7 @@ class ConcatOp(TensorOp):
     """Joins tensors along dim `dim`; all other extents are equal.
 
     Operands: one or more, of one rank and element type. Result: the sum of the extents at `dim`.
-    Fails verification for no operands, a dim that does not exist, or other extents.
+    Fails verification for no operands, a dim that does not exist, or other ranks or extents.
 
     ```mlir
     %y = braid.concat %a, %b {dim = 0 : i64} : (tensor<2x3xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
@@ -194,6 +194,8 @@ class ConcatOp(TensorOp):
         shapes, dim = [list(shape_of(value)) for value in self.inputs], self.dim.value.data
         require(bool(shapes), "expected at least one operand")
         require(0 <= dim < len(shapes[0]), f"dim is {dim}, expected 0 to {len(shapes[0]) - 1}")
+        ranks = {len(shape) for shape in shapes}
+        require(len(ranks) == 1, f"operands have ranks {sorted(ranks)}; reshape them")
         types = {element_type_of(value) for value in self.inputs}
         require(len(types) == 1, f"operands have element types {sorted(map(str, types))}")
         extents = [shape[dim] for shape in shapes]

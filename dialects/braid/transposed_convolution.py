@@ -23,7 +23,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.windowed import WindowedOp, window_attributes
+from braid.dialects.braid.windowed import WindowedOp, require_products, window_attributes
 from braid.errors import UnsupportedError
 
 
@@ -36,8 +36,8 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     pad_low - pad_high …]`; `pad_low` and `pad_high` count elements cut off at the edges,
     `output_padding` elements that are added after the last one before cutting.
     All lists have one entry per spatial dim.
-    Fails verification for other ranks, channel counts that do not fit, lists of the wrong
-    length, or an empty result.
+    Fails verification for other ranks or element types, channel counts that do not fit, lists of
+    the wrong length, or an empty result.
 
     ```mlir
     %y = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
@@ -84,6 +84,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         require(x[1] in (DYNAMIC, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
         require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
+        require_products(self.input, self.weight)
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
         spatial = [

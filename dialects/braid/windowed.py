@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, attr_def
 
-from braid.dialects.braid.base import integers
+from braid.dialects.braid.base import element_type_of, integers, require, require_summable
 from braid.dialects.braid.windows import Windows
 
 
@@ -26,6 +27,13 @@ class WindowedOp(IRDLOperation):
             self.pad_low.get_values(),
             self.pad_high.get_values(),
         )
+
+
+def require_products(input: SSAValue, weight: SSAValue) -> None:
+    """Raises VerifyException unless input and weight have one element type, of numbers."""
+    given, other = element_type_of(input), element_type_of(weight)
+    require(given == other, f"the input has element type {given}, the weight {other}")
+    require_summable(given)
 
 
 def window_attributes(

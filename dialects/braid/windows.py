@@ -36,6 +36,8 @@ class Windows:
             require(length == len(spatial), f"{name} has {length} entries, expected {len(spatial)}")
         require(min(self.strides) > 0, f"strides are {self.strides}, expected positive numbers")
         require(min(self.dilations) > 0, f"dilations are {self.dilations}, expected positive")
+        pads = (*self.pad_low, *self.pad_high)
+        require(min(pads) >= 0, f"paddings are {pads}, expected no negative numbers")
         return tuple(self._extent(dim, extent) for dim, extent in enumerate(spatial))
 
     def _extent(self, dim: int, extent: int) -> int:

@@ -53,3 +53,27 @@ func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<7x16xf32>) {
   %0 = braid.matmul %a, %b : (tensor<4x8xf32>, tensor<7x16xf32>) -> tensor<4x16xf32>
   func.return
 }
+
+// -----
+
+func.func @element_types(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xi32>) {
+  // expected-error @+1 {{the input has element type f32, the weight i32}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xi32>) -> tensor<1x1x4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @negative_padding(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xf32>) {
+  // expected-error @+1 {{paddings are (-1, 0, 0, 0), expected no negative numbers}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: -1, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x3x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @bools(%x: tensor<2x2xi1>) {
+  // expected-error @+1 {{values of element type i1 cannot be added up; cast them}}
+  %0 = braid.matmul %x, %x : (tensor<2x2xi1>, tensor<2x2xi1>) -> tensor<2x2xi1>
+  func.return
+}

@@ -61,3 +61,27 @@ func.func @narrow(%x: tensor<2xf8E4M3FN>) {
   %0 = braid.cast %x : (tensor<2xf8E4M3FN>) -> tensor<2xf32>
   func.return
 }
+
+// -----
+
+func.func @bits_of_floats(%x: tensor<2xf32>) {
+  // expected-error @+1 {{'and' on element type f32, expected i1 or an integer type; cast it}}
+  %0 = braid.and %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @sum_of_bools(%x: tensor<2xi1>) {
+  // expected-error @+1 {{'add' on element type i1, expected an integer type or a float type; cast it}}
+  %0 = braid.add %x, %x : (tensor<2xi1>, tensor<2xi1>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+func.func @exponential_of_integers(%x: tensor<2xi32>) {
+  // expected-error @+1 {{'exp' on element type i32, expected a float type; cast it}}
+  %0 = braid.exp %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}

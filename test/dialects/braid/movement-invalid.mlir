@@ -45,3 +45,19 @@ func.func @concat(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
   %0 = braid.concat %x, %y {dim = 0 : i64} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
   func.return
 }
+
+// -----
+
+func.func @concat_of_ranks(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
+  // expected-error @+1 {{operands have ranks [1, 2]; reshape them}}
+  %0 = braid.concat %a, %b {dim = 1 : i64} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @reshape_to_two_open_dims(%x: tensor<?x?xf32>) {
+  // expected-error @+1 {{the result has 2 open dims, expected at most one}}
+  %0 = braid.reshape %x : (tensor<?x?xf32>) -> tensor<?x?x1xf32>
+  func.return
+}

@@ -85,3 +85,11 @@ func.func @top_k(%x: tensor<3xf32>) {
   %0, %1 = braid.top_k %x {k = 4 : i64, dim = 0 : i64, largest = true} : (tensor<3xf32>) -> (tensor<4xf32>, tensor<4xi64>)
   func.return
 }
+
+// -----
+
+func.func @sum_of_bools(%x: tensor<2x3xi1>) {
+  // expected-error @+1 {{values of element type i1 cannot be added up; cast them}}
+  %0 = braid.reduce %x {kind = "add", dims = array<i64: 1>} : (tensor<2x3xi1>) -> tensor<2x1xi1>
+  func.return
+}
