@@ -132,18 +132,26 @@ class _Machine:
 
     def _issue(self) -> bool:
         """Starts what can start; returns whether anything is left to do."""
-        for unit, queue in enumerate(self.queues):
-            while unit not in self.active and queue and self._arrival(queue[0][0]) <= self.now:
-                index, instruction = queue[0]
-                if instruction.kind != Kind.SYNC:
-                    startup = self.backend.units[unit].startup_seconds
-                    self.active[unit] = _Active(index, self.now, startup, instruction.amount)
-                elif instruction.amount in self.ended:
-                    self.ended.add(index)
-                else:
-                    break
-                queue.popleft()
+        # A sync that has ended may be what a sync of a unit looked at before waits for.
+        while any([self._issue_to(unit) for unit in range(len(self.queues))]):
+            pass
         return bool(self.active) or any(self.queues)
+
+    def _issue_to(self, unit: int) -> bool:
+        """Starts what `unit` can; returns whether a sync has ended."""
+        queue, synced = self.queues[unit], False
+        while unit not in self.active and queue and self._arrival(queue[0][0]) <= self.now:
+            index, instruction = queue[0]
+            if instruction.kind != Kind.SYNC:
+                startup = self.backend.units[unit].startup_seconds
+                self.active[unit] = _Active(index, self.now, startup, instruction.amount)
+            elif instruction.amount in self.ended:
+                self.ended.add(index)
+                synced = True
+            else:
+                break
+            queue.popleft()
+        return synced
 
     def _arrival(self, index: int) -> float:
         return (index + 1) * self.fetch

@@ -51,6 +51,11 @@ def test_a_unit_executes_in_order_behind_a_sync() -> None:
     assert simulate(blocked, backend()).seconds == pytest.approx(4.5 + 2, abs=1e-4)
 
 
+def test_a_sync_may_wait_for_a_sync_of_a_later_unit() -> None:
+    nested = stream((Kind.LOAD, 0, 3), (Kind.SYNC, 1, 0), (Kind.SYNC, 0, 1), (Kind.LOAD, 0, 1))
+    assert simulate(nested, backend()).seconds == pytest.approx(4, abs=1e-4)
+
+
 @pytest.mark.parametrize(("bandwidth", "seconds"), [(2.0, 4.0), (1.0, 6.0), (0.5, 12.0)])
 def test_transfers_share_a_port(bandwidth: float, seconds: float) -> None:
     """At 1 B/s each gets half: 2 bytes of both take 4 s, then the rest of the longer runs alone."""
