@@ -14,7 +14,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
@@ -92,7 +92,8 @@ def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
 def _divides_channels(block: int, group: FusedOp, inner: Sequence[Operation]) -> bool:
     """Whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
     values = [*group.operands, *group.results, *(r for op in inner for r in op.results)]
-    return all(shape_of(value)[1] % block == 0 for value in values)
+    channels = [shape_of(value)[1] for value in values]
+    return all(count != DYNAMIC and count % block == 0 for count in channels)
 
 
 def _is_weight(argument: SSAValue) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
+from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.cost_records import CostRecords
 from braid.analysis.flexible_layouts import as_typed, flexible_choices
@@ -26,7 +27,7 @@ from braid.analysis.tensor_storage import logical_bytes, stored_alike
 from braid.analysis.view_groups import moves_nothing
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -214,7 +215,11 @@ def _declared_reorders(module: ModuleOp, resource: str) -> dict[tuple[str, str],
         source, target, cost = (entry.data.get(key) for key in ("source", "target", "cost"))
         if not isinstance(source, StringAttr) or not isinstance(target, StringAttr) or not cost:
             raise _malformed(module, entry)
-        amount = plain_cost(cost)
+        try:
+            amount = plain_cost(cost)
+            _ = [Layout.named(name.data) for name in (source, target)]
+        except (VerifyException, InvalidLayout) as error:
+            raise _malformed(module, entry) from error
         per_run = amount.get(resource, math.inf) if isinstance(amount, Mapping) else amount
         costs[source.data, target.data] = per_run
     return costs

@@ -102,6 +102,9 @@ class OpaqueOp(TensorOp):
         if isinstance(self.backends, DictionaryAttr):
             for cost in self.backends.data.values():
                 plain_cost(cost)
+        require(
+            self.layouts is None or len(self.layouts) > 0, "layouts is empty: no choice is left"
+        )
         for choice in self.layouts or ():
             self._verify_choice(choice)
         if self.bytes is not None:

@@ -53,3 +53,11 @@ func.func @sizes(%x: tensor<4xf32>) {
   braid.opaque "a"(%x) {bytes = array<i64: 4>} : (tensor<4xf32>) -> ()
   func.return
 }
+
+// -----
+
+func.func @no_layouts(%x: tensor<4xf32>) {
+  // expected-error @+1 {{layouts is empty: no choice is left}}
+  braid.opaque "a"(%x) {layouts = []} : (tensor<4xf32>) -> ()
+  func.return
+}

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import TensorType, f32
 
 from braid.analysis.flexible_layouts import flexible_choices
 from braid.analysis.kernel_family import KernelRequest
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import from_storage, to_storage
@@ -30,6 +31,11 @@ def total(dim):
         return [op], [op.output]
 
     return build
+
+
+def test_open_channels_are_no_whole_blocks() -> None:
+    group = make_group([TensorType(f32, (1, DYNAMIC, 4, 4))], pad)
+    assert [choice.results[0].tag for choice in flexible_choices(group)] == ["abcd", "acdb"]
 
 
 @pytest.mark.parametrize(
