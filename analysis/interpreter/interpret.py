@@ -86,7 +86,8 @@ def interpret_measured(
 def evaluate_prepare(module: ModuleOp, parameters: Mapping[str, Array]) -> dict[str, Array]:
     """What `@prepare` makes of the parameters, by key; empty if there is no such function."""
     functions = _functions(module)
-    if (prepare := functions.get(PREPARE)) is None:
+    prepare = functions.get(PREPARE)
+    if prepare is None or KEYS_ATTRIBUTE not in prepare.attributes:
         return {}
     keys = cast(ArrayAttr[StringAttr], prepare.attributes[KEYS_ATTRIBUTE])
     values = _machine(functions, parameters, None).call(PREPARE, ())

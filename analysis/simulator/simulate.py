@@ -133,7 +133,7 @@ class _Machine:
     def _issue(self) -> bool:
         """Starts what can start; returns whether anything is left to do."""
         # A sync that has ended may be what a sync of a unit looked at before waits for.
-        while any([self._issue_to(unit) for unit in range(len(self.queues))]):
+        while sum(map(self._issue_to, range(len(self.queues)))):
             pass
         return bool(self.active) or any(self.queues)
 

@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
+from braid.analysis.locations import source_location
 from braid.analysis.nesting import ops_outside_groups
 from braid.analysis.parameter_expressions import (
     KEYS_ATTRIBUTE,
@@ -26,6 +27,7 @@ from braid.analysis.parameter_expressions import (
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import union_names
+from braid.errors import BraidError
 
 _MAX_ELEMENTS = 1 << 18
 """A result larger than this is computed at compile time only if it is not much larger than
@@ -69,7 +71,7 @@ class _Prepare:
         if isinstance(op, ParameterOp) and op.key.data in self.results:
             self.moved[op.output] = self.results[op.key.data]
             return
-        copy = op.clone(value_mapper=dict(self.moved))
+        copy = op.clone({operand: self.moved[operand] for operand in op.operands})
         self.block.add_op(copy)
         self.moved.update(zip(op.results, copy.results, strict=True))
 
@@ -79,6 +81,12 @@ def _existing(module: ModuleOp) -> _Prepare:
     prepare = _Prepare()
     for func in module.ops:
         if isinstance(func, FuncOp) and func.sym_name.data == PREPARE:
+            if KEYS_ATTRIBUTE not in func.attributes:
+                raise BraidError(
+                    f"the module has a function '@{PREPARE}', in whose place weights are computed",
+                    location=source_location(func),
+                    hint="rename the function",
+                )
             block = func.body.block
             last = block.last_op
             assert isinstance(last, ReturnOp)
@@ -139,8 +147,8 @@ def _function_block(op: Operation) -> Block:
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):
         parent = parent.parent_op()
-    assert isinstance(parent, FuncOp)
-    return parent.body.block
+    assert isinstance(parent, FuncOp) and parent.body.first_block is not None
+    return parent.body.first_block
 
 
 def _finish(module: ModuleOp, prepare: _Prepare) -> None:
@@ -163,6 +171,7 @@ class HoistParameterExpressionsPass(ModulePass):
     In: any module. Out: `func.func private @prepare() -> (…)` with attribute `braid.keys`, one
     key per result; elsewhere `braid.parameter {key = "prepared/0"}`. Expressions that would blow
     a small weight up to a large one stay. Running it twice does the same as running it once.
+    Raises BraidError where the module has a function `@prepare` of its own.
 
     ```mlir
     %w = braid.parameter {key = "w"} : tensor<4xf32>

@@ -77,3 +77,21 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   func.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A parameter stands where the function begins, whichever of its blocks reads it.
+// CHECK-LABEL: func.func @blocks
+// CHECK-NEXT:    %[[P:.*]] = braid.parameter {key = "prepared/0"} : tensor<4xf32>
+// CHECK-NEXT:    cf.cond_br
+// CHECK:         braid.add %x, %[[P]]
+func.func @blocks(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  cf.cond_br %c, ^a, ^b
+^a:
+  %w = braid.parameter {key = "w"} : tensor<4xf32>
+  %0 = braid.neg %w : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = braid.add %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+^b:
+  func.return %x : tensor<4xf32>
+}
