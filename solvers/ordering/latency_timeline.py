@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from braid.solvers.ordering.native import OUT_OF_MEMORY, CAnnealing, load_library
 from braid.solvers.ordering.native_chip import NativeChip
@@ -44,7 +45,7 @@ class Timeline:
 
         Raises ValueError where the values of an op do not fit the capacity, and MemoryError.
         """
-        return self._chip.seconds(self._reset(np.array(order, np.int32).ctypes.data))
+        return self._chip.seconds(self._reset(np.array(order, np.int32)))
 
     def anneal(
         self, order: Sequence[int], cooling: Cooling, seed: int, target: float, deadline: float
@@ -55,7 +56,7 @@ class Timeline:
         """
         chip, library = self._chip, load_library()
         best = np.array(order, np.int32)
-        value = self._reset(best.ctypes.data)
+        value = self._reset(best)
         random = np.random.default_rng(seed).integers(1, 1 << 63)
         hot, cold = float(chip.ticks(cooling.hot)), float(chip.ticks(cooling.cold))
         wanted = chip.ticks(target) + chip.rounded
@@ -68,8 +69,8 @@ class Timeline:
             raise MemoryError
         return best.tolist(), chip.seconds(state.value)
 
-    def _reset(self, order: int) -> int:
-        ticks = load_library().braid_timeline_reset(self._handle, order)
+    def _reset(self, order: NDArray[np.int32]) -> int:
+        ticks = load_library().braid_timeline_reset(self._handle, order.ctypes.data)
         if ticks == OUT_OF_MEMORY:
             raise MemoryError
         if ticks < 0:
