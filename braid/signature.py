@@ -1,5 +1,6 @@
 """The inputs and outputs of a module: what its one public function takes and returns."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -8,10 +9,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from braid.analysis.locations import source_location
+from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import public_functions, variant_sizes
-from braid.errors import BraidError
+from braid.errors import BraidError, Note
 from braid.runtime.manifest import TensorSpec
 
 
@@ -53,7 +55,8 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     """Specs of the inputs and of the outputs.
 
     Raises:
-        BraidError: there is no entry, or it takes or returns something else than tensors.
+        BraidError: there is no entry, or it takes or returns something else than tensors, or
+            two of one name.
 
     """
     function = entry_of(module)
@@ -67,7 +70,8 @@ def check_model(module: ModuleOp) -> None:
 
     Raises:
         BraidError: there is none, or more than one that is no variant of the others, or one has
-            no body or branches between blocks, or takes or returns something else than tensors.
+            no body or branches between blocks, or takes or returns something else than tensors,
+            or two of one name; or one parameter has two types.
 
     """
     functions = public_functions(module)
@@ -78,11 +82,32 @@ def check_model(module: ModuleOp) -> None:
         types = function.function_type
         _specs(function, input_names(function), types.inputs.data)
         _specs(function, output_names(function), types.outputs.data)
+    _check_parameters(module)
+
+
+def _check_parameters(module: ModuleOp) -> None:
+    first: dict[str, ParameterOp] = {}
+    for op in module.walk():
+        if isinstance(op, ParameterOp):
+            other = first.setdefault(op.key.data, op)
+            if other.output.type != op.output.type:
+                raise BraidError(
+                    f"parameter '{op.key.data}' has type {op.output.type}, and "
+                    f"{other.output.type} elsewhere",
+                    location=source_location(op),
+                    notes=[Note("it is read here as well", source_location(other))],
+                )
 
 
 def _specs(
     function: FuncOp, names: Sequence[str], types: Sequence[Attribute]
 ) -> tuple[TensorSpec, ...]:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise BraidError(
+            f"several inputs or several outputs of the model are named '{repeated[0]}'",
+            location=source_location(function),
+            hint="give them different names (braid.name)",
+        )
     specs: list[TensorSpec] = []
     for name, type in zip(names, types, strict=True):
         if not isinstance(type, TensorType):

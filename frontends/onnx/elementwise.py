@@ -99,7 +99,8 @@ def power(b: Builder, node: Node) -> SSAValue:
     """The exponent is converted to the type of the base; squares and cubes are products."""
     base, exponent = node.input(0), node.input(1)
     known = b.known(exponent)
-    if known is not None and known.size == 1 and known.ndim <= 1 and known.item() in (2, 3):
+    repeats = known is None or known.size != 1 or known.ndim > len(shape_of(base))
+    if known is not None and not repeats and known.item() in (2, 3):
         square = apply(b, "mul", base, base)
         return square if known.item() == 2 else apply(b, "mul", square, base)
     element_type = element_type_of(base)

@@ -29,6 +29,12 @@ CASES = {
         "func.func @main(%x: tensor<*xf32>) { func.return }",
         r"type tensor<\*xf32>, expected a ranked tensor",
     ),
+    "names": (
+        """func.func @main(
+            %x: tensor<4xf32> {braid.name = "x"}, %y: tensor<4xf32> {braid.name = "x"}
+        ) -> tensor<4xf32> { func.return %x : tensor<4xf32> }""",
+        "several inputs or several outputs of the model are named 'x'",
+    ),
 }
 USERS: dict[str, Callable[..., object]] = {
     "compile": lambda module: braid.compile(module, jobs=1),
@@ -44,6 +50,16 @@ def test_what_is_no_model_is_refused(text: str, message: str, use: Callable[...,
     with pytest.raises(BraidError, match=message) as caught:
         use(module)
     assert caught.value.location is not None and caught.value.location.file == "m.mlir"
+
+
+def test_a_parameter_has_one_type() -> None:
+    text = """func.func @main() -> (tensor<4xf32>, tensor<8xf32>) {
+      %0 = braid.parameter {key = "w"} : tensor<4xf32>
+      %1 = braid.parameter {key = "w"} : tensor<8xf32>
+      func.return %0, %1 : tensor<4xf32>, tensor<8xf32>
+    }"""
+    with pytest.raises(BraidError, match="'w' has type tensor<8xf32>, and tensor<4xf32>"):
+        braid.compile(parse_mlir(make_context(), text, "m.mlir").module, jobs=1)
 
 
 def test_the_hint_is_one_that_can_be_followed() -> None:

@@ -47,6 +47,7 @@ def test_lower_ranks_are_aligned(check: Check, op_type: str) -> None:
 
 def test_arithmetic(check: Check) -> None:
     check("Pow", abs(X), [np.array(2.0, np.float32)])
+    check("Pow", np.array(3.0, np.float32), [np.array([2.0], np.float32)])
     check("Pow", abs(X), np.array(1.5, np.float32))
     check("Mod", np.array([-7, 7, -7, 6]), np.array([3, -3, -3, 3]))
     check("Mod", X, X[0], fmod=1)
