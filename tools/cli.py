@@ -22,7 +22,7 @@ from braid.tools.standard_output import checked_output
 
 app = typer.Typer(
     name="braid",
-    help="A graph compiler for tensor programs.",
+    help="A graph compiler for tensor programs. braid COMMAND --help explains a command.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -46,9 +46,11 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _main_options(  # pyright: ignore[reportUnusedFunction]  typer calls it
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where errors come from.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the Python traceback of an error.")
+    ] = False,
 ) -> None: ...
 
 

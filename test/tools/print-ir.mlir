@@ -5,6 +5,7 @@
 // RUN: rm -rf %t && %braid-opt %s -p canonicalize,cse --print-ir-tree-dir=%t > /dev/null
 // RUN: filecheck %s --check-prefix=TREE < %t/builtin_module_no-symbol-name/1_cse.mlir
 // RUN: ls %t/builtin_module_no-symbol-name | filecheck %s --check-prefix=FILES
+// RUN: not %braid-opt %s -p cse --print-ir-before=canonicalise 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not %braid-opt %s -p cse --print-ir-tree-dir=/dev/null/x 2>&1 | filecheck %s --check-prefix=BAD
 
 // AFTER:       // -----// IR Dump After CanonicalizePass (canonicalize) //----- //
@@ -21,6 +22,7 @@
 // TREE:        IR Dump After CSEPass
 // FILES:       0_canonicalize.mlir
 // FILES-NEXT:  1_cse.mlir
+// UNKNOWN:     braid-opt: error: cannot print the IR around 'canonicalise', which is no pass
 // BAD:         braid-opt: error: cannot write IR to '/dev/null/x/
 func.func @f(%a: i32) -> i32 {
   %0 = arith.constant 0 : i32

@@ -21,8 +21,8 @@ from braid.tools.commands.options import (
 
 def bench(
     model: ModelArgument,
-    runs: Annotated[int, typer.Option(min=1, help="Runs that are measured.")] = 50,
-    warmup: Annotated[int, typer.Option(min=0, help="Runs before that.")] = 5,
+    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")] = 50,
+    warmup: Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")] = 5,
     inputs: InputOption = None,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
@@ -31,13 +31,15 @@ def bench(
     target: TargetOption = "host",
     jobs: JobsOption = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the figures to this file too.")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
     ] = None,
 ) -> None:
-    """Measure a model: median and p90 latency, arena, growth of the resident memory.
+    """Measure the latency and the memory of a model.
 
-    What grows beside the arena, the outputs and pages of files (weights that are read for the
-    first time) is shown as "anything else".
+    Inputs that are not given are random. Shown are the median and p90 latency, the size of the
+    arena, and by how much the resident memory grew. What grows beside the arena, the outputs and
+    pages of files (weights that are read for the first time) is shown as "anything else".
     """
     from braid.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs

@@ -10,7 +10,6 @@ import typer
 
 from braid.tools.commands.compile_options import (
     STAGES,
-    BudgetOption,
     Emit,
     EmitOption,
     InterOpThreadsOption,
@@ -22,7 +21,6 @@ from braid.tools.commands.compile_options import (
     OutputOption,
     ProfileOption,
     SourceArguments,
-    UseProfileOption,
     check_options,
     default_output,
     files_written,
@@ -32,10 +30,12 @@ from braid.tools.commands.compile_stream import compile_for_chip
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
+    BudgetOption,
     JobsOption,
     ShapeOption,
     SourceArgument,
     TargetOption,
+    UseProfileOption,
     parse_bounds,
     parse_buckets,
     parse_shapes,
@@ -57,7 +57,7 @@ def compile_model(
     target: TargetOption = "host",
     jobs: JobsOption = None,
     profile: ProfileOption = False,
-    measure: MeasureLayoutsOption = None,
+    measure_layouts: MeasureLayoutsOption = None,
     measure_orders: MeasureOrdersOption = None,
     inter_op_threads: InterOpThreadsOption = 1,
     use_profile: UseProfileOption = None,
@@ -66,7 +66,11 @@ def compile_model(
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
 ) -> None:
-    """Compile a model to one artifact file, or for a chip to an instruction stream."""
+    """Compile a model to an artifact, or for a chip to a stream.
+
+    The artifact is one file that braid run, braid.load and the C runtime load; the stream is of
+    instructions, which braid simulate times.
+    """
     from braid.chip import chip_of
 
     is_chip = chip_of(target) is not None
@@ -80,8 +84,8 @@ def compile_model(
         shape_bounds=parse_bounds(shape_bound),
         jobs=jobs,
     )
-    if measure is not None:
-        _measure_layouts(model, measure, source)
+    if measure_layouts is not None:
+        _measure_layouts(model, measure_layouts, source)
     if output is None or emit in STAGES:
         _emit_stage(model, emit, output, source, profile, use_profile)
         return

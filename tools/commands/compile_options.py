@@ -8,6 +8,7 @@ from typing import Annotated, TypedDict
 import typer
 
 from braid.errors import BraidError
+from braid.tools.commands.options import seconds_option
 
 
 class Emit(StrEnum):
@@ -42,7 +43,11 @@ NOT_FOR_CHIPS = (
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", help="The file to write; by default MODEL.braid, or stdout for text."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="The file to write; by default the name of MODEL, in this directory, with .braid, "
+        ".so, .o, or .bin for a chip. Text is printed.",
     ),
 ]
 ProfileOption = Annotated[
@@ -50,58 +55,37 @@ ProfileOption = Annotated[
 ]
 MeasureLayoutsOption = Annotated[
     float | None,
-    typer.Option(
-        "--measure-layouts",
-        metavar="SECONDS",
-        min=0,
-        help="First time kernels in all layouts, for so long at most; kept for later.",
-    ),
+    seconds_option("First time kernels in all layouts, for so long at most; the figures are kept."),
 ]
 MeasureOrdersOption = Annotated[
     float | None,
-    typer.Option(
-        metavar="SECONDS",
-        min=0,
-        help="Time orders of ops instead of estimating them, for so long at most.",
-    ),
+    seconds_option("Time orders of ops instead of estimating them, for so long at most."),
 ]
 InterOpThreadsOption = Annotated[
     int,
     typer.Option(
+        metavar="N",
         min=1,
         help="Run kernels that do not need each other side by side, on up to so many threads; "
         "run the model on as many.",
-    ),
-]
-UseProfileOption = Annotated[
-    Path | None,
-    typer.Option(help="Weigh decisions by this profile, as written by braid run --profile."),
-]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", help="Recompute what does not fit: bytes, or with a unit as in 512MiB."
     ),
 ]
 MemoryReportOption = Annotated[
     bool, typer.Option("--memory-report", help="Print what is in the arena at its peak.")
 ]
 MemoryJsonOption = Annotated[
-    Path | None, typer.Option("--memory-json", help="Write the memory report to this file.")
+    Path | None,
+    typer.Option("--memory-json", metavar="FILE", help="Write the memory report to FILE, as JSON."),
 ]
 OrderSecondsOption = Annotated[
     float | None,
-    typer.Option(
-        metavar="SECONDS",
-        min=0,
-        help="For chips: how long to search the order of each subgraph, 1 by default.",
-    ),
+    seconds_option("For chips: how long to search the order of each subgraph; by default 1."),
 ]
 EmitOption = Annotated[
     Emit,
     typer.Option(
-        help="What to write: the artifact, a shared object with a C header beside it, or a "
-        "stage of the lowering."
+        help="What to write: the artifact, a shared object with a C header beside it (so), or a "
+        "stage of the lowering, as text or as an object file (obj)."
     ),
 ]
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braid.tools.commands.options import ShapeOption, SourceArgument, TargetOption, parse_shapes
+from braid.tools.commands.options import (
+    BudgetOption,
+    ShapeOption,
+    SourceArgument,
+    TargetOption,
+    UseProfileOption,
+    parse_shapes,
+)
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -25,16 +32,10 @@ def explain(
     memory: Annotated[
         bool, typer.Option("--memory", help="List the tensors that are live at the peak.")
     ] = False,
-    memory_budget: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Compare with the plan that keeps to it: 512MiB."),
-    ] = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Weigh ops by this profile, of braid run --profile."),
-    ] = None,
+    memory_budget: BudgetOption = None,
+    use_profile: UseProfileOption = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it all on one page.")
+        Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
     ] = None,
     shape: ShapeOption = None,
     target: TargetOption = "host",
@@ -42,7 +43,8 @@ def explain(
     """Explain the decisions of the default pipeline about a model.
 
     Without options, a line per decision: its cost, a lower bound that nothing could beat, and
-    the gap. The page of --html needs no network.
+    the gap. With --memory-budget, the plan for it is compared with the one without. The page of
+    --html needs no network.
     """
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
@@ -54,9 +56,9 @@ def explain(
     read = partial(_read, context, model, shape)
     lists_memory = memory or memory_budget is not None
     with compiling(model):
-        walk = walk_through(context, read(), target=target, profile=profile)
+        walk = walk_through(context, read(), target=target, profile=use_profile)
         plan = (
-            plan_memory(context, read, target=target, profile=profile, budget=memory_budget)
+            plan_memory(context, read, target=target, profile=use_profile, budget=memory_budget)
             if lists_memory or html is not None
             else None
         )

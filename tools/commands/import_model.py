@@ -25,8 +25,9 @@ def import_model(
         typer.Option(
             "-o",
             "--output",
-            help="The .mlir file; the weights go beside it, to .safetensors. Without -o the "
-            "module is printed, and no weights are written.",
+            metavar="FILE",
+            help="The .mlir file; the weights go beside it, to .safetensors. Without -o "
+            "the module is printed, and no weights are written.",
         ),
     ] = None,
     shape: ShapeOption = None,

@@ -26,10 +26,11 @@ def inspect(
     ] = False,
     shape: ShapeOption = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write everything to this file too.")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write everything to FILE too, as JSON."),
     ] = None,
 ) -> None:
-    """Show the inputs, outputs, ops, weights, arithmetic and traffic of a model.
+    """Show the inputs, outputs, ops and weights of a model.
 
     Operations are weighted by their cost, an addition being 1; bytes are those that every op
     reads and writes on its own. What runs several times counts as often as it is expected to.

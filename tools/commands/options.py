@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,18 +10,30 @@ from braid.errors import BraidError
 
 ARTIFACT_SUFFIX = ".braid"
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx, .mlir or .braid")]
-SourceArgument = Annotated[Path, typer.Argument(metavar="MODEL", help=".onnx or .mlir")]
+
+def seconds_option(help: str) -> Any:
+    """An option that takes a time."""
+    return typer.Option(metavar="SECONDS", min=0, help=help)
+
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model: .onnx, .mlir or .braid.")
+]
+SourceArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .onnx or .mlir.")]
 ShapeOption = Annotated[
     list[str] | None,
-    typer.Option("--shape", metavar="NAME=DIMS", help="Shape of an input with open dims: x=1,3,8"),
+    typer.Option(
+        "--shape",
+        metavar="NAME=DIMS",
+        help="Shape of an input with open dims, such as x=1,3,8. Repeatable.",
+    ),
 ]
 BucketsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--shape-buckets",
         metavar="DIM=SIZES",
-        help="Sizes of open dims to compile for: batch=1,2,4;sequence=32,64",
+        help="Sizes of open dims to compile for, such as batch=1,2,4;sequence=32,64. Repeatable.",
     ),
 ]
 BoundOption = Annotated[
@@ -29,22 +41,43 @@ BoundOption = Annotated[
     typer.Option(
         "--shape-bound",
         metavar="DIM=SIZE",
-        help="Largest size of an open dim whose inputs are padded up to a size braid chooses: "
-        "batch=8",
+        help="Largest size of an open dim, such as batch=8; inputs are padded up to one of the "
+        "sizes that braid chooses. Repeatable.",
     ),
 ]
 InputOption = Annotated[
     list[str] | None,
-    typer.Option("--input", metavar="NAME=FILE", help="Value of an input: x=x.npy"),
+    typer.Option(
+        "--input", metavar="NAME=FILE", help="Value of an input, such as x=x.npy. Repeatable."
+    ),
 ]
 RandomOption = Annotated[
-    bool, typer.Option("--random", help="Random values for the inputs that are not given.")
+    bool, typer.Option("--random", help="Take random values for inputs that are not given.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of the random values.")]
-ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of a run; 0: all CPUs.")]
-TargetOption = Annotated[str, typer.Option(help="Machine to compile for.")]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the random values.")]
+ThreadsOption = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Threads of a run; 0 for all CPUs.")
+]
+TargetOption = Annotated[
+    str,
+    typer.Option(metavar="TARGET", help="Machine to compile for: a name or a .toml file."),
+]
 JobsOption = Annotated[
-    int | None, typer.Option(min=1, help="Processes that compile kernels; by default one a CPU.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Processes that compile kernels; by default one a CPU."),
+]
+UseProfileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Weigh decisions by this profile, as braid run --profile writes it."
+    ),
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Recompute what does not fit into SIZE: bytes, or with a unit as in 512MiB.",
+    ),
 ]
 InterpretOption = Annotated[
     bool, typer.Option("--interpret", help="Run the numpy interpreter instead of compiled code.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from braid.tools.commands.options import SourceArgument
+from braid.tools.commands.options import SourceArgument, seconds_option
 
 
 def reduce(
@@ -19,13 +19,18 @@ def reduce(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The file to write; by default MODEL.reduced.SUFFIX."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The file to write; by default beside MODEL, such as model.reduced.onnx.",
+        ),
     ] = None,
     match: Annotated[
         str | None,
         typer.Option(metavar="REGEX", help="What the output must contain to be the same failure."),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for one run of the command.")] = 120.0,
+    timeout: Annotated[float, seconds_option("End a run of the command after so long.")] = 120.0,
 ) -> None:
     """Shrink a model to the ops that make a command fail.
 

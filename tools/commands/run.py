@@ -30,7 +30,7 @@ def run(
     model: ModelArgument,
     inputs: InputOption = None,
     output_dir: Annotated[
-        Path | None, typer.Option(help="Write each output to DIR/<name>.npy.")
+        Path | None, typer.Option(metavar="DIR", help="Write each output to DIR/NAME.npy.")
     ] = None,
     random: RandomOption = False,
     seed: SeedOption = 0,
@@ -40,7 +40,10 @@ def run(
     target: TargetOption = "host",
     jobs: JobsOption = None,
     profile: Annotated[
-        Path | None, typer.Option(help="Write how often each op ran and how long, as JSON.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write to FILE how often each op ran and for how long, as JSON."
+        ),
     ] = None,
 ) -> None:
     """Run a model once and show its outputs."""

@@ -1,33 +1,46 @@
 """`braid simulate`: how long an instruction stream takes on a chip, and what its units wait for."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from braid.tools.commands.options import ShapeOption, parse_shapes
 
 if TYPE_CHECKING:
     from braid.analysis.simulator.instructions import Stream
     from braid.targets.target import Backend
 
 StreamArgument = Annotated[
-    Path, typer.Argument(metavar="STREAM", help="A stream (.bin, .txt) or a module (.mlir, .onnx)")
+    Path,
+    typer.Argument(metavar="STREAM", help="A stream (.bin or .txt) or a model (.onnx or .mlir)."),
 ]
 
 
 def simulate(
     stream: StreamArgument,
-    target: Annotated[str, typer.Option(help="Chip: a name or a .toml file.")] = "npu-small",
+    target: Annotated[
+        str, typer.Option(metavar="TARGET", help="The chip: a name or a .toml file.")
+    ] = "npu-small",
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a Gantt chart to FILE.")
     ] = None,
+    shape: ShapeOption = None,
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE", help="Write the stream (.bin, .txt).")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the stream to FILE: text if that ends in .txt, otherwise binary.",
+        ),
     ] = None,
 ) -> None:
     """Simulate an instruction stream and print the time of every unit.
 
-    A module is lowered first, its ops in the order in which they stand; `search-order` finds
-    better ones.
+    A model is lowered first, its ops in the order in which they stand; braid compile for a chip
+    finds better ones.
     """
     from braid.analysis.simulator import report
     from braid.analysis.simulator.simulate import simulate as run
@@ -40,7 +53,7 @@ def simulate(
 
     check_outputs(output, html)
     backend = load_target(target).backends[0]
-    loaded = _load(stream, backend)
+    loaded = _load(stream, backend, parse_shapes(shape))
     timeline = run(loaded, backend)
     files: dict[Path, bytes] = {}
     if output is not None:
@@ -52,7 +65,7 @@ def simulate(
     print(report.table(timeline, backend))
 
 
-def _load(path: Path, backend: "Backend") -> "Stream":
+def _load(path: Path, backend: "Backend", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
     from braid.analysis.simulator.instructions import from_bytes, from_text
     from braid.errors import BraidError, SourceLocation
     from braid.lowering.npu.lower_to_instructions import lower_module
@@ -60,7 +73,9 @@ def _load(path: Path, backend: "Backend") -> "Stream":
     from braid.universe import make_context
 
     if path.suffix in (".mlir", ".onnx"):
-        return lower_module(read_source(make_context(), path).module, backend)
+        return lower_module(read_source(make_context(), path, shapes=shapes).module, backend)
+    if shapes:
+        raise BraidError(f"'{path}' is a stream, which has no open dims; leave out --shape")
     try:
         data = path.read_bytes()
         return from_text(data.decode()) if path.suffix == ".txt" else from_bytes(data)

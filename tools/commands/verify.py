@@ -35,7 +35,8 @@ def verify(
     inputs: InputOption = None,
     seed: SeedOption = 0,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is no difference.")
+        float,
+        typer.Option(metavar="X", min=0, help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is no difference."),
     ] = 1e-4,
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
@@ -50,7 +51,7 @@ def verify(
         ),
     ] = False,
 ) -> None:
-    """Compare a model, op by op, with ONNX Runtime or with the interpreter.
+    """Compare a model, op by op, with a reference.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
     it is the interpreter for ops inside branches and loops, of which the last iteration counts,

@@ -13,7 +13,10 @@ from braid.passes.pipelines import PIPELINES
 from braid.passes.registry import available_passes
 from braid.tools.opt.listing import list_dialects, list_passes
 
-_DESCRIPTION = "Reads MLIR, runs a pipeline of passes on it and prints the result."
+_DESCRIPTION = (
+    "Reads MLIR, runs a pipeline of passes on it and prints the result. A flag of the name of a "
+    "pass adds that to the pipeline: --cse --search-order='objective=memory seed=1'."
+)
 _PASS_FLAG = re.compile(r"--(?P<name>[a-z0-9][\w-]*)(?:=(?P<options>.*))?", re.DOTALL)
 
 
@@ -61,6 +64,9 @@ def parse_arguments(argv: Sequence[str]) -> OptOptions:
     if namespace["run_reproducer"] and (flags or namespace["pipeline"]):
         parser.error("--run-reproducer takes the pipeline from the file; give no other")
     namespace["pipeline"] = namespace["pipeline"] or ",".join(flags)
+    for name in (*namespace["print_before"], *namespace["print_after"]):
+        if name not in available_passes():
+            parser.error(f"cannot print the IR around '{name}', which is no pass")
     if namespace["emit"] == "irdl" and (namespace["pipeline"] or namespace["input_file"] != "-"):
         parser.error("--emit=irdl writes the dialect and takes neither input nor passes")
     return OptOptions(**{field.name: namespace[field.name] for field in fields(OptOptions)})
@@ -123,8 +129,19 @@ def _names(text: str) -> tuple[str, ...]:
 def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="braid-opt", description=_DESCRIPTION, add_help=False, allow_abbrev=False)
     add = parser.add_argument
-    add("input_file", nargs="?", default="-", help="the .mlir file; '-' (default) is stdin")
-    add("-o", dest="output_file", type=Path, metavar="FILE", help="write to FILE, not stdout")
+    add(
+        "input_file",
+        nargs="?",
+        default="-",
+        help="the .mlir file; '-', the default, is standard input",
+    )
+    add(
+        "-o",
+        dest="output_file",
+        type=Path,
+        metavar="FILE",
+        help="write to FILE instead of standard output",
+    )
     add(
         "-p",
         "--pass-pipeline",
@@ -134,9 +151,14 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="PIPELINE",
         help="passes to run: 'a,b{opt=1}' or 'builtin.module(func.func(a),b)'",
     )
-    add("-h", "--help", action=_Show, const=list_passes, help="this text and all passes")
+    add("-h", "--help", action=_Show, const=list_passes, help="show this text and all passes")
     add("--show-dialects", action=_Show, const=list_dialects, help="list all dialects")
-    add("--version", action="version", version=f"braid-opt {__version__}")
+    add(
+        "--version",
+        action="version",
+        version=f"braid-opt {__version__}",
+        help="show the version and exit",
+    )
     _add_input_arguments(parser)
     _add_printing_arguments(parser)
     _add_report_arguments(parser)
@@ -156,26 +178,37 @@ def _add_input_arguments(parser: argparse.ArgumentParser) -> None:
         help="verify the IR after every pass",
     )
     group.add_argument(
-        "--no-verify", dest="verify", action="store_false", help="never verify the IR"
+        "--no-verify",
+        dest="verify",
+        action="store_false",
+        help="never verify the IR, nor the input",
     )
 
 
 def _add_printing_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("printing")
+    group = parser.add_argument_group("printing", "IR around passes goes to standard error.")
     group.add_argument(
         "--emit",
         choices=("mlir", "upstream", "irdl"),
         default="mlir",
-        help="the result (default), the result as mlir-opt reads it with braid's IRDL, or that "
-        "IRDL for mlir-opt's --irdl-file, without input",
+        help="mlir (default): the result; upstream: the result as mlir-opt reads it with braid's "
+        "IRDL; irdl: that IRDL, for mlir-opt's --irdl-file, without any input",
     )
     flag = _flag_adder(group)
     flag("--print-op-generic", dest="print_generic", help="print ops in their generic form")
     flag("--print-debuginfo", help="print the locations of ops")
-    flag("--print-ir-before-all", dest="print_before_all", help="IR before every pass, to stderr")
-    flag("--print-ir-after-all", dest="print_after_all", help="IR after every pass, to stderr")
-    flag("--print-ir-after-change", dest="print_after_change", help="… that changed the IR")
-    flag("--print-ir-after-failure", dest="print_after_failure", help="… that failed")
+    flag("--print-ir-before-all", dest="print_before_all", help="print the IR before every pass")
+    flag("--print-ir-after-all", dest="print_after_all", help="print the IR after every pass")
+    flag(
+        "--print-ir-after-change",
+        dest="print_after_change",
+        help="print the IR after every pass that changed it",
+    )
+    flag(
+        "--print-ir-after-failure",
+        dest="print_after_failure",
+        help="print the IR after a pass that failed",
+    )
     for when in ("before", "after"):
         group.add_argument(
             f"--print-ir-{when}",
@@ -184,7 +217,7 @@ def _add_printing_arguments(parser: argparse.ArgumentParser) -> None:
             type=_names,
             default=(),
             metavar="PASSES",
-            help=f"IR {when} the passes named, to stderr",
+            help=f"print the IR {when} these passes, separated by commas",
         )
     group.add_argument(
         "--print-ir-tree-dir",
@@ -192,17 +225,20 @@ def _add_printing_arguments(parser: argparse.ArgumentParser) -> None:
         dest="print_tree_dir",
         type=Path,
         metavar="DIR",
-        help="print IR to files under DIR, one a pass (all passes unless others are chosen)",
+        help="print the IR to files under DIR instead, after all passes unless others are chosen",
     )
 
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
     flag = _flag_adder(group)
-    flag("--timing", help="print the time of every pass, to stderr")
-    flag("--remarks", help="print what passes decided, to stderr")
+    flag("--timing", help="print the time of every pass to standard error")
+    flag("--remarks", help="print what passes decided to standard error")
     group.add_argument(
-        "--remarks-json", type=Path, metavar="FILE", help="write what passes decided to FILE"
+        "--remarks-json",
+        type=Path,
+        metavar="FILE",
+        help="write what passes decided to FILE, as JSON",
     )
     group.add_argument(
         "--crash-reproducer",
