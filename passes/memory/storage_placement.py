@@ -175,7 +175,7 @@ class StoragePlacement:
         if not isinstance(candidate.op, PadOp):
             return whole
         inner, outer = (storage_bytes(v.type) for v in (*candidate.group.operands, candidate.whole))
-        return whole * inner / outer
+        return whole * inner / max(outer, 1)
 
 
 def _decision(group: FusedOp) -> dict[str, Attribute]:

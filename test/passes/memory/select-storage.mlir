@@ -86,3 +86,15 @@ func.func @slice_inside(%x: tensor<64x48xf32>, %y: tensor<64x32xf32>) -> tensor<
   %z = braid.concat %s, %t {dim = 1 : i64} : (tensor<64x16xf32>, tensor<64x32xf32>) -> tensor<64x48xf32>
   func.return %z : tensor<64x48xf32>
 }
+
+// -----
+
+// A tensor without elements takes no time to copy.
+// REMARK: [select-storage] 0 of 1 copies spared
+// CHECK-LABEL: func.func @empty
+// CHECK:         func.call @kernel_0
+func.func @empty(%x: tensor<4x0xf32>) -> tensor<6x0xf32> {
+  %a = braid.exp %x : (tensor<4x0xf32>) -> tensor<4x0xf32>
+  %p = braid.pad %a {low = array<i64: 1, 0>, high = array<i64: 1, 0>, value = 0.0 : f32} : (tensor<4x0xf32>) -> tensor<6x0xf32>
+  func.return %p : tensor<6x0xf32>
+}
