@@ -1,5 +1,12 @@
-"""Rounds of simulated annealing of an order of issue, each twice as long as the one before."""
+"""Simulated annealing of several orders of issue, of which the better ones go on.
 
+Successive halving (K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and
+hyperparameter optimization", AISTATS 2016): after each round half of the orders are left, each of
+which gets twice as many moves. An order that is good without early loads is another one than with
+them, so that each way to load has orders of its own.
+"""
+
+from collections.abc import Iterable, Sequence
 from math import inf
 from time import monotonic
 
@@ -8,42 +15,55 @@ from braid.solvers.ordering.latency_timeline import Cooling
 
 FIRST_ROUND = 4096
 """Moves."""
+STARTS = 8
+STARTED_OPS = 10_000
+"""Ops of all starts together, beyond the first: a round of large ones takes all of the time."""
 HOT, COLD = 0.5, 0.005
 """Temperatures in the average time of an op."""
-TRIED = 0.2
-"""The time for each way of loading until one is settled on."""
+
+Contender = tuple[float, int, list[int]]
+"""Seconds, by how many ops loads come early, and the order."""
 
 
 def anneal(
     problem: LatencyProblem,
-    start: list[int],
+    starts: Iterable[Sequence[int]],
     target: float,
     deadline: float,
     seed: int,
     moves: float = inf,
 ) -> list[int]:
-    """Anneal `start` until `target`, `deadline`, or for so many `moves`; return the best order.
+    """Anneal `starts` until `target`, `deadline`, or for about `moves`; return the best order.
 
-    An order that is good without early loads is another one than with them: both are tried for a
-    round. Raises ValueError where the values of an op do not fit the capacity.
+    Raises ValueError where the values of an op do not fit the capacity.
     """
-    if len(start) < 3:
-        return start
-    best = {ahead: (problem.seconds(start, ahead), start) for ahead in problem.aheads}
-    heat = min(best.values())[0] / len(start)
-    ways, length = problem.aheads, FIRST_ROUND
-    while True:
-        cooling = Cooling(HOT * heat, COLD * heat, int(min(length, moves)))
-        for ahead in ways:
-            now = monotonic()
-            limit = now + (deadline - now) * TRIED if len(ways) > 1 else deadline
-            found, value = problem.timeline(ahead).anneal(
-                best[ahead][1], cooling, seed + length, target, limit
+    distinct = [list(order) for order in dict.fromkeys(map(tuple, starts))]
+    everyone = sorted((problem.seconds(o, a), a, o) for o in distinct for a in problem.aheads)
+    value, _, best = everyone[0]
+    size = max(len(problem), 1)
+    starts_kept = max(min(STARTS, STARTED_OPS // size), 1)
+    contenders = everyone[: starts_kept * len(problem.aheads)]
+    heat = value / size
+    length = FIRST_ROUND
+    while value > target and moves > 0 and len(problem) > 2:
+        cooling = Cooling(HOT * heat, COLD * heat, length)
+        for place, contender in enumerate(contenders):
+            if value <= target or moves <= 0 or monotonic() > deadline:
+                return best
+            _, ahead, order = contender
+            limit = _share(deadline, len(contenders) - place)
+            found, seconds = problem.timeline(ahead).anneal(
+                order, cooling, seed + length + place, target, limit
             )
-            best[ahead] = min(best[ahead], (value, found))
-        ways = (min(best, key=best.__getitem__),)
-        value, order = best[ways[0]]
-        moves -= length
+            moves -= length
+            contenders[place] = min(contender, (seconds, ahead, found))
+            value, best = min((value, best), (seconds, found))
+        contenders = sorted(contenders)[: (len(contenders) + 1) // 2]
         length *= 2
-        if value <= target or moves <= 0 or monotonic() > deadline:
-            return order
+    return best
+
+
+def _share(deadline: float, contenders: int) -> float:
+    """When the first of some contenders ends; the last one may use up all time."""
+    now = monotonic()
+    return now + (deadline - now) / contenders

@@ -73,16 +73,17 @@ def _improve_piece(
     if len(problem) <= ENUMERATED_OPS and count_orders(problem.graph, ENUMERATED_ORDERS):
         order = min(all_orders(problem.graph), key=problem.evaluate)
         return order, problem.evaluate(order)
-    for found in list_orders(problem, deadline):
-        order = min(order, found, key=problem.evaluate)
+    starts = [order, *list_orders(problem, deadline)]
+    order = min(starts, key=problem.evaluate)
     target = max(bound, good_enough)
     if len(problem) <= EXACT_OPS:
         close = max(bound / CLOSE, good_enough)
-        order = anneal(problem, order, close, deadline, seed, CLOSE_MOVES)
+        order = anneal(problem, starts, close, deadline, seed, CLOSE_MOVES)
         order = _beams(problem, order, target, deadline)
         order, bound = _prove(problem, order, bound, deadline, good_enough)
         target = max(bound, good_enough)
-    return anneal(problem, order, target, deadline, seed, MOVES * len(problem)), bound
+    moves = MOVES * len(problem)
+    return anneal(problem, [order, *starts], target, deadline, seed, moves), bound
 
 
 def _beams(problem: LatencyProblem, order: list[int], target: float, deadline: float) -> list[int]:

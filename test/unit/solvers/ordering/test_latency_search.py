@@ -50,10 +50,10 @@ def test_orders_are_orders_and_never_worse(seed: int, size: int) -> None:
     for order in list_orders(problem, inf):
         assert problem.graph.is_order(order)
     start = list(range(size))
-    found = anneal(problem, start, 0.0, inf, seed, 200)
+    found = anneal(problem, [start], 0.0, inf, seed, 200)
     assert problem.graph.is_order(found)
     assert problem.evaluate(found) <= problem.evaluate(start)
-    assert found == anneal(problem, start, 0.0, inf, seed, 200)
+    assert found == anneal(problem, [start], 0.0, inf, seed, 200)
 
 
 def test_layers_wait_for_the_stores_and_loads_between_them() -> None:
@@ -75,7 +75,7 @@ def test_post_order_makes_what_is_needed_late() -> None:
 
 def test_annealing_ends_at_the_target() -> None:
     problem = LatencyProblem(Graph.from_edges(3, []), ((Stage(0, 1.0),),) * 3)
-    assert anneal(problem, [0, 1, 2], 3.0, inf, 0) == [0, 1, 2]
+    assert anneal(problem, [[0, 1, 2]], 3.0, inf, 0) == [0, 1, 2]
 
 
 def test_annealing_finds_the_least() -> None:
@@ -83,14 +83,14 @@ def test_annealing_finds_the_least() -> None:
     stages = (*((Stage(0, 1.0),),) * 8, (Stage(1, 8.0),))
     problem = LatencyProblem(Graph.from_edges(9, [(7, 8)]), stages)
     assert problem.evaluate(range(9)) == 16.0
-    found = anneal(problem, list(range(9)), 0.0, inf, 0, 2000)
+    found = anneal(problem, [range(9)], 0.0, inf, 0, 2000)
     assert problem.evaluate(found) == 9.0
 
 
 def test_no_move_is_made_past_the_deadline() -> None:
     problem = chip(Random(1), 40)
     start = list(range(40))
-    assert anneal(problem, start, 0.0, -inf, 0) == start
+    assert anneal(problem, [start], 0.0, -inf, 0) == start
 
 
 def test_a_problem_goes_to_another_process() -> None:
