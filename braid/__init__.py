@@ -9,8 +9,9 @@ model.save("resnet50.braid")
 Names are loaded on first use, so that importing a part of braid does not import the compiler.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from braid.lazy import lazy_names
 
 if TYPE_CHECKING:
     from braid.compiler import compile
@@ -35,22 +36,19 @@ __all__ = [
     "run_passes",
 ]
 
-_HOMES = {
-    "BraidError": "braid.errors",
-    "Model": "braid.model",
-    "compile": "braid.compiler",
-    "from_torch": "braid.torch_export",
-    "interpret": "braid.interpreted",
-    "load": "braid.model",
-    "load_irdl": "braid.upstream_dialect",
-    "run_passes": "braid.embedding",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'braid' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "BraidError": "braid.errors",
+        "Model": "braid.model",
+        "compile": "braid.compiler",
+        "from_torch": "braid.torch_export",
+        "interpret": "braid.interpreted",
+        "load": "braid.model",
+        "load_irdl": "braid.upstream_dialect",
+        "run_passes": "braid.embedding",
+    },
+)
 
 
 def __dir__() -> list[str]:

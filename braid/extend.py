@@ -9,8 +9,9 @@ from braid.extend import Structure, StructuredOp
 ```
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from braid.lazy import lazy_names
 
 if TYPE_CHECKING:
     from braid.analysis.interpreter import interpret
@@ -118,7 +119,9 @@ _HOMES = {
     "braid.passes.pipeline_parser": ("parse_pipeline",),
     "braid.universe": ("make_context",),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__getattr__ = lazy_names(
+    __name__, {name: module for module, names in _HOMES.items() for name in names}
+)
 
 __all__ = [
     "DYNAMIC",
@@ -182,12 +185,6 @@ __all__ = [
     "stored_bytes",
     "union_names",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'braid.extend' has no attribute '{name}'")
-    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

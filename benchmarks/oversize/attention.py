@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, by_rows, model, normal
+from benchmarks.oversize.case import Array, Dims, by_rows, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -38,14 +38,3 @@ def compute_in_pieces(q: Array, k: Array, v: Array) -> Array:
         return by_rows(q[0, number], rows)
 
     return np.stack([head(number) for number in range(q.shape[1])])[None]
-
-
-CASE = Case(
-    "attention",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"heads": 12, "length": 8192, "depth": 64},
-    fits={"heads": 4, "length": 2048, "depth": 64},
-    small={"heads": 2, "length": 150, "depth": 16},
-)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, by_rows, model, normal
+from benchmarks.oversize.case import Array, Dims, by_rows, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -36,14 +36,3 @@ def compute_in_pieces(x: Array, w: Array, labels: Array) -> Array:
         return total - np.take_along_axis(logits, part[:, -1:].astype(np.int64), axis=1)
 
     return by_rows(both, rows)
-
-
-CASE = Case(
-    "cross-entropy",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"tokens": 8_192, "vocabulary": 50_257, "width": 64},
-    fits={"tokens": 2_048, "vocabulary": 16_000, "width": 64},
-    small={"tokens": 70, "vocabulary": 120, "width": 16},
-)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, by_rows, model, normal
+from benchmarks.oversize.case import Array, Dims, by_rows, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -33,14 +33,3 @@ def make_inputs(dims: Dims) -> list[Array]:
 def compute_in_pieces(x: Array, c: Array) -> Array:
     """Squared distances from every row of `x` to every row of `c`."""
     return by_rows(x, lambda part: np.square(part[:, None] - c[None]).sum(axis=2))
-
-
-CASE = Case(
-    "differences",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"points": 16_384, "centres": 512, "depth": 128},
-    fits={"points": 4_096, "centres": 256, "depth": 128},
-    small={"points": 45, "centres": 20, "depth": 30},
-)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, by_rows, model, normal
+from benchmarks.oversize.case import Array, Dims, by_rows, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -41,14 +41,3 @@ def compute_in_pieces(a: Array, b: Array) -> Array:
         return all_distances.min(axis=1, keepdims=True)
 
     return by_rows(a, rows)
-
-
-CASE = Case(
-    "pairwise-distances",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"rows": 40_000, "columns": 40_000, "depth": 32},
-    fits={"rows": 8_000, "columns": 8_000, "depth": 32},
-    small={"rows": 90, "columns": 130, "depth": 8},
-)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, model, normal
+from benchmarks.oversize.case import Array, Dims, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -29,14 +29,3 @@ def make_inputs(dims: Dims) -> list[Array]:
 def compute_in_pieces(ids: Array, table: Array) -> Array:
     """The rows of the table."""
     return table[ids]
-
-
-CASE = Case(
-    "one-hot",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"tokens": 16_384, "vocabulary": 32_000, "width": 64},
-    fits={"tokens": 4_096, "vocabulary": 16_000, "width": 64},
-    small={"tokens": 70, "vocabulary": 50, "width": 24},
-)

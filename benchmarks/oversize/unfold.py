@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, NodeProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, model, normal
+from benchmarks.oversize.case import Array, Dims, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -47,14 +47,3 @@ def compute_in_pieces(x: Array, w: Array) -> Array:
             total += x[0, row + i, j : j + extent] @ filters[i, j]
         rows.append(total)
     return np.concatenate(rows)
-
-
-CASE = Case(
-    "unfold",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"channels": 32, "filters": 16, "extent": 1_280},
-    fits={"channels": 32, "filters": 16, "extent": 480},
-    small={"channels": 5, "filters": 7, "extent": 12},
-)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import ModelProto, helper
 
-from benchmarks.oversize.case import Array, Case, Dims, model, normal
+from benchmarks.oversize.case import Array, Dims, model, normal
 
 
 def build(dims: Dims) -> ModelProto:
@@ -55,14 +55,3 @@ def compute_in_pieces(x: Array, w: Array) -> Array:
             plane += np.tensordot(w[:, :, *index], part, axes=(1, 0))
         planes.append(plane)
     return np.stack(planes, axis=1)[None]
-
-
-CASE = Case(
-    "upsampling",
-    build,
-    make_inputs,
-    compute_in_pieces,
-    huge={"channels": 32, "filters": 4, "extent": 80},
-    fits={"channels": 16, "filters": 4, "extent": 56},
-    small={"channels": 3, "filters": 2, "extent": 9},
-)

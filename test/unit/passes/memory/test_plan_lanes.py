@@ -9,19 +9,23 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region
 
 from braid.analysis.lanes import LANES, LaneOrder, set_lane
 from braid.dialects.braid.buffer import BufferAttr
-from braid.frontends.mlir import parse_mlir
 from braid.passes.memory.in_place import IN_PLACE, in_place_attribute
 from braid.passes.memory.memory_report import memory_report
-from braid.passes.memory.plan_memory import SCRATCH, SCRATCH_BYTES, PlanMemoryPass
-from braid.universe import make_context
-from test.unit.passes.memory.test_plan_memory import BYTES, TENSOR, Execution, Generator
+from braid.passes.memory.plan_memory import SCRATCH, SCRATCH_BYTES
+from test.unit.passes.memory.test_plan_memory import (
+    BYTES,
+    TENSOR,
+    Execution,
+    Generator,
+    planned,
+    programs,
+)
 
 NOTHING = "nothing"
 
@@ -123,33 +127,20 @@ class LaneExecution(Execution):
         self.memory.write(result, value)
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> str:
-    """Programs as text, which a failing example can show."""
-    return str(LaneGenerator(draw).program())
-
-
 @settings(max_examples=100, deadline=None)
-@given(programs(), st.integers(0, 10**6))
+@given(programs(LaneGenerator), st.integers(0, 10**6))
 def test_no_speed_of_lanes_makes_a_kernel_read_what_is_not_meant_for_it(
     program: str, seed: int
 ) -> None:
-    module = parse_mlir(make_context(), program, "program.mlir").module
-    PlanMemoryPass(time_limit=0.2).apply(Context(), module)
-    main = next(iter(module.ops))
-    assert isinstance(main, func.FuncOp)
+    main = planned(program)
     for run in range(3):
         LaneExecution(main, seed + run)
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs())
+@given(programs(LaneGenerator))
 def test_the_report_has_what_is_live_together(program: str) -> None:
-    module = parse_mlir(make_context(), program, "program.mlir").module
-    PlanMemoryPass(time_limit=0.2).apply(Context(), module)
-    main = next(iter(module.ops))
-    assert isinstance(main, func.FuncOp)
-    report = memory_report(main)
+    report = memory_report(planned(program))
     assert sum(tensor.bytes for tensor in report.live) <= report.lower_bound <= report.arena_bytes
     places = [(tensor.offset, tensor.offset + tensor.bytes) for tensor in report.live]
     assert all(a[1] <= b[0] for a, b in zip(sorted(places), sorted(places)[1:], strict=False))

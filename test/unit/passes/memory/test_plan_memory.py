@@ -220,9 +220,18 @@ class Execution:
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> str:
+def programs(draw: st.DrawFn, generator: type[Generator] = Generator) -> str:
     """Programs as text, which a failing example can show."""
-    return str(Generator(draw).program())
+    return str(generator(draw).program())
+
+
+def planned(program: str) -> func.FuncOp:
+    """The function of a program after its memory has been planned."""
+    module = parse_mlir(make_context(), program, "program.mlir").module
+    PlanMemoryPass(time_limit=0.2).apply(Context(), module)
+    main = next(iter(module.ops))
+    assert isinstance(main, func.FuncOp)
+    return main
 
 
 LOOP_FROM_VIEW = """
@@ -248,8 +257,4 @@ func.func private @k(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 @given(programs())
 @example(LOOP_FROM_VIEW)
 def test_every_kernel_reads_what_was_computed_for_it(program: str) -> None:
-    module = parse_mlir(make_context(), program, "program.mlir").module
-    PlanMemoryPass(time_limit=0.2).apply(Context(), module)
-    main = next(iter(module.ops))
-    assert isinstance(main, func.FuncOp)
-    Execution(main)
+    Execution(planned(program))
