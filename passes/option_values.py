@@ -20,12 +20,10 @@ from braid.errors import BraidError
 from braid.passes.options import PassOption, pass_options
 from braid.passes.pipeline_text import error_at
 
-_OPTION = re.compile(
-    r"""(?P<name>[A-Za-z_][\w-]*)
-        (?:=(?P<value>(?:"(?:\\.|[^"\\])*"|[^\s"])+))?(?:\s+|$)""",
-    re.VERBOSE,
-)
-_ELEMENT = re.compile(r'"(?P<quoted>(?:\\.|[^"\\])*)"|(?P<bare>[^,"]+)')
+_QUOTED = r'"(?:\\.|[^"\\])*"'
+_SCALAR = re.compile(rf'{_QUOTED}|[^\s,"]+')
+_VALUE = rf"(?:{_SCALAR.pattern})(?:,(?:{_SCALAR.pattern}))*"
+_OPTION = re.compile(rf"(?P<name>[A-Za-z_][\w-]*)(?:=(?P<value>{_VALUE}))?(?:\s+|$)")
 _BLANKS = re.compile(r"\s*")
 _SYNTAX = 'options are written {name=value other="a b, c"}'
 
@@ -102,18 +100,13 @@ def _parse_value(text: str | None, option: PassOption) -> ParameterListType:
     if text is None:
         # `{verbose}` switches a flag on; for other options xDSL takes it as "no value".
         return (True,) if bool in types_ else ()
-    values: list[ParameterType] = []
-    for match in _ELEMENT.finditer(text):
-        bare = match["bare"]
-        if bare is None:
-            values.append(re.sub(r"\\(.)", r"\1", match["quoted"]))
-        else:
-            values.append(_parse_scalar(bare, types_))
-    return tuple(values)
+    return tuple(_parse_scalar(match[0], types_) for match in _SCALAR.finditer(text))
 
 
 def _parse_scalar(text: str, expected: set[object]) -> ParameterType:
     """`text` as the first of the `expected` types that can hold it, otherwise as a string."""
+    if text.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
     if bool in expected and text in ("true", "false"):
         return text == "true"
     for number in (int, float):

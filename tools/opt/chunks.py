@@ -17,6 +17,7 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.instrumentation import Instrumentation, Timing
 from braid.passes.manager import PassCrashError, run_pipeline
 from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.pipeline_text import PIPELINE_FILE
 from braid.passes.reproducer import write_reproducer
 from braid.tools.opt.files import Chunk
 from braid.tools.opt.reproducer import stored_pipeline
@@ -34,7 +35,10 @@ class PrintFormat:
 
 @dataclass(frozen=True)
 class ChunkProcessor:
-    """Runs a pipeline on chunks of one file; `passes` is None for that of a reproducer."""
+    """Runs a pipeline on chunks of one file; `passes` is None for that of a reproducer.
+
+    The text of the latter goes to `sources`, by the name that diagnostics have for it.
+    """
 
     context: Context
     file: str
@@ -43,6 +47,7 @@ class ChunkProcessor:
     verify_each: bool
     print_format: PrintFormat
     timing: Timing
+    sources: dict[str, list[str]]
     instrumentation: tuple[Instrumentation, ...] = ()
     reproducer_path: Path | None = field(default=None)
 
@@ -71,7 +76,9 @@ class ChunkProcessor:
         parsed = parse_mlir(self.context, chunk.text, self.file, line_offset=chunk.line_offset)
         if self.passes is not None:
             return parsed.module, self.passes
-        return parsed.module, parse_pipeline(stored_pipeline(parsed, self.file))
+        pipeline = stored_pipeline(parsed, self.file)
+        self.sources[PIPELINE_FILE] = pipeline.split("\n")
+        return parsed.module, parse_pipeline(pipeline)
 
     def _print(self, module: ModuleOp, print_format: PrintFormat) -> str:
         if print_format.upstream:

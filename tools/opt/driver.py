@@ -74,6 +74,7 @@ class OptDriver:
                 options.print_generic, options.print_debuginfo, options.emit == "upstream"
             ),
             timing=timing,
+            sources=self._sources,
             instrumentation=(_ir_printing(options),),
             reproducer_path=options.crash_reproducer,
         )

@@ -72,6 +72,12 @@
 // MALFORMED: <pass-pipeline>:1:22: error: malformed options of pass 'test-options' at '="2"'
 // MALFORMED: hint: options are written {name=value other="a b, c"}
 
+// RUN: not %braid-opt %s -p 'test-options{count=1 sizes=1,,2}' 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: <pass-pipeline>:1:22: error: malformed options of pass 'test-options' at 'sizes=1,,2'
+
+// RUN: not %braid-opt %s -p 'test-options{count=1 file-name=a"b"}' 2>&1 | FileCheck %s --check-prefix=HALF
+// HALF: error: malformed options of pass 'test-options' at 'file-name=a"b"'
+
 // RUN: not %braid-opt %s -p 'test-failure{how=post-init}' 2>&1 | FileCheck %s --check-prefix=REJECTED
 // REJECTED: error: pass 'test-failure' rejects its options: these do not go together
 // REJECTED: hint: its options are how=<crash | invalid-ir | diagnostic | post-init> (default crash)

@@ -68,6 +68,7 @@
 // RUN: sed 's/canonicalize),cse/canonicalise),cse/' %s > %t.unknown.mlir
 // RUN: not %braid-opt --run-reproducer %t.unknown.mlir 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: <pass-pipeline>:1:30: error: unknown pass 'canonicalise'
+// UNKNOWN: {{^}}builtin.module(any(func.func(canonicalise),cse))
 // UNKNOWN: hint: did you mean 'canonicalize'
 
 // RUN: not %braid-opt --run-reproducer %S/registry.mlir 2>&1 | FileCheck %s --check-prefix=NO-PIPELINE
