@@ -82,7 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # What typer finds wrong with the command line has this method in all its versions.
         usage = getattr(error, "format_message", None)
         if usage is not None:
-            print(f"braid: error: {usage()}\nhint: see braid --help", file=sys.stderr)
+            command = getattr(getattr(error, "ctx", None), "command_path", "braid")
+            print(f"braid: error: {usage()}\nhint: see {command} --help", file=sys.stderr)
             return 1
         _show_traceback(arguments)
         if (reproducer := getattr(error, "reproducer", None)) is not None:
