@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
+from braid.analysis.locations import source_location
 from braid.dialects.braid.variants import public_functions
 from braid.errors import BraidError
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
@@ -18,11 +20,27 @@ SEARCH_ORDER = "search-order"
 
 
 def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants of a model also share what they prepare."""
+    """The default pipeline for this module: variants of a model also share what they prepare.
+
+    Raises:
+        BraidError: the model calls functions, which after the pipeline are its kernels.
+
+    """
+    _refuse_calls(module)
     passes = graph_passes(target)
     if len(public_functions(module)) == 1:
         return passes
     return (*passes, MergePreparedParametersPass())
+
+
+def _refuse_calls(module: ModuleOp) -> None:
+    call = next((op for op in module.walk() if isinstance(op, CallOp)), None)
+    if call is not None:
+        raise BraidError(
+            f"the model calls '@{call.callee.string_value()}', expected one function",
+            location=source_location(call),
+            hint="put its body at the call; mlir-opt --inline does so for upstream's dialects",
+        )
 
 
 def graph_passes(target: str) -> tuple[ModulePass, ...]:

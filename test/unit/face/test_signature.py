@@ -62,6 +62,18 @@ def test_a_parameter_has_one_type() -> None:
         braid.compile(parse_mlir(make_context(), text, "m.mlir").module, jobs=1)
 
 
+@pytest.mark.parametrize("use", [USERS["compile"], USERS["emit"]], ids=["compile", "emit"])
+def test_calls_are_refused(use: Callable[..., object]) -> None:
+    text = f"""func.func private @helper{IDENTITY}
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+      %0 = func.call @helper(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %0 : tensor<4xf32>
+    }}"""
+    with pytest.raises(BraidError, match="calls '@helper', expected one function") as caught:
+        use(parse_mlir(make_context(), text, "m.mlir").module)
+    assert caught.value.location is not None and caught.value.location.line == 3
+
+
 def test_the_hint_is_one_that_can_be_followed() -> None:
     hints: dict[str, str | None] = {}
     for type in ("f32", "memref<4xf32>"):
