@@ -1,6 +1,7 @@
 """What is left of a crash inside a pipeline: a reproducer."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import StringIO
 
 from xdsl.context import Context
@@ -21,15 +22,16 @@ def run_reproducibly(
 ) -> None:
     """Run passes on a module in place, without verifying it after each.
 
-    Raises what `run_pipeline` raises. A crash leaves a temporary file with the IR before the pass
-    that crashed, which `PassCrashError.reproducer` names. That IR is made again from the module
-    that `read_again` gives, so that runs that do not crash need not keep it.
+    Raises what `run_pipeline` raises. A crash leaves, where there is room, a temporary file with
+    the IR before the pass that crashed, which `PassCrashError.reproducer` names. That IR is made
+    again from the module that `read_again` gives, so that runs that do not crash need not keep it.
     """
     try:
         run_pipeline(context, module, passes, verify=False)
     except PassCrashError as crash:
         text = _ir_before(context, passes[: crash.index], read_again)
-        crash.reproducer = write_reproducer(None, text, crash.failed)
+        with suppress(BraidError):  # what crashed matters more than that it cannot be written down
+            crash.reproducer = write_reproducer(None, text, crash.failed)
         raise
 
 

@@ -12,7 +12,7 @@ from braid.analysis.diagnostics import Diagnostic
 from braid.analysis.verification import InvalidIRError, verify_module
 from braid.dialects.printing import CachingPrinter
 from braid.dialects.upstream_form import to_upstream_form
-from braid.errors import BraidError
+from braid.errors import BraidError, Note
 from braid.frontends.mlir import parse_mlir
 from braid.passes.instrumentation import Instrumentation, Timing
 from braid.passes.manager import PassCrashError, run_pipeline
@@ -90,21 +90,27 @@ class ChunkProcessor:
         return printer.text + "\n"
 
     def report_crash(self, chunk: Chunk, crash: PassCrashError) -> Diagnostic:
-        """The diagnostic for `crash`, after its reproducer was written.
+        """The diagnostic for `crash`, after its reproducer was written or could not be.
 
         The IR before the failing pass is made again from the input, so that runs that do not
         crash need not keep it.
         """
         cause = crash.__cause__
         invalid = cause if isinstance(cause, InvalidIRError) else None
-        path = write_reproducer(self.reproducer_path, self._ir_before(chunk, crash), crash.failed)
+        notes = invalid.notes if invalid else ()
+        ir = self._ir_before(chunk, crash)
+        try:
+            path = write_reproducer(self.reproducer_path, ir, crash.failed)
+            way_out = f"'braid-opt --run-reproducer {path} --debug' shows it again"
+        except BraidError as failure:
+            notes = (*notes, Note(failure.message))
+            way_out = "--debug shows where"
         return Diagnostic(
             "error",
             str(crash),
             location=invalid.location if invalid else None,
-            notes=invalid.notes if invalid else (),
-            hint=f"this is a bug of the pass; 'braid-opt --run-reproducer {path} --debug' "
-            "shows it again",
+            notes=notes,
+            hint=f"this is a bug of the pass; {way_out}",
         )
 
     def _ir_before(self, chunk: Chunk, crash: PassCrashError) -> str:

@@ -46,7 +46,9 @@
 // TEMPORARY: hint: this is a bug of the pass; 'braid-opt --run-reproducer {{.*}}.tmp/braid-test-failure-{{.*}}.mlir --debug'
 
 // RUN: not %braid-opt %s -p test-failure --crash-reproducer=/dev/full 2>&1 | FileCheck %s --check-prefix=FULL
-// FULL: error: cannot write the reproducer '/dev/full': No space left on device
+// FULL: error: pass 'test-failure' crashed: KeyError: 'lost'
+// FULL: note: cannot write the reproducer '/dev/full': No space left on device
+// FULL: hint: this is a bug of the pass; --debug shows where
 
 // A reproducer of mlir-opt with several passes runs like any other.
 // RUN: %braid-opt --run-reproducer %s | FileCheck %s

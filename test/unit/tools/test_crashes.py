@@ -25,6 +25,14 @@ def crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "m.onnx"
 
 
+def test_a_crash_is_named_where_no_reproducer_can_be_written(
+    crash: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(crash.parent / "none"))
+    assert cli.main(["compile", str(crash), "--emit=mlir"]) == 1
+    assert "internal error: PassCrashError: pass 'mlir-opt' crashed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [["-o", "m.braid"], ["--emit=mlir"]])
 def test_a_crash_can_be_reproduced(
     crash: Path, options: list[str], capsys: pytest.CaptureFixture[str]
