@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from braid.solvers.strategy.problem import Integers
+from braid.solvers.strategy.problem import Integers, are_integral
 from braid.solvers.strategy.residual import Residual
 
 SubSolver = Callable[[Residual, Integers, float], tuple[Integers, bool]]
@@ -18,6 +18,9 @@ and whether it is optimal."""
 
 def subproblem(residual: Residual, nodes: list[int], choice: Integers) -> Residual:
     """Return the problem of choosing anew for `nodes` (renumbered) beside the fixed rest.
+
+    Moving costs along an edge that is gone since may have left fractions on its two sides, which
+    only together are integers.
 
     Args:
         residual: the whole problem.
@@ -40,6 +43,11 @@ def subproblem(residual: Residual, nodes: list[int], choice: Integers) -> Residu
                 sub.costs[k] = sub.costs[k] + costs[:, choice[other]]
             elif k < position[other]:
                 sub.set_edge(k, position[other], costs)
+    sub.integral &= all(
+        are_integral(costs)
+        for k in sub.alive
+        for costs in (sub.costs[k], *sub.neighbours[k].values())
+    )
     return sub
 
 

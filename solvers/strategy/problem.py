@@ -61,7 +61,7 @@ class StrategyProblem:
 
     def is_integral(self) -> bool:
         """Whether all finite costs are integers, so that every bound may be rounded up."""
-        return all(_integral(costs) for costs in (*self.node_costs, *self.edge_costs))
+        return all(are_integral(costs) for costs in (*self.node_costs, *self.edge_costs))
 
 
 def evaluate(problem: StrategyProblem, assignment: Sequence[int] | Integers) -> float:
@@ -98,6 +98,7 @@ def usage_over_time(intervals: Integers, usage: Integers) -> Integers:
     return np.cumsum(change)[:-1]
 
 
-def _integral(costs: npt.NDArray[np.float64]) -> bool:
+def are_integral(costs: npt.NDArray[np.float64]) -> bool:
+    """Return whether all finite `costs` are integers."""
     finite = costs[np.isfinite(costs)]
     return bool(np.all(finite == np.rint(finite)))

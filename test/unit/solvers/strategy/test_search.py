@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import combinations
 from math import inf, isinf
 
 import numpy as np
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.sharding_graphs import sharding_problem
 from benchmarks.generators.small_strategies import brute_force, random_problem
-from braid.solvers.strategy import InfeasibleAssignment, evaluate, greedy, solve
+from braid.solvers.strategy import (
+    InfeasibleAssignment,
+    ProblemBuilder,
+    evaluate,
+    greedy,
+    minimize,
+    solve,
+)
 from braid.solvers.strategy.exact import solve_exactly
 from braid.solvers.strategy.minimize import Limits, Minimizer
 from braid.solvers.strategy.neighbourhood import NeighbourhoodSearch
@@ -41,6 +49,32 @@ def test_exact_search_equals_brute_force(seed: int, memory: bool, integral: bool
     assert result.choice is not None
     assert evaluate(problem, residual.complete(result.choice)) == pytest.approx(best, rel=1e-6)
     assert result.bound == pytest.approx(best, rel=1e-6) and result.bound <= best + 1e-9
+
+
+def _add_clique(builders: list[ProblemBuilder], rng: np.random.Generator, fraction: float) -> None:
+    nodes = [rng.integers(0, 8, 3).astype(float) for _ in range(4)]
+    nodes[0] += fraction
+    edges = [(i, j, rng.integers(0, 8, (3, 3))) for i, j in combinations(range(4), 2)]
+    for builder in builders:
+        first = min(builder.add_node(costs) for costs in nodes)
+        for i, j, costs in edges:
+            builder.add_edge(first + i, first + j, costs)
+
+
+@pytest.mark.parametrize("seed", [180, 238])
+def test_only_the_sum_of_parts_may_be_integral(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where what has moved along an edge is left on both sides of it: 0.3 more, 0.7 more.
+    monkeypatch.setattr(minimize, "TABLE_LIMIT", 0)
+    rng = np.random.default_rng(seed)
+    whole, *parts = (ProblemBuilder() for _ in range(3))
+    for part, fraction in zip(parts, (0.3, 0.7), strict=True):
+        _add_clique([whole, part], rng, fraction)
+    residual = Residual.of(whole.build())
+    residual.integral = True
+    search = Minimizer(residual, Limits(time.monotonic() + 20, 1, np.random.default_rng(0)))
+    search.run()
+    assert search.cost == pytest.approx(sum(brute_force(part.build()) for part in parts))
+    assert search.proven
 
 
 def test_neighbourhoods_improve_and_keep_the_books() -> None:
