@@ -5,9 +5,9 @@ one whose next use is furthest away goes (L. Belady, "A study of replacement alg
 virtual-storage computer", IBM Systems Journal 1966), and is stored first if nowhere else. Of
 several that one of the highest number goes.
 
-What is so planned is then loaded ahead, while one of the last few ops runs: the earliest from
-which on there is room for it until its reader, behind what it comes from and behind all earlier
-loads, whose order stays.
+What goes does so as soon as it is no longer read. What is so planned is then loaded ahead, while
+one of the last few ops runs: the earliest from which on there is room for it until its reader,
+behind what it comes from and behind all earlier loads, whose order stays.
 """
 
 from bisect import bisect_right
@@ -35,7 +35,7 @@ class Step:
     """
 
     op: int
-    evicted: Sequence[tuple[int, bool]]
+    evicted: list[tuple[int, bool]]
     loads: Sequence[int]
     over: int | None
     made: int
@@ -48,12 +48,14 @@ class Step:
 class PlanState:
     """What the plan of the next steps depends on.
 
-    `resident` tells of what is on the chip whether it is dirty, that is nowhere else; `outside`
-    from which place on what has been stored can be loaded. Loads may still be put into `pending`
-    steps, but not before place `last`, where the latest load is.
+    `resident` tells of what is on the chip whether it is dirty, that is nowhere else, and
+    `touched` at which place it was made or read last; `outside` from which place on what has been
+    stored can be loaded. Loads and evictions may still be put into `pending` steps, but no load
+    before place `last`, where the latest one is.
     """
 
     resident: dict[int, bool]
+    touched: list[int]
     next_use: list[float]
     outside: dict[int, int]
     pending: deque[Step]
@@ -89,7 +91,8 @@ class Planner:
             if used + self.sizes[v] <= self.traffic.capacity:
                 resident[v] = False
                 used += self.sizes[v]
-        return PlanState(resident, next_use, {}, deque(), used, self.first)
+        touched = [self.first - 1] * len(self.sizes)
+        return PlanState(resident, touched, next_use, {}, deque(), used, self.first)
 
     def plan(self, state: PlanState, op: int, place: int) -> Step | None:
         """Plans `op`; returns the step to which no load is added any more.
@@ -104,7 +107,7 @@ class Planner:
         size = made + sum([sizes[v] for v in loads]) if loads else made
         evicted: list[tuple[int, bool]] = []
         while state.used + size > self.traffic.capacity:
-            evicted.append(self._evict(state, op, place))
+            self._evict(state, op, place, evicted)
         state.used += size
         room = self.traffic.capacity - state.used
         if loads:
@@ -128,15 +131,23 @@ class Planner:
                 return v
         return None
 
-    def _evict(self, state: PlanState, op: int, place: int) -> tuple[int, bool]:
+    def _evict(
+        self, state: PlanState, op: int, place: int, evicted: list[tuple[int, bool]]
+    ) -> None:
+        """Lets a value go, before a pending step or with those `evicted` for `op` itself."""
         reads = self.reads[op]
         victims = [v for v in state.resident if v not in reads]
         if not victims:
             raise ValueError(f"op {op} does not fit {self.traffic.capacity} bytes")
         v = max(victims, key=lambda v: (state.next_use[v], v))
         state.used -= self.sizes[v]
-        state.outside[v] = place
-        return v, state.resident.pop(v)
+        begin = place - len(state.pending)
+        slot = max(state.touched[v] + 1, begin)
+        state.outside[v] = slot
+        for between in range(slot - begin, len(state.pending)):
+            state.pending[between].room += self.sizes[v]
+        where = evicted if slot == place else state.pending[slot - begin].evicted
+        where.append((v, state.resident.pop(v)))
 
     def _hoist(self, state: PlanState, loads: Sequence[int], place: int) -> list[int]:
         """Puts loads into pending steps; returns those that stay where they are."""
@@ -162,6 +173,8 @@ class Planner:
     def _leave(self, state: PlanState, op: int, place: int, over: int | None) -> list[int]:
         """The values that are not needed once `op` has run."""
         resident, next_use, dead = state.resident, state.next_use, list[int]()
+        for v in (*self.reads[op], *self.makes[op]):
+            state.touched[v] = place
         for v in self.reads[op]:
             uses = self.uses[v]
             if place < uses[-1]:

@@ -11,7 +11,7 @@ static queue *saved_queue(machine *m, int32_t i) {
   return queues[i];
 }
 
-enum { QUEUES = 5, HEADER = 6 };
+enum { QUEUES = 5, HEADER = 6, RESIDENT = 3 };
 
 void machine_save(machine *m, record *copy) {
   queue_clear(copy);
@@ -24,6 +24,7 @@ void machine_save(machine *m, record *copy) {
   for (int32_t i = 0; i < m->resident.count; ++i) {
     machine_push(m, copy, m->resident.value[i]);
     machine_push(m, copy, m->dirty[m->resident.value[i]]);
+    machine_push(m, copy, m->touched[m->resident.value[i]]);
   }
   for (int32_t i = 0; i < m->there.count; ++i) {
     machine_push(m, copy, m->there.value[i]);
@@ -43,11 +44,11 @@ void machine_save(machine *m, record *copy) {
 static void restore_outside(machine *m, int32_t place) {
   const braid_chip *chip = m->chip;
   memset(m->outside, 0, (size_t)chip->values * sizeof *m->outside);
-  int32_t evicted = m->evicted.head, begin = place - machine_pending(m);
+  int32_t begin = place - machine_pending(m);
   const step *steps = machine_steps(m);
+  for (int32_t i = m->evicted.head; i < m->evicted.tail; i += EVICTION)
+    m->outside[m->evicted.item[i + 1]] = (int32_t)m->evicted.item[i];
   for (int32_t i = 0; i < place - begin; ++i) {
-    for (int64_t j = 0; j < steps[i].evictions; ++j, evicted += 2)
-      m->outside[m->evicted.item[evicted]] = begin + i;
     int64_t op = steps[i].op;
     for (int32_t j = chip->makes.begin[op]; j < chip->makes.begin[op + 1]; ++j)
       if (chip->output[chip->makes.item[j]])
@@ -67,9 +68,10 @@ void machine_restore(machine *m, const record *copy, int32_t place) {
   word += HEADER;
   for (int32_t i = 0; i < m->chip->units; ++i)
     m->free[i] = *word++;
-  for (; residents; --residents, word += 2) {
+  for (; residents; --residents, word += RESIDENT) {
     value_set_add(&m->resident, (int32_t)word[0]);
     m->dirty[word[0]] = word[1] != 0;
+    m->touched[word[0]] = (int32_t)word[2];
     m->next_use[word[0]] = use_from(m, (int32_t)word[0], place);
   }
   for (; there; --there, word += 3) {
@@ -91,7 +93,7 @@ bool machine_has_residents_of(const machine *m, const record *copy) {
     return false;
   const int64_t *word = copy->item + HEADER + m->chip->units;
   for (int32_t i = 0; i < m->resident.count; ++i)
-    if (!value_set_has(&m->resident, (int32_t)word[2 * i]))
+    if (!value_set_has(&m->resident, (int32_t)word[RESIDENT * i]))
       return false;
   return true;
 }

@@ -21,6 +21,7 @@ bool machine_open(machine *m, const braid_chip *chip, const schedule *order, int
   return value_set_open(&m->resident, values) && value_set_open(&m->there, values) &&
          allocate(&m->dirty, values, 1) && allocate(&m->mark, values, 1) &&
          allocate(&m->next_use, values, sizeof(int32_t)) &&
+         allocate(&m->touched, values, sizeof(int32_t)) &&
          allocate(&m->outside, values, sizeof(int32_t)) &&
          allocate(&m->since, values, sizeof(int64_t)) &&
          allocate(&m->until, values, sizeof(int64_t)) &&
@@ -35,8 +36,8 @@ void machine_close(machine *m) {
   queue *queues[] = {&m->steps, &m->loads, &m->evicted, &m->dead, &m->released, &m->undo};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; ++i)
     free(queues[i]->item);
-  void *arrays[] = {m->dirty,  m->next_use, m->outside, m->since, m->until,
-                    m->stored, m->ends,     m->free,    m->mark,  m->present};
+  void *arrays[] = {m->dirty,  m->touched, m->next_use, m->outside, m->since,  m->until,
+                    m->stored, m->ends,    m->free,     m->mark,    m->present};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i)
     free(arrays[i]);
 }
@@ -58,6 +59,7 @@ static void find_there(machine *m, int32_t v) {
     return;
   m->used += m->chip->size[v];
   m->dirty[v] = false;
+  m->touched[v] = -1;
   m->since[v] = m->until[v] = 0;
   value_set_add(&m->resident, v);
   value_set_add(&m->there, v);

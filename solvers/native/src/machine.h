@@ -24,12 +24,11 @@ typedef struct {
   int64_t op;
   int64_t over; /* the value that what it makes lies over, or -1 */
   int64_t made; /* bytes that it takes otherwise */
-  int64_t evictions;
   int64_t deaths;
   int64_t room; /* bytes that stay free */
 } step;
 
-enum { STEP = sizeof(step) / sizeof(int64_t) };
+enum { STEP = sizeof(step) / sizeof(int64_t), EVICTION = 3 };
 
 typedef struct {
   const braid_chip *chip;
@@ -43,12 +42,13 @@ typedef struct {
   value_set resident;
   uint8_t *dirty;    /* whether a resident is nowhere else */
   int32_t *next_use; /* of residents */
+  int32_t *touched;  /* of residents: the last place where one was made or read */
   int32_t *outside;  /* from which place on what was stored lately can be loaded */
   int64_t used;      /* bytes of residents */
   int32_t last;      /* the place of the latest load */
   queue steps;       /* planned, not run: a `step` each */
   queue loads;       /* of these steps: value, place, whether it is before the op there */
-  queue evicted;     /* of these steps: value, whether it is stored first */
+  queue evicted;     /* of these steps: place, value, whether it is stored first */
   queue dead;        /* of these steps: value */
 
   /* What has run. */

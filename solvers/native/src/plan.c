@@ -43,7 +43,8 @@ static int32_t overwritten(const machine *m, int32_t op, int32_t place) {
   return -1;
 }
 
-/* Evicts what is used last; of several the value of the highest number. */
+/* Evicts what is used last, of several the value of the highest number: as soon as it is no longer
+ * read, before the op at `place` at the latest. */
 static bool evict(machine *m, int32_t op, int32_t place) {
   const braid_lists *reads = &m->chip->reads;
   for (int32_t i = reads->begin[op]; i < reads->begin[op + 1]; ++i)
@@ -61,10 +62,15 @@ static bool evict(machine *m, int32_t op, int32_t place) {
     m->mark[reads->item[i]] = 0;
   if (victim < 0)
     return false;
+  int32_t begin = place - machine_pending(m), slot = m->touched[victim] + 1;
+  slot = slot > begin ? slot : begin;
+  for (int32_t between = slot - begin; between < place - begin; ++between)
+    machine_steps(m)[between].room += m->chip->size[victim];
+  machine_push(m, &m->evicted, slot);
   machine_push(m, &m->evicted, victim);
   machine_push(m, &m->evicted, m->dirty[victim]);
   m->used -= m->chip->size[victim];
-  m->outside[victim] = place;
+  m->outside[victim] = slot;
   value_set_drop(&m->resident, victim);
   return true;
 }
@@ -105,6 +111,7 @@ static void leave(machine *m, int32_t place, step *planned) {
   int64_t op = planned->op;
   for (int32_t i = chip->reads.begin[op]; i < chip->reads.begin[op + 1]; ++i) {
     int32_t v = chip->reads.item[i];
+    m->touched[v] = place;
     m->next_use[v] = use_from(m, v, place + 1);
     if (m->next_use[v] != NEVER)
       continue;
@@ -116,6 +123,7 @@ static void leave(machine *m, int32_t place, step *planned) {
   for (int32_t i = chip->makes.begin[op]; i < chip->makes.begin[op + 1]; ++i) {
     int32_t v = chip->makes.item[i];
     come(m, v, !chip->output[v]);
+    m->touched[v] = place;
     m->next_use[v] = use_from(m, v, place + 1);
     if (chip->output[v])
       m->outside[v] = place + 1;
@@ -135,7 +143,7 @@ bool plan_step(machine *m, int32_t place) {
   for (int32_t i = chip->reads.begin[op]; i < chip->reads.begin[op + 1]; ++i)
     if (!value_set_has(&m->resident, chip->reads.item[i]))
       size += chip->size[chip->reads.item[i]];
-  for (; m->used + size > chip->capacity; ++planned.evictions)
+  while (m->used + size > chip->capacity)
     if (!evict(m, op, place))
       return false;
   m->used += size;

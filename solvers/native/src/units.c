@@ -4,6 +4,8 @@
  */
 #include "machine.h"
 
+#include <string.h>
+
 /* When `size` bytes are free, for what is issued next. */
 static int64_t reserve(machine *m, int64_t size) {
   while (m->credit < size && !queue_is_empty(&m->released)) {
@@ -46,6 +48,25 @@ static void store(machine *m, int32_t v, int64_t after) {
   m->until[v] = latest(m->until[v], *unit);
 }
 
+/* Those of other places stay in the queue. */
+static void run_evictions(machine *m, int32_t place) {
+  queue *evicted = &m->evicted;
+  int32_t kept = evicted->head;
+  for (int32_t i = evicted->head; i < evicted->tail; i += EVICTION) {
+    const int64_t *eviction = evicted->item + i;
+    if (eviction[0] != place) {
+      memmove(evicted->item + kept, eviction, EVICTION * sizeof *eviction);
+      kept += EVICTION;
+      continue;
+    }
+    int32_t v = (int32_t)eviction[1];
+    if (eviction[2])
+      store(m, v, m->since[v]);
+    release(m, v);
+  }
+  evicted->tail = kept;
+}
+
 static int64_t compute(machine *m, int32_t op, int64_t ready) {
   const braid_lists *stages = &m->chip->stages;
   int64_t end = 0;
@@ -64,12 +85,7 @@ void run_step(machine *m, int32_t place) {
   step next = *machine_steps(m);
   m->steps.head += STEP;
   int32_t op = (int32_t)next.op, over = (int32_t)next.over;
-  for (; next.evictions; --next.evictions) {
-    int32_t v = (int32_t)queue_pop(&m->evicted);
-    if (queue_pop(&m->evicted))
-      store(m, v, m->since[v]);
-    release(m, v);
-  }
+  run_evictions(m, place);
   run_loads(m, place, true);
   int64_t after = 0;
   for (int32_t i = chip->before.begin[op]; i < chip->before.begin[op + 1]; ++i)
