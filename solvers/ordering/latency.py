@@ -10,7 +10,7 @@ from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.latency_bounds import LatencyBounds
 from braid.solvers.ordering.latency_timeline import Timeline
 from braid.solvers.ordering.native_chip import NativeChip
-from braid.solvers.ordering.residency_plan import AHEAD
+from braid.solvers.ordering.residency_plan import AHEADS
 from braid.solvers.ordering.traffic import Traffic
 
 
@@ -94,7 +94,7 @@ class LatencyProblem:
 
     @cached_property
     def aheads(self) -> tuple[int, ...]:
-        """By how many ops loads may come early: what is worth a try.
+        """By how many ops loads may come early.
 
         Bounds of partial orders (`latency_state`) take it that the unit that loads does what it
         does in the order of the ops; that holds for early loads where it does nothing else.
@@ -102,7 +102,7 @@ class LatencyProblem:
         if self.traffic is None:
             return (0,)
         others = {self.traffic.store_unit, *(s.unit for op in self.stages for s in op)}
-        return (0,) if self.traffic.load_unit in others else (0, AHEAD)
+        return (0,) if self.traffic.load_unit in others else AHEADS
 
     def ahead(self, order: Sequence[int]) -> int:
         """Return by how many ops the loads of `order` are to come early, 0 if that does not pay.

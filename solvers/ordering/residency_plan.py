@@ -18,10 +18,11 @@ from math import inf
 
 from braid.solvers.ordering.traffic import Traffic
 
-AHEAD = 16
-"""Ops by which a load comes early at most.
+AHEADS = (0, 16, 64)
+"""Ops by which loads come early at most: what is worth a try.
 
-A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead.
+A chip's memory holds the tiles of a few ops, so that there is hardly ever room further ahead, and
+what comes as early as it can may be in the way of what is needed sooner.
 """
 
 
@@ -64,7 +65,9 @@ class PlanState:
 
 
 class Planner:
-    """Plans orders place by place, with loads up to `ahead` ops early but none before `first`.
+    """Plans orders place by place, with loads up to `ahead` ops early.
+
+    Nothing is loaded or evicted before place `first`.
 
     `uses` are the places at which each value is read, ascending.
     """
@@ -91,7 +94,7 @@ class Planner:
             if used + self.sizes[v] <= self.traffic.capacity:
                 resident[v] = False
                 used += self.sizes[v]
-        touched = [self.first - 1] * len(self.sizes)
+        touched = [-1] * len(self.sizes)
         return PlanState(resident, touched, next_use, {}, deque(), used, self.first)
 
     def plan(self, state: PlanState, op: int, place: int) -> Step | None:
@@ -142,7 +145,7 @@ class Planner:
         v = max(victims, key=lambda v: (state.next_use[v], v))
         state.used -= self.sizes[v]
         begin = place - len(state.pending)
-        slot = max(state.touched[v] + 1, begin)
+        slot = max(state.touched[v] + 1, begin, self.first)
         state.outside[v] = slot
         for between in range(slot - begin, len(state.pending)):
             state.pending[between].room += self.sizes[v]

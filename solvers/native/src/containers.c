@@ -4,24 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-void queue_push(queue *q, int64_t number, bool *out_of_memory) {
-  if (q->tail == q->capacity) {
-    int32_t count = q->tail - q->head;
-    if (count > q->capacity / 2 || !q->capacity) {
-      int32_t capacity = q->capacity ? 2 * q->capacity : 64;
+int64_t *queue_extend(queue *q, int32_t count, bool *out_of_memory) {
+  int32_t held = q->tail - q->head;
+  if (q->tail + count > q->capacity) {
+    /* At least half of it is to be free, so that moving the numbers is rare. */
+    if (held + count > q->capacity / 2) {
+      int32_t capacity = 2 * (held + count) + 64;
       int64_t *item = realloc(q->item, (size_t)capacity * sizeof *item);
       if (!item) {
         *out_of_memory = true;
-        return;
+        return NULL;
       }
       q->item = item;
       q->capacity = capacity;
     }
-    memmove(q->item, q->item + q->head, (size_t)count * sizeof *q->item);
+    memmove(q->item, q->item + q->head, (size_t)held * sizeof *q->item);
     q->head = 0;
-    q->tail = count;
+    q->tail = held;
   }
-  q->item[q->tail++] = number;
+  q->tail += count;
+  return q->item + q->tail - count;
 }
 
 bool value_set_open(value_set *set, int32_t values) {

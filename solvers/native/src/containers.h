@@ -16,10 +16,19 @@ typedef struct {
   int32_t capacity;
 } queue;
 
-/* Sets `*out_of_memory`, and leaves the queue as it is, where there is none. */
-void queue_push(queue *q, int64_t number, bool *out_of_memory);
+/* Room for `count` numbers at the end, which the caller writes. Where there is no memory, sets
+ * `*out_of_memory`, leaves the queue as it is, and returns NULL. */
+int64_t *queue_extend(queue *q, int32_t count, bool *out_of_memory);
+
+static inline void queue_push(queue *q, int64_t number, bool *out_of_memory) {
+  int64_t *end = q->tail < q->capacity ? q->item + q->tail++ : queue_extend(q, 1, out_of_memory);
+  if (end)
+    *end = number;
+}
 
 static inline int64_t queue_pop(queue *q) { return q->item[q->head++]; }
+
+static inline int32_t queue_count(const queue *q) { return q->tail - q->head; }
 
 static inline bool queue_is_empty(const queue *q) { return q->head == q->tail; }
 

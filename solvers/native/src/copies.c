@@ -11,31 +11,38 @@ static queue *saved_queue(machine *m, int32_t i) {
   return queues[i];
 }
 
-enum { QUEUES = 5, HEADER = 6, RESIDENT = 3 };
+enum { QUEUES = 5, HEADER = 6, RESIDENT = 3, THERE = 3 };
+
+static int64_t *write_all(int64_t *word, const int64_t *numbers, int32_t count) {
+  memcpy(word, numbers, (size_t)count * sizeof *word);
+  return word + count;
+}
 
 void machine_save(machine *m, record *copy) {
+  int32_t count = HEADER + m->chip->units + RESIDENT * m->resident.count + THERE * m->there.count;
+  for (int32_t i = 0; i < QUEUES; ++i)
+    count += 1 + queue_count(saved_queue(m, i));
   queue_clear(copy);
+  int64_t *word = queue_extend(copy, count, &m->out_of_memory);
+  if (!word)
+    return;
   const int64_t header[HEADER] = {m->used,  m->last,           m->credit,
                                   m->space, m->resident.count, m->there.count};
-  for (int32_t i = 0; i < HEADER; ++i)
-    machine_push(m, copy, header[i]);
-  for (int32_t i = 0; i < m->chip->units; ++i)
-    machine_push(m, copy, m->free[i]);
+  word = write_all(word, header, HEADER);
+  word = write_all(word, m->free, m->chip->units);
   for (int32_t i = 0; i < m->resident.count; ++i) {
-    machine_push(m, copy, m->resident.value[i]);
-    machine_push(m, copy, m->dirty[m->resident.value[i]]);
-    machine_push(m, copy, m->touched[m->resident.value[i]]);
+    int32_t v = m->resident.value[i];
+    word = write_all(word, (int64_t[RESIDENT]){v, m->dirty[v], m->touched[v]}, RESIDENT);
   }
   for (int32_t i = 0; i < m->there.count; ++i) {
-    machine_push(m, copy, m->there.value[i]);
-    machine_push(m, copy, m->since[m->there.value[i]]);
-    machine_push(m, copy, m->until[m->there.value[i]]);
+    int32_t v = m->there.value[i];
+    word = write_all(word, (int64_t[THERE]){v, m->since[v], m->until[v]}, THERE);
   }
   for (int32_t i = 0; i < QUEUES; ++i) {
     const queue *q = saved_queue(m, i);
-    machine_push(m, copy, q->tail - q->head);
-    for (int32_t j = q->head; j < q->tail; ++j)
-      machine_push(m, copy, q->item[j]);
+    *word++ = queue_count(q);
+    if (!queue_is_empty(q))
+      word = write_all(word, q->item + q->head, queue_count(q));
   }
 }
 
@@ -46,14 +53,15 @@ static void restore_outside(machine *m, int32_t place) {
   memset(m->outside, 0, (size_t)chip->values * sizeof *m->outside);
   int32_t begin = place - machine_pending(m);
   const step *steps = machine_steps(m);
-  for (int32_t i = m->evicted.head; i < m->evicted.tail; i += EVICTION)
-    m->outside[m->evicted.item[i + 1]] = (int32_t)m->evicted.item[i];
   for (int32_t i = 0; i < place - begin; ++i) {
     int64_t op = steps[i].op;
     for (int32_t j = chip->makes.begin[op]; j < chip->makes.begin[op + 1]; ++j)
       if (chip->output[chip->makes.item[j]])
         m->outside[chip->makes.item[j]] = begin + i + 1;
   }
+  /* What is made there may be evicted there. */
+  for (int32_t i = m->evicted.head; i < m->evicted.tail; i += EVICTION)
+    m->outside[m->evicted.item[i + 1]] = (int32_t)m->evicted.item[i];
 }
 
 void machine_restore(machine *m, const record *copy, int32_t place) {
@@ -74,16 +82,19 @@ void machine_restore(machine *m, const record *copy, int32_t place) {
     m->touched[word[0]] = (int32_t)word[2];
     m->next_use[word[0]] = use_from(m, (int32_t)word[0], place);
   }
-  for (; there; --there, word += 3) {
+  for (; there; --there, word += THERE) {
     value_set_add(&m->there, (int32_t)word[0]);
     m->since[word[0]] = word[1];
     m->until[word[0]] = word[2];
   }
   for (int32_t i = 0; i < QUEUES; ++i) {
     queue *q = saved_queue(m, i);
+    int32_t count = (int32_t)*word++;
     queue_clear(q);
-    for (int64_t count = *word++; count; --count)
-      machine_push(m, q, *word++);
+    int64_t *numbers = count ? queue_extend(q, count, &m->out_of_memory) : NULL;
+    if (numbers)
+      write_all(numbers, word, count);
+    word += count;
   }
   restore_outside(m, place);
 }

@@ -4,6 +4,8 @@
  */
 #include "machine.h"
 
+#include <string.h>
+
 int32_t uses_before(const machine *m, int32_t v, int32_t place) {
   const braid_lists *users = &m->chip->users;
   const int32_t *uses = m->schedule->uses + users->begin[v];
@@ -156,8 +158,8 @@ bool plan_step(machine *m, int32_t place) {
     }
   }
   leave(m, place, &planned);
-  const int64_t *numbers = (const int64_t *)&planned;
-  for (int32_t i = 0; i < STEP; ++i)
-    machine_push(m, &m->steps, numbers[i]);
+  int64_t *end = queue_extend(&m->steps, STEP, &m->out_of_memory);
+  if (end)
+    memcpy(end, &planned, sizeof planned);
   return true;
 }

@@ -25,7 +25,7 @@ def chip(random: Random, size: int) -> LatencyProblem:
             graph.successors[op],
             2.0,
             3.0,
-            not graph.successors[op],
+            not graph.successors[op] or random.random() < 0.2,
             over=tuple(b for b in over[op] if sizes[b] == sizes[op]),
         )
         for op in range(size)

@@ -12,7 +12,7 @@ from braid.solvers.ordering import Graph, LatencyProblem, Stage, baselines
 from braid.solvers.ordering.latency_annealing import anneal
 from braid.solvers.ordering.latency_list import list_orders, post_order
 from braid.solvers.ordering.latency_timeline import Cooling
-from braid.solvers.ordering.residency_plan import AHEAD
+from braid.solvers.ordering.residency_plan import AHEADS
 from test.unit.solvers.ordering.chips import chip, layered_chip
 from test.unit.solvers.ordering.issued import issued_seconds
 
@@ -26,7 +26,7 @@ def test_seconds_are_those_of_what_is_issued(seed: int, size: int) -> None:
     layers = random.random() < 0.3
     problem = layered_chip(random, size // 10 + 1, 4) if layers else chip(random, size)
     for order in baselines(problem).values():
-        for ahead in (0, 3, AHEAD):
+        for ahead in (3, *AHEADS):
             assert isclose(problem.seconds(order, ahead), issued_seconds(problem, order, ahead))
 
 
@@ -36,7 +36,7 @@ def test_annealing_is_never_worse_and_says_what_it_found(seed: int, size: int) -
     random = Random(seed)
     problem = chip(random, size)
     start = list(range(size))
-    timeline = problem.timeline(random.choice((0, 3, AHEAD)))
+    timeline = problem.timeline(random.choice((3, *AHEADS)))
     cooling = Cooling(random.choice((0.0, 5.0)), 0.1, 300)
     found, value = timeline.anneal(start, cooling, seed, 0.0, inf)
     assert problem.graph.is_order(found)
@@ -105,4 +105,4 @@ def test_an_op_that_does_not_fit_has_no_schedule() -> None:
     assert traffic is not None
     small = LatencyProblem(problem.graph, problem.stages, type(traffic)(traffic.values, 1, 0, 3))
     with pytest.raises(ValueError, match="does not fit 1 bytes"):
-        small.seconds(range(6), AHEAD)
+        small.seconds(range(6), max(AHEADS))
