@@ -2,6 +2,7 @@
 
     python -m benchmarks.order_models memory  MODEL.onnx… [--time-limit 60] [--groups]
     python -m benchmarks.order_models latency MODEL.onnx… [--target npu-small] [--memory 699050]
+                                              [--follow-readers]
 
 Each takes `--json FILE`. The import order is the order in which the model stands in its file,
 before any rewriting; `rewritten` is the best order behind `split-concats` and `reorder-sums`.
@@ -87,7 +88,8 @@ def _is_close(remark: Remark) -> bool:
 def measured(arguments: argparse.Namespace) -> Iterator[Record]:
     """One record a model."""
     latency = arguments.objective == "latency"
-    split = f",split-ops{{memory={arguments.memory}}},{HOIST}" if latency else ""
+    follow = " follow-readers" if arguments.follow_readers else ""
+    split = f",split-ops{{memory={arguments.memory}{follow}}},{HOIST}" if latency else ""
     finish = f"{HOIST},{FUSE}" if arguments.groups else f"{HOIST}{split}"
     options = SearchOrderPass(
         objective=arguments.objective, target=arguments.target, time_limit=arguments.time_limit
@@ -123,6 +125,7 @@ def main() -> None:
         default="699050",
         help="limit of split-ops; by default a third of 2 MiB, so that tiles overlap",
     )
+    parser.add_argument("--follow-readers", action="store_true", help="latency: as of split-ops")
     parser.add_argument("--groups", action="store_true", help="memory: order fused groups")
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--json", type=Path)

@@ -1,6 +1,7 @@
 """Slices of values and their concatenation, without joining what is only cut again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.ir import Operation, SSAValue
@@ -13,63 +14,80 @@ from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.tile import Part
 
 
-def slice_of(builder: Builder, value: SSAValue, part: Part) -> SSAValue:
-    """The elements `part` of `value`.
+@dataclass(frozen=True)
+class Slicer:
+    """Inserts slices of values with `builder`.
 
-    Of a concatenation along the same dim only the pieces concerned are read, also through a
-    reshape: where the parts are those of the ops before, nothing is joined.
+    Of a concatenation along the dim of a slice only the pieces concerned are read, also through a
+    reshape or a slice of the whole: where the parts are those of the ops before, nothing is
+    joined. With `through_concats` that holds through concatenations along other dims as well.
     """
-    shape = shape_of(value)
-    if part.size == shape[part.dim]:
-        return value
-    owner = value.owner
-    if isinstance(owner, ConcatOp) and owner.dim.value.data == part.dim:
-        return _slice_of_pieces(builder, owner.inputs, part)
-    if (
-        isinstance(owner, ReshapeOp)
-        and is_view(owner)
-        and (found := _slice_before(builder, owner, part)) is not None
-    ):
-        return found
-    offsets = [part.start if dim == part.dim else 0 for dim in range(len(shape))]
-    extents = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
-    if isinstance(owner, SliceOp) and set(owner.strides.get_values()) <= {1}:
-        inner = owner.offsets.get_values()
-        offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
-        value = owner.input
-        if isinstance(value.owner, ConcatOp) and value.owner.dim.value.data == part.dim:
-            value = slice_of(builder, value, Part(part.dim, offsets[part.dim], part.size))
-            offsets[part.dim] = 0
-    return insert_like(builder, SliceOp.get(value, offsets, extents), value)
 
+    builder: Builder
+    through_concats: bool
 
-def _slice_before(builder: Builder, op: ReshapeOp, part: Part) -> SSAValue | None:
-    """The reshaped slice of what is reshaped, where that is a concatenation of such parts."""
-    shape, source = shape_of(op.output), shape_of(op.input)
-    box = [(0, extent) for extent in shape]
-    box[part.dim] = (part.start, part.size)
-    needed = reshaped(tuple(box), shape, source) if is_view(op) else None
-    if needed is None:
-        return None
-    cut = [dim for dim, extent in enumerate(sizes(needed)) if extent != source[dim]]
-    owner = op.input.owner
-    if len(cut) != 1 or not isinstance(owner, ConcatOp) or owner.dim.value.data != cut[0]:
-        return None
-    start, size = needed[cut[0]]
-    value = slice_of(builder, op.input, Part(cut[0], start, size))
-    return builder.insert(ReshapeOp.get(value, sizes(tuple(box)))).output
+    def slice(self, value: SSAValue, part: Part) -> SSAValue:
+        """The elements `part` of `value`."""
+        shape = shape_of(value)
+        if part.size == shape[part.dim]:
+            return value
+        owner = value.owner
+        if isinstance(owner, ConcatOp) and owner.dim.value.data == part.dim:
+            return self._slice_of_pieces(owner.inputs, part)
+        if isinstance(owner, ConcatOp) and self._is_joined(value, part.dim):
+            cut = [self.slice(piece, part) for piece in owner.inputs]
+            return joined(self.builder, cut, owner.dim.value.data)
+        if (
+            isinstance(owner, ReshapeOp)
+            and is_view(owner)
+            and (found := self._slice_before(owner, part)) is not None
+        ):
+            return found
+        offsets = [part.start if dim == part.dim else 0 for dim in range(len(shape))]
+        extents = [part.size if dim == part.dim else extent for dim, extent in enumerate(shape)]
+        if isinstance(owner, SliceOp) and set(owner.strides.get_values()) <= {1}:
+            inner = owner.offsets.get_values()
+            offsets = [a + b for a, b in zip(inner, offsets, strict=True)]
+            value = owner.input
+            if self._is_joined(value, part.dim):
+                value = self.slice(value, Part(part.dim, offsets[part.dim], part.size))
+                offsets[part.dim] = 0
+        return insert_like(self.builder, SliceOp.get(value, offsets, extents), value)
 
+    def _is_joined(self, value: SSAValue, dim: int) -> bool:
+        """Whether `value`, or all that it is concatenated from, is a concatenation along `dim`."""
+        owner = value.owner
+        if not isinstance(owner, ConcatOp):
+            return False
+        inside = self.through_concats and all(self._is_joined(p, dim) for p in owner.inputs)
+        return inside or owner.dim.value.data == dim
 
-def _slice_of_pieces(builder: Builder, pieces: Sequence[SSAValue], part: Part) -> SSAValue:
-    found: list[SSAValue] = []
-    begin = 0
-    for piece in pieces:
-        end = begin + shape_of(piece)[part.dim]
-        first, last = max(begin, part.start), min(end, part.start + part.size)
-        if first < last:
-            found.append(slice_of(builder, piece, Part(part.dim, first - begin, last - first)))
-        begin = end
-    return joined(builder, found, part.dim)
+    def _slice_before(self, op: ReshapeOp, part: Part) -> SSAValue | None:
+        """The reshaped slice of what is reshaped, where that is a concatenation of such parts."""
+        shape, source = shape_of(op.output), shape_of(op.input)
+        box = [(0, extent) for extent in shape]
+        box[part.dim] = (part.start, part.size)
+        needed = reshaped(tuple(box), shape, source) if is_view(op) else None
+        if needed is None:
+            return None
+        cut = [dim for dim, extent in enumerate(sizes(needed)) if extent != source[dim]]
+        owner = op.input.owner
+        if len(cut) != 1 or not isinstance(owner, ConcatOp) or owner.dim.value.data != cut[0]:
+            return None
+        start, size = needed[cut[0]]
+        value = self.slice(op.input, Part(cut[0], start, size))
+        return self.builder.insert(ReshapeOp.get(value, sizes(tuple(box)))).output
+
+    def _slice_of_pieces(self, pieces: Sequence[SSAValue], part: Part) -> SSAValue:
+        found: list[SSAValue] = []
+        begin = 0
+        for piece in pieces:
+            end = begin + shape_of(piece)[part.dim]
+            first, last = max(begin, part.start), min(end, part.start + part.size)
+            if first < last:
+                found.append(self.slice(piece, Part(part.dim, first - begin, last - first)))
+            begin = end
+        return joined(self.builder, found, part.dim)
 
 
 def joined(builder: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:

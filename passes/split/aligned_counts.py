@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.boxes import shared_dims
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.movement import ReshapeOp, SliceOp
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.split_dim import SplitDim
 from braid.passes.split.tile import Part
 
@@ -15,30 +15,54 @@ Chosen = dict[SSAValue, dict[int, int]]
 
 
 def aligned_counts(
-    op: Operation, dims: Sequence[SplitDim], chosen: Mapping[SSAValue, dict[int, int]]
+    op: Operation,
+    dims: Sequence[SplitDim],
+    chosen: Mapping[SSAValue, dict[int, int]],
+    partly: bool,
 ) -> Iterator[dict[int, int]]:
-    """The splits of the ops that make the operands, where they make the same parts here."""
+    """The splits of the ops that make the operands, where they make the same parts here.
+
+    First those that cut an operand along no other dim; then, where `partly` the same parts are
+    enough, those that do, and those that the pieces of a concatenation have in common.
+    """
+    others: list[dict[int, int]] = []
     for index, operand in enumerate(op.operands):
-        counts = _counts_of(operand, chosen)
+        counts = _counts_of(operand, chosen, partly)
         start: dict[int, int] = {}
         for dim in dims:
-            tile = dim.tile(Part(dim.dim, 0, dim.unit)) if dim.combine is None else None
-            needed = tile.operands.get(index) if tile is not None else None
-            if needed is not None and needed.dim in counts:
-                start[dim.dim] = counts[needed.dim]
+            needed = operand_dim(dim, index)
+            if needed in counts:
+                start[dim.dim] = counts[needed]
         if counts and len(start) == len(counts):
             yield start
+        elif start:
+            others.append(start)
+    if partly:
+        yield from others
 
 
-def _counts_of(value: SSAValue, chosen: Mapping[SSAValue, dict[int, int]]) -> dict[int, int]:
-    """The parts per dim in which `value` is made, as itself, in another shape, or as a slice."""
+def operand_dim(dim: SplitDim, index: int) -> int | None:
+    """The dim along which operand `index` is cut where the result is cut along `dim`."""
+    tile = dim.tile(Part(dim.dim, 0, dim.unit)) if dim.combine is None else None
+    needed = tile.operands.get(index) if tile is not None else None
+    return None if needed is None else needed.dim
+
+
+def _counts_of(
+    value: SSAValue, chosen: Mapping[SSAValue, dict[int, int]], partly: bool
+) -> dict[int, int]:
+    """The parts per dim in which `value` is made: as itself, in another shape, cut or joined."""
     if isinstance(value.owner, ReshapeOp):
-        counts = _counts_of(value.owner.input, chosen)
+        counts = _counts_of(value.owner.input, chosen, partly)
         return _reshaped_counts(counts, shape_of(value.owner.input), shape_of(value))
     if isinstance(value.owner, SliceOp):
-        counts = _counts_of(value.owner.input, chosen)
+        counts = _counts_of(value.owner.input, chosen, partly)
         whole = shape_of(value.owner.input)
         return counts if all(shape_of(value)[dim] == whole[dim] for dim in counts) else {}
+    if isinstance(value.owner, ConcatOp) and partly:
+        first, *others = (_counts_of(piece, chosen, partly) for piece in value.owner.inputs)
+        dim = value.owner.dim.value.data
+        return {d: n for d, n in first.items() if d != dim and all(o.get(d) == n for o in others)}
     return {d: n for d, n in chosen.get(value, {}).items() if d < len(shape_of(value))}
 
 

@@ -16,7 +16,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError
-from braid.passes.split.addressing import insert_like, joined, slice_of
+from braid.passes.split.addressing import Slicer, insert_like, joined
 from braid.passes.split.fused_rules import fused_part
 from braid.passes.split.rules import part_types, split_dims
 from braid.passes.split.split_dim import SplitDim
@@ -49,8 +49,9 @@ def _error(op: Operation, message: str) -> BraidError:
 class _Splitter:
     """Inserts parts of ops; equal slices of one value are made once."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, through_concats: bool) -> None:
         self.builder = builder
+        self.slicer = Slicer(builder, through_concats)
         self.slices: dict[tuple[SSAValue, Part], SSAValue] = {}
 
     def split(self, op: Operation, counts: Mapping[int, int]) -> list[SSAValue]:
@@ -85,7 +86,7 @@ class _Splitter:
         if computed == part:
             return values
         wanted = Part(part.dim, part.start - computed.start, part.size)
-        return [slice_of(self.builder, value, wanted) for value in values]
+        return [self.slicer.slice(value, wanted) for value in values]
 
     def _op_of(self, op: Operation, part: Part, tile: Tile) -> Operation:
         """`op` on a part of its operands, not inserted yet."""
@@ -107,7 +108,7 @@ class _Splitter:
 
     def _slice(self, value: SSAValue, part: Part) -> SSAValue:
         if (value, part) not in self.slices:
-            self.slices[value, part] = slice_of(self.builder, value, part)
+            self.slices[value, part] = self.slicer.slice(value, part)
         return self.slices[value, part]
 
     def _joined(self, dim: SplitDim, values: Sequence[SSAValue]) -> SSAValue:
@@ -133,8 +134,9 @@ class ApplySplitsPass(ModulePass):
     """Replaces every op with `braid.split` by its parts, slices of operands, and concatenations.
 
     In: `braid.split`, as `select-splits` writes it. Out: parts of the same kind without it. Where
-    an op reads what a split op makes, cut at the same places, it reads the parts. Partial results
-    of reduced dims are accumulated. Raises BraidError for a decision that does not fit the op.
+    an op reads what a split op makes, cut at the same places, it reads the parts; with
+    `through_concats` also those of what is concatenated along another dim. Partial results of
+    reduced dims are accumulated. Raises BraidError for a decision that does not fit the op.
 
     ```mlir
     %y = braid.exp %x {braid.split = array<i64: 2, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32>
@@ -142,6 +144,8 @@ class ApplySplitsPass(ModulePass):
     """
 
     name = "apply-splits"
+
+    through_concats: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Checks all decisions, then replaces the ops."""
@@ -152,7 +156,8 @@ class ApplySplitsPass(ModulePass):
                 decided.append((each, decided_counts(each, dims)))
         for each, counts in decided:
             if counts:
-                whole = _Splitter(Builder(InsertPoint.before(each))).split(each, counts)
+                builder = Builder(InsertPoint.before(each))
+                whole = _Splitter(builder, self.through_concats).split(each, counts)
                 for result, value in zip(each.results, whole, strict=True):
                     value.name_hint = result.name_hint
                     result.replace_all_uses_with(value)

@@ -18,6 +18,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.errors import BraidError, InfeasibleError
 from braid.passes.split.aligned_counts import Chosen, aligned_counts
 from braid.passes.split.part_counts import select_counts
+from braid.passes.split.readers import readable_first
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
 from braid.passes.split.tile import SPLIT
@@ -75,7 +76,10 @@ class SelectSplitsPass(ModulePass):
     reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
     that of the units of `target` that the op runs on, less an eighth; sizes may have units.
     Reduced dims are split only with `allow_split_reduction`. An op that reads what a split op
-    makes is split alike where it can be, so that parts flow on without being joined.
+    makes is split alike where it can be, so that parts flow on without being joined. With
+    `follow_readers` more of them do: where the kind of an op leaves the choice, it is split along
+    a dim that its readers can be split along, and a reader follows in those dims in which it can,
+    also what is concatenated. There is then less to move, but more ops are ordered as one.
 
     Raises InfeasibleError for an op of which no part fits, and UnsupportedError for open dims.
 
@@ -89,6 +93,7 @@ class SelectSplitsPass(ModulePass):
     memory: int | str | None = None
     target: str = "npu-small"
     allow_split_reduction: bool = False
+    follow_readers: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
@@ -96,9 +101,8 @@ class SelectSplitsPass(ModulePass):
         chosen: Chosen = {}
         for each in list(splittable_ops(op)):
             each.attributes.pop(SPLIT, None)
-            used, limit = op_bytes(each), limit_of(each)
-            if used > limit:
-                counts = self._select(each, used, limit, chosen)
+            if (used := op_bytes(each)) > limit_of(each):
+                counts = self._select(each, used, limit_of, chosen)
                 chosen.update((result, counts) for result in each.results)
                 entries = range(max(len(shape_of(each.results[0])) - 1, *counts) + 1)
                 each.attributes[SPLIT] = integers([counts.get(dim, 1) for dim in entries])
@@ -107,14 +111,17 @@ class SelectSplitsPass(ModulePass):
         self,
         op: Operation,
         used: int,
-        limit: int,
+        limit_of: Callable[[Operation], int],
         chosen: Mapping[SSAValue, dict[int, int]],
     ) -> dict[int, int]:
+        limit = limit_of(op)
         dims = split_dims(op, self.allow_split_reduction)
+        if self.follow_readers:
+            dims = readable_first(op, dims, limit_of)
         counts = next(
             (
                 found
-                for start in (*aligned_counts(op, dims, chosen), {})
+                for start in (*aligned_counts(op, dims, chosen, self.follow_readers), {})
                 if (found := select_counts(op, dims, limit, start)) is not None
             ),
             None,

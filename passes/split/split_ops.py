@@ -14,7 +14,7 @@ from braid.passes.split.select_splits import SelectSplitsPass
 class SplitOpsPass(ModulePass):
     """Splits every op that uses more than `memory` bytes: `select-splits`, then `apply-splits`.
 
-    The options are those of `select-splits`.
+    The options are those of `select-splits`; parts that follow readers do so through concats.
 
     ```mlir
     %y = braid.exp %x : (tensor<8x9xf32>) -> tensor<8x9xf32>
@@ -26,8 +26,10 @@ class SplitOpsPass(ModulePass):
     memory: int | str | None = None
     target: str = "npu-small"
     allow_split_reduction: bool = False
+    follow_readers: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Runs both passes."""
-        SelectSplitsPass(self.memory, self.target, self.allow_split_reduction).apply(ctx, op)
-        ApplySplitsPass().apply(ctx, op)
+        options = self.memory, self.target, self.allow_split_reduction, self.follow_readers
+        SelectSplitsPass(*options).apply(ctx, op)
+        ApplySplitsPass(through_concats=self.follow_readers).apply(ctx, op)

@@ -1,4 +1,5 @@
 // RUN: %braid-opt %s -p 'split-ops{memory=100}' | filecheck %s
+// RUN: %braid-opt %s -p 'split-ops{memory=100 follow-readers}' | filecheck %s --check-prefix=FOLLOW
 
 // What reads a slice of a split op is split alike, and reads a slice of each part.
 // CHECK-LABEL: func.func @whole
@@ -28,4 +29,18 @@ func.func @cut(%x: tensor<4x6xf32>) -> tensor<6x5xf32> {
   %1 = braid.slice %0 {offsets = array<i64: 0, 1>, sizes = array<i64: 6, 5>, strides = array<i64: 1, 1>} : (tensor<6x6xf32>) -> tensor<6x5xf32>
   %2 = braid.exp %1 : (tensor<6x5xf32>) -> tensor<6x5xf32>
   func.return %2 : tensor<6x5xf32>
+}
+
+// Of a concatenation along another dim each piece is read where it is.
+// FOLLOW-LABEL: func.func @joined
+// FOLLOW:         %[[A:.*]] = braid.exp {{.*}} -> tensor<1x12xf32>
+// FOLLOW:         %[[B:.*]] = braid.abs {{.*}} -> tensor<1x12xf32>
+// FOLLOW:         %[[PART:.*]] = braid.concat %{{.*}}, %{{.*}} {dim = 0 : i64} : (tensor<1x6xf32>, tensor<1x6xf32>)
+// FOLLOW:         braid.softmax %[[PART]] {{.*}}(tensor<2x6xf32>)
+func.func @joined(%a: tensor<1x24xf32>, %b: tensor<1x24xf32>) -> tensor<2x24xf32> {
+  %0 = braid.exp %a : (tensor<1x24xf32>) -> tensor<1x24xf32>
+  %1 = braid.abs %b : (tensor<1x24xf32>) -> tensor<1x24xf32>
+  %2 = braid.concat %0, %1 {dim = 0 : i64} : (tensor<1x24xf32>, tensor<1x24xf32>) -> tensor<2x24xf32>
+  %3 = braid.softmax %2 {dim = 0 : i64} : (tensor<2x24xf32>) -> tensor<2x24xf32>
+  func.return %3 : tensor<2x24xf32>
 }

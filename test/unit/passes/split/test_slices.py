@@ -1,4 +1,4 @@
-"""Slices between split ops: the values stay, whatever the slices cut."""
+"""Slices and concatenations between split ops: the values stay, whatever is cut or joined."""
 
 from random import Random
 
@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 
 from braid.analysis.interpreter import interpret
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.passes.manager import run_pipeline
 from braid.universe import make_context
 
 
 def chain(random: Random, shape: list[int]) -> ModuleOp:
-    """Three ops on a tensor of `shape`, with random slices between them."""
+    """Three ops on a tensor of `shape`, random slices and concatenations between them."""
     main = func.FuncOp("main", ([TensorType(f32, shape)], []))
     block = main.body.block
     value = block.args[0]
@@ -27,18 +27,25 @@ def chain(random: Random, shape: list[int]) -> ModuleOp:
         cut = SliceOp.get(op.results[0], offsets, sizes)
         block.add_ops([op, cut])
         value, shape = cut.results[0], sizes
+        if random.random() < 0.5:
+            dim = random.randrange(3)
+            other = elementwise("sign", value)
+            both = ConcatOp.get([value, other.results[0]], dim)
+            block.add_ops([other, both])
+            value, shape = both.results[0], [*shape[:dim], 2 * shape[dim], *shape[dim + 1 :]]
     block.add_op(func.ReturnOp(value))
     main.update_function_type()
     return ModuleOp([main])
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 1 << 30), st.integers(16, 400))
-def test_values_stay(seed: int, memory: int) -> None:
+@given(st.integers(0, 1 << 30), st.integers(16, 400), st.booleans())
+def test_values_stay(seed: int, memory: int, follow: bool) -> None:
     random = Random(seed)
     shape = [random.randint(2, 7) for _ in range(3)]
     module = chain(random, shape)
     x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
     before = interpret(module, [x])
-    run_pipeline(make_context(), module, f"split-ops{{memory={memory}}}")
+    options = f"memory={memory} follow-readers={str(follow).lower()}"
+    run_pipeline(make_context(), module, f"split-ops{{{options}}}")
     np.testing.assert_array_equal(interpret(module, [x])[0], before[0])
