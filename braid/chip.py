@@ -57,7 +57,9 @@ def compile_stream(
     module = read()
     memory = backend.memories[0].bytes // TILES
     passes = [
-        replace(pass_, target=target, memory=memory) if isinstance(pass_, SplitOpsPass) else pass_
+        replace(pass_, target=target, memory=memory, follow_readers=True)
+        if isinstance(pass_, SplitOpsPass)
+        else pass_
         for pass_ in parse_pipeline(CHIP_PIPELINE)
     ]
     run_reproducibly(context, module, passes, read)

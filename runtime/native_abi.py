@@ -140,14 +140,7 @@ def find_runtime(name: str) -> Path:
         BraidError: there is none.
 
     """
-    found = find_built(name, braid.runtime.__path__)
-    if found is None:
-        raise BraidError(
-            f"the native runtime '{name}' is not built",
-            hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
-            "elsewhere install braid again",
-        )
-    return found
+    return find_built(name, braid.runtime.__path__)
 
 
 @functools.cache

@@ -147,7 +147,7 @@ class SubgraphSearch:
         """
         if isinstance(self.problem, MemoryProblem):
             return max((subgraph.result.lower_bound for subgraph in subgraphs), default=0)
-        if not self._overlaps:
+        if not self._overlaps or len(subgraphs) == 1:
             return sum(subgraph.result.lower_bound for subgraph in subgraphs)
         waiting = tuple(tuple(s for s in own if s.waits) for own in self.problem.stages)
         late = LatencyProblem(self.problem.graph, waiting)

@@ -13,7 +13,7 @@ from braid.solvers.ordering.latency_list import list_orders
 
 EXACT_OPS = 300
 """Pieces with more ops are not searched exactly: their trees are too deep to be pruned."""
-MOVES = 4000
+MOVES = 10_000
 """Moves of annealing for each op, at most."""
 CLOSE_MOVES = 20_000
 """Moves before a proof is tried."""

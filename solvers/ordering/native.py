@@ -97,19 +97,13 @@ _SIGNATURES = {
 
 
 def find_library() -> Path:
-    """Return the path of the shared object. Raises ImportError where it is not built."""
-    found = find_built(LIBRARY_NAME, braid.solvers.__path__)
-    if found is None:
-        raise ImportError(
-            f"{LIBRARY_NAME} is not built: in a checkout run 'make build', or 'cmake -B build && "
-            "cmake --build build'; elsewhere install braid again"
-        )
-    return found
+    """Return the path of the shared object. Raises BraidError where it is not built."""
+    return find_built(LIBRARY_NAME, braid.solvers.__path__)
 
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """Load the shared object and declare its functions. Raises ImportError, OSError."""
+    """Load the shared object and declare its functions. Raises BraidError, OSError."""
     library = ctypes.CDLL(str(find_library()))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
