@@ -63,7 +63,12 @@ def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | Non
 
 
 def shared_dims(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Consecutive dims of two shapes of equally many elements that hold the same elements."""
+    """Consecutive dims of two shapes of equally many elements that hold the same elements.
+
+    All dims are one group where there are no elements.
+    """
+    if 0 in a:
+        return [(list(range(len(a))), list(range(len(b))))]
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(a) or j < len(b):

@@ -46,25 +46,28 @@ def _marginals(
     problem: StrategyProblem, assignment: Sequence[int], node: int, best: float, deadline: float
 ) -> Marginals:
     costs: list[float] = []
-    reoptimized = time.monotonic() < deadline
+    reoptimized = True
     for strategy in range(len(problem.node_costs[node])):
         left = deadline - time.monotonic()
         if strategy == assignment[node]:
             costs.append(best)
-        elif left > 0 and reoptimized:
-            costs.append(_forced(problem, node, strategy, left))
-        else:
-            reoptimized = False
-            changed = [*assignment[:node], strategy, *assignment[node + 1 :]]
-            costs.append(evaluate(problem, changed))
+            continue
+        forced = _forced(problem, node, strategy, left) if reoptimized and left > 0 else None
+        reoptimized = forced is not None
+        held = [*assignment[:node], strategy, *assignment[node + 1 :]]
+        costs.append(evaluate(problem, held) if forced is None else forced)
     return Marginals(tuple(costs), reoptimized)
 
 
-def _forced(problem: StrategyProblem, node: int, strategy: int, time_limit: float) -> float:
+def _forced(problem: StrategyProblem, node: int, strategy: int, time_limit: float) -> float | None:
+    """The least cost with `node` at `strategy`; None where there is no time to prove it."""
     only = np.full_like(problem.node_costs[node], np.inf)
     only[strategy] = problem.node_costs[node][strategy]
     node_costs = (*problem.node_costs[:node], only, *problem.node_costs[node + 1 :])
     try:
-        return solve(replace(problem, node_costs=node_costs), time_limit=time_limit).cost
-    except (InfeasibleAssignment, TimeoutError):
+        solution = solve(replace(problem, node_costs=node_costs), time_limit=time_limit)
+    except InfeasibleAssignment:
         return float("inf")
+    except TimeoutError:
+        return None
+    return solution.cost if solution.proven else None

@@ -143,8 +143,6 @@ def drop_dominated(residual: Residual, node: int) -> bool:
         impossible = (worst == -np.inf) | (added == -np.inf)  # t has no partner at some edge
         with np.errstate(invalid="ignore"):
             worst = np.where(impossible, -np.inf, worst + added)
-        if worst.min() == np.inf:
-            return False
     dominates = worst <= 0
     for load in residual.loads[node]:
         dominates &= load.usage[:, None] <= load.usage

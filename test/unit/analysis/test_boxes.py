@@ -4,7 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.analysis.boxes import count, hull, is_contiguous, reshaped, sizes, whole, within
+from braid.analysis.boxes import (
+    count,
+    hull,
+    is_contiguous,
+    reshaped,
+    shared_dims,
+    sizes,
+    whole,
+    within,
+)
 
 EXTENTS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
@@ -69,3 +78,8 @@ def test_hull_and_within():
     assert box == ((1, 4), (0, 5))
     assert within(((4, 1), (2, 3)), box) == ((3, 1), (2, 3))
     assert sizes(box) == (4, 5)
+
+
+def test_dims_without_elements_are_one_group():
+    assert shared_dims([0, 4], [2, 0]) == [([0, 1], [0, 1])]
+    assert shared_dims([2, 6], [2, 3, 2]) == [([0], [0]), ([1], [1, 2])]
