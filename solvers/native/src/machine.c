@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "machine.h"
+#include "plan.h"
+#include "units.h"
 
 #include <stdlib.h>
 #include <string.h>

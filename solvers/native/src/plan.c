@@ -1,8 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
- *
- * Which values are on the chip when: what residency_plan.py says, place by place.
- */
-#include "machine.h"
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "plan.h"
 
 #include <string.h>
 

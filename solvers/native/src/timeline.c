@@ -5,6 +5,9 @@
  * uses inside of it, so that the time of a change is an estimate until the next reset.
  */
 #include "timeline.h"
+#include "machine.h"
+#include "plan.h"
+#include "undo.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef BRAID_TIMELINE_H
 #define BRAID_TIMELINE_H
 
-#include "machine.h"
+#include "copies.h"
 
 enum { SPACING = 16 };
 

@@ -1,8 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
- *
- * When the units do what is planned: what residency.py says, in times.
- */
-#include "machine.h"
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#include "units.h"
+#include "undo.h"
 
 #include <string.h>
 
