@@ -1,0 +1,88 @@
+"""How long it takes to find groups of tiles grows with the number of ops, whatever their shape."""
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from braid.frontends.mlir import parse_mlir
+from braid.passes.memory.fusion_rules import FusionRules, fusion_rules
+from braid.passes.memory.select_tiles import tile_groups
+from braid.universe import make_context
+
+TYPE = "tensor<1024x4096xf32>"
+SMALL = "tensor<16x16xf32>"
+
+
+def module(lines: list[str], type: str, result: str) -> ModuleOp:
+    """A function of one argument `%x`."""
+    body = "\n".join(lines)
+    text = f"func.func @main(%x: {type}) -> {type} {{\n{body}\nfunc.return {result} : {type}\n}}"
+    return parse_mlir(make_context(), text, "test.mlir").module
+
+
+def chain(length: int, type: str = SMALL) -> ModuleOp:
+    values = ["%x", *(f"%v{i}" for i in range(length))]
+    lines = [f"%v{i} = braid.neg {values[i]} : ({type}) -> {type}" for i in range(length)]
+    return module(lines, type, values[-1])
+
+
+def chain_behind_softmax(length: int) -> ModuleOp:
+    """A pair of ops that pays as tiles, and a chain behind it."""
+    values = ["%x", *(f"%v{i}" for i in range(length))]
+    lines = [
+        f"%v{i} = braid.neg {values[i]} : ({TYPE}) -> {TYPE}"
+        if i != 1
+        else f"%v1 = braid.softmax %v0 {{dim = 1 : i64}} : ({TYPE}) -> {TYPE}"
+        for i in range(length)
+    ]
+    return module(lines, TYPE, values[-1])
+
+
+def grid(length: int) -> ModuleOp:
+    side = int(length**0.5)
+    lines = [
+        f"%g{i}_{j} = braid.add {f'%g{i - 1}_{j}' if i else '%x'}, "
+        f"{f'%g{i}_{j - 1}' if j else '%x'} : ({SMALL}, {SMALL}) -> {SMALL}"
+        for i in range(side)
+        for j in range(side)
+    ]
+    return module(lines, SMALL, f"%g{side - 1}_{side - 1}")
+
+
+class Counting(FusionRules):
+    """The default rules, which count how often they are asked."""
+
+    asked = 0
+
+    def joins_tiles(self, *arguments: object) -> bool:
+        type(self).asked += 1
+        return super().joins_tiles(*arguments)  # type: ignore
+
+
+def groups(made: ModuleOp) -> tuple[int, list[int]]:
+    """How often rules were asked, and the lengths of the groups."""
+    given = fusion_rules("default")
+    rules = Counting(given.pairs, given.anchors, given.tiles)
+    Counting.asked = 0
+    function = next(op for op in made.walk() if isinstance(op, FuncOp))
+    found = tile_groups(function.body.block, rules)
+    return Counting.asked, [len(group) for group in found]
+
+
+@pytest.mark.parametrize("make", [chain, grid])
+def test_questions_grow_with_the_ops(make: Callable[[int], ModuleOp]) -> None:
+    (few, none), (many, still_none) = groups(make(100)), groups(make(1600))
+    assert none == still_none == []
+    assert 90 <= few and many <= 20 * few
+
+
+def test_a_group_is_found_at_the_start_of_a_chain() -> None:
+    assert groups(chain_behind_softmax(40))[1] == [40]
+
+
+def test_of_a_long_chain_only_the_end_is_a_group() -> None:
+    asked, lengths = groups(chain_behind_softmax(600))
+    assert lengths == [256]
+    assert asked < 4 * 600
