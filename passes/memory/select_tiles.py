@@ -20,7 +20,6 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.passes.memory.compute_ops import is_compute
 from braid.passes.memory.fusion_rules import FusionRules
 
-
 _MOST_MEMBERS = 256
 """Of a longer chain only the end becomes a group, whose tiles are found in a second or two."""
 
