@@ -22,7 +22,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
-from braid.analysis.kernel_family import KernelFamily, KernelRequest, LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.convolution import ConvOp
@@ -44,6 +44,7 @@ from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.targets.kernels.kernel_family import KernelFamily, KernelRequest
 
 Build = Callable[..., TensorOp]
 Run = Callable[[], None]

@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 import braid
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.inputs import random_inputs
-from braid.analysis.remarks import Remark, collect_remarks
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 
 ort: Any = import_module("onnxruntime")
 """ONNX Runtime comes without types."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from xdsl.passes import ModulePass
 
 import braid
-from braid.analysis.remarks import collect_remarks
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.graph_pipeline import graph_passes
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
-from braid.passes.manager import run_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
-from braid.sources import read_source
+from braid.read_source import read_source
 from braid.universe import make_context
 
 

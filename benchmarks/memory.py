@@ -32,7 +32,7 @@ from benchmarks.oversize.case import Array, Case
 from benchmarks.oversize.cases import CASES
 from braid.graph_pipeline import graph_passes
 from braid.model import Model
-from braid.passes.memory.select_fusion import SelectFusionPass
+from braid.passes.fusion.select_fusion import SelectFusionPass
 
 _ALLOWED_SHARE = 5
 """The children may take one part in so many of the peak without fusion, and their results."""

@@ -17,15 +17,15 @@ from time import perf_counter
 
 from xdsl.dialects import func
 
-from braid.analysis.remarks import Remark, collect_remarks
-from braid.passes.manager import run_pipeline
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
+from braid.read_source import SourceModel, read_source
 from braid.solvers.ordering import baselines
-from braid.sources import SourceModel, read_source
-from braid.targets.load import load_target
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 HOIST = "hoist-parameter-expressions"

@@ -11,14 +11,14 @@ Names are loaded on first use, so that importing a part of braid does not import
 
 from typing import TYPE_CHECKING
 
-from braid.lazy import lazy_names
+from braid.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from braid.compiler import compile
     from braid.embedding import run_passes
-    from braid.errors import BraidError
     from braid.interpreted import interpret
     from braid.model import Model, load
+    from braid.support.errors import BraidError
     from braid.torch_export import from_torch
     from braid.upstream_dialect import load_irdl
 
@@ -39,7 +39,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "BraidError": "braid.errors",
+        "BraidError": "braid.support.errors",
         "Model": "braid.model",
         "compile": "braid.compiler",
         "from_torch": "braid.torch_export",

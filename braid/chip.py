@@ -6,15 +6,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
-from braid.crashes import run_reproducibly
-from braid.errors import BraidError
-from braid.lowering.common.object_cache import default_cache
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
-from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.crashes import run_reproducibly
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.split.split_ops import SplitOpsPass
-from braid.sources import ModelSource, Shapes, read_source
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.read_source import ModelSource, Shapes, read_source
+from braid.support.errors import BraidError
+from braid.support.object_cache import default_cache
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 from braid.universe import make_context
 
 CHIP_PIPELINE = "chip"

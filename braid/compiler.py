@@ -11,33 +11,33 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid import __version__
-from braid.analysis.diagnostics import Diagnostic, emit
 from braid.analysis.interpreter import evaluate_prepare
-from braid.analysis.kernel_family import KernelFamily
-from braid.buckets import Bounds, Buckets
-from braid.crashes import run_reproducibly
-from braid.executors import NativeExecutor
+from braid.dynamic_shapes.buckets import Bounds, Buckets
+from braid.execution.executors import NativeExecutor
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
 from braid.lowering.cpu.codegen.link import link_shared_object
 from braid.lowering.cpu.codegen.loaded_code import load_objects
 from braid.lowering.cpu.codegen.target_machine import host_machine
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
-from braid.lowering.cpu.program.descriptor import SYMBOL
-from braid.lowering.cpu.program.variants import model_functions
 from braid.lowering.cpu.stages import Stage, emit_stage
+from braid.lowering.host.descriptor import SYMBOL
+from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
-from braid.passes.memory.memory_report import MemoryReport, memory_report
+from braid.packaging.weights import fill_weights
+from braid.passes.infrastructure.crashes import run_reproducibly
+from braid.passes.storage.memory_report import MemoryReport, memory_report
+from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
-from braid.signature import check_model
-from braid.source_model import Parameters, SourceModel
-from braid.sources import ModelSource, Shapes, chain_parameters, read_source
-from braid.targets.installed import FAMILIES_GROUP, family_backends
-from braid.targets.load import load_target, target_names
-from braid.targets.target import Target
+from braid.sources.signature import check_model
+from braid.sources.source_model import Parameters, SourceModel
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.entry_points import FAMILIES_GROUP, family_backends
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.load import load_target, target_names
+from braid.targets.machines.target import Target
 from braid.universe import make_context
-from braid.weights import fill_weights
 
 CPU_BACKEND = "cpu"
 

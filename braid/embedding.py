@@ -6,10 +6,10 @@ from typing import Any, TypeVar, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.verification import verify_module
-from braid.errors import BraidError
+from braid.analysis.structure.verification import verify_module
 from braid.frontends.mlir.upstream import from_upstream, is_upstream_module, replace_upstream
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 AnyModule = TypeVar("AnyModule")

@@ -11,19 +11,13 @@ from braid.extend import Structure, StructuredOp
 
 from typing import TYPE_CHECKING
 
-from braid.lazy import lazy_names
+from braid.support.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from braid.analysis.diagnostics.locations import source_location
+    from braid.analysis.diagnostics.remarks import emit_remark
     from braid.analysis.interpreter import interpret
-    from braid.analysis.kernel_family import (
-        Kernel,
-        KernelFamily,
-        KernelRequest,
-        LayoutChoice,
-        Schedule,
-    )
-    from braid.analysis.locations import source_location
-    from braid.analysis.remarks import emit_remark
+    from braid.analysis.storage.layout_choice import LayoutChoice
     from braid.dialects.braid.base import (
         AnyTensor,
         DecomposableOp,
@@ -52,7 +46,6 @@ if TYPE_CHECKING:
         StageSource,
         Structure,
     )
-    from braid.errors import BraidError, Note, SourceLocation, UnsupportedError
     from braid.frontends.onnx.builder import Builder
     from braid.frontends.onnx.node import Node
     from braid.frontends.onnx.registry import importer
@@ -63,20 +56,22 @@ if TYPE_CHECKING:
     from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
     from braid.lowering.cpu.kernels.emit.rows import each, fold
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
-    from braid.passes.pipeline_parser import parse_pipeline
+    from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+    from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
+    from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
     from braid.universe import make_context
 
 _HOMES = {
     "braid.analysis.interpreter": ("interpret",),
-    "braid.analysis.kernel_family": (
+    "braid.targets.kernels.kernel_family": (
         "Kernel",
         "KernelFamily",
         "KernelRequest",
         "LayoutChoice",
         "Schedule",
     ),
-    "braid.analysis.locations": ("source_location",),
-    "braid.analysis.remarks": ("emit_remark",),
+    "braid.analysis.diagnostics.locations": ("source_location",),
+    "braid.analysis.diagnostics.remarks": ("emit_remark",),
     "braid.dialects.braid.base": (
         "AnyTensor",
         "DecomposableOp",
@@ -105,7 +100,7 @@ _HOMES = {
         "StageSource",
         "Structure",
     ),
-    "braid.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
+    "braid.support.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
     "braid.frontends.onnx.builder": ("Builder",),
     "braid.frontends.onnx.node": ("Node",),
     "braid.frontends.onnx.registry": ("importer",),
@@ -116,7 +111,7 @@ _HOMES = {
     "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit", "host_vector_unit"),
     "braid.lowering.cpu.kernels.emit.rows": ("each", "fold"),
     "braid.lowering.cpu.kernels.groups.traffic": ("stored_bytes",),
-    "braid.passes.pipeline_parser": ("parse_pipeline",),
+    "braid.passes.infrastructure.pipeline_parser": ("parse_pipeline",),
     "braid.universe": ("make_context",),
 }
 __getattr__ = lazy_names(

@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.variants import public_functions
-from braid.errors import BraidError
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
-from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
+from braid.support.errors import BraidError
 
 GRAPH_PIPELINE = "default"
 SEARCH_ORDER = "search-order"

@@ -7,11 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from braid.analysis.interpreter import interpret as interpret_function
-from braid.executors import InterpreterExecutor
+from braid.execution.executors import InterpreterExecutor
 from braid.model import Model
-from braid.signature import entry_of, signature_of
-from braid.source_model import Parameters
-from braid.sources import ModelSource, Shapes, read_source
+from braid.read_source import ModelSource, Shapes, read_source
+from braid.sources.signature import entry_of, signature_of
+from braid.sources.source_model import Parameters
 from braid.universe import make_context
 
 Array = NDArray[Any]

@@ -4,9 +4,9 @@ from xdsl.passes import ModulePass
 
 from braid.compiler import kernel_families
 from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
-from braid.passes.manager import run_pipeline
-from braid.sources import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.universe import make_context
 

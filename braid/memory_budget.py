@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from xdsl.passes import ModulePass
 
-from braid.analysis.byte_sizes import format_size, parse_size
-from braid.errors import BraidError, InfeasibleError
-from braid.passes.memory.memory_report import MemoryReport
-from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.storage.memory_report import MemoryReport
+from braid.support.byte_sizes import format_size, parse_size
+from braid.support.errors import BraidError, InfeasibleError
 
 _BEFORE = "select-storage"
 """Groups, layouts and the order with the least peak are decided then, and groups still stand."""

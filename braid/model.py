@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from braid.binding import bind_inputs, bind_outputs
-from braid.errors import BraidError
-from braid.executors import Executor, NativeExecutor
+from braid.dynamic_shapes.binding import bind_inputs, bind_outputs
+from braid.execution.executors import Executor, NativeExecutor
 from braid.runtime.artifact import read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry
+from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
-    from braid.passes.memory.memory_report import MemoryReport
+    from braid.passes.storage.memory_report import MemoryReport
 
 Array = NDArray[Any]
 
@@ -124,7 +124,7 @@ class Model:
                 2 GiB or more.
 
         """
-        from braid.c_library import write_c_library
+        from braid.packaging.c_library import write_c_library
 
         package = self._packaged()
         if not package.objects:

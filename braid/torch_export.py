@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 _INSTALL = "pip install torch onnxscript"
 _NEWEST_IR = 10

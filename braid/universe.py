@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
-from braid.passes.registry import braid_only_passes, installed_universe
+from braid.passes.infrastructure.registry import braid_only_passes, installed_universe
 
 
 def _load_braid() -> Dialect:

@@ -5,8 +5,8 @@ from typing import Any
 
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
-from braid.errors import BraidError
 from braid.frontends.mlir.upstream import has_dialect
+from braid.support.errors import BraidError
 
 
 def load_irdl(context: Any) -> None:

@@ -23,7 +23,7 @@ from xdsl.traits import IsTerminator
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.tosa import YieldOp as TosaYieldOp
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 SEGMENTS = 64
 """Runs of values of one type that the operands, or the results, of an op may have."""

@@ -18,7 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
 PARAMETERS_ATTRIBUTE = "braid.parameters"
 """Attribute of a module that names its parameter file, relative to the module's own file."""

@@ -19,9 +19,9 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.errors import BraidError
-from braid.runtime.atomic_file import atomic_file
 from braid.runtime.manifest import Manifest, WeightSpec
+from braid.support.atomic_file import atomic_file
+from braid.support.errors import BraidError
 
 FORMAT_VERSION = 1
 MAGIC = b"BRAIDART"

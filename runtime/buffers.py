@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.errors import BraidError
 from braid.runtime.artifact import numpy_dtype
 from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError
 
 
 def check_count(what: str, actual: int, expected: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void
 from pathlib import Path
 
 import braid.runtime
-from braid.errors import BraidError
-from braid.shared_objects import find_built
+from braid.support.errors import BraidError
+from braid.support.shared_objects import find_built
 
 LIBRARY_NAME = "libbraid_runtime.so"
 

@@ -1,1 +1,1 @@
-"""Machine descriptions: a TOML file each, which `load.load_target` reads into a `target.Target`."""
+"""What a pass may ask of a machine: what it has, what it costs, who makes its kernels."""

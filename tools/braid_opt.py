@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
-    from braid.errors import BraidError
+    from braid.support.errors import BraidError
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
     from braid.tools.standard_output import checked_output

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from braid import __version__
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 from braid.tools.commands.bench import bench
 from braid.tools.commands.compile import compile_model
 from braid.tools.commands.explain import explain

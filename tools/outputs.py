@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from braid.errors import BraidError
-from braid.runtime.atomic_file import atomic_file, check_writable
+from braid.support.atomic_file import atomic_file, check_writable
+from braid.support.errors import BraidError
 
 
 def check_outputs(*paths: Path | None) -> None:

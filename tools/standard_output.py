@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 @contextmanager

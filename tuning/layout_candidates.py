@@ -9,18 +9,19 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.analysis import family_calls
-from braid.analysis.cost_records import GENERIC, record_key
-from braid.analysis.flexible_layouts import as_typed, flexible_choices
-from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice
-from braid.analysis.layout_costs import reorder_group
-from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.passes.memory.compute_ops import runtime_functions
+from braid.targets.costs.cost_records import GENERIC, record_key
+from braid.targets.costs.layout_costs import reorder_group
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest
 
 _HOPELESS = 8
 """Times the best prediction at which a generic kernel is not measured any more."""

@@ -8,13 +8,13 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.cost_records import load_records
-from braid.analysis.kernel_family import Kernel, KernelFamily
-from braid.analysis.tensor_storage import storage_bytes
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
-from braid.errors import BraidError
 from braid.lowering.cpu.codegen.compiler import compile_kernels
+from braid.support.errors import BraidError
+from braid.targets.costs.cost_records import load_records
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.tuning.layout_candidates import Candidate, layout_candidates
 from braid.tuning.record_store import append_records
 from braid.tuning.timing import Clock, TimingRequest

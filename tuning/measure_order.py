@@ -9,14 +9,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.lanes import lane_of, set_lane
-from braid.analysis.remarks import emit_remark
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.lanes import lane_of, set_lane
+from braid.dialects.braid.order import ORDER, order_attribute
 from braid.dialects.braid.variants import public_functions
 from braid.passes.order.assign_lanes import AssignLanesPass, require_pool, searched_order
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.lane_problem import lane_problem
 from braid.passes.order.memory_problem import memory_problem
-from braid.passes.order.order_attribute import ORDER, order_attribute
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.passes.order.subgraphs import pieces_of
 from braid.tuning.order_timing import Run, prepare_on_host

@@ -7,13 +7,13 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.remarks import collect_remarks
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compiler import compile
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
-from braid.passes.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 
 AFTER_ORDER = "select-storage,outline-kernels"
 """What the default pipeline runs when the order is fixed."""

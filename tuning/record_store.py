@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from braid.analysis.cost_records import records_path
+from braid.targets.costs.cost_records import records_path
 
 
 def append_records(

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-from braid.lowering.common.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.tuning.timing import TimingRequest
 
 WORKER = "braid.tuning.worker"

@@ -3,7 +3,7 @@
 A kernel that is wrong ends only this process.
 """
 
-from braid.lowering.common.worker_process import serve
+from braid.support.worker_process import serve
 from braid.tuning.timing import time_kernel
 
 if __name__ == "__main__":

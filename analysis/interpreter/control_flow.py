@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
 from braid.dialects.braid.regions import ClusterOp, FusedOp
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 def _call(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:

@@ -11,7 +11,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 def ordered_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.interpreter import control_flow, scalars, tensors
 from braid.analysis.interpreter.inputs import ordered_inputs
 from braid.analysis.interpreter.machine import Handler, Machine, Observer
-from braid.analysis.locations import source_location
-from braid.analysis.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 HANDLERS: dict[type[Operation], Handler] = {
     **tensors.HANDLERS,

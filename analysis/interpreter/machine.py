@@ -8,14 +8,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.interpreter.last_uses import last_uses
 from braid.analysis.interpreter.memory import LiveBytes
-from braid.analysis.locations import source_location
-from braid.analysis.nesting import parent_block
+from braid.analysis.structure.nesting import parent_block
 from braid.dialects.braid.base import AnyTensor, fits
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 Value: TypeAlias = Any
 """Tensors are numpy arrays of the logical shape, scalars numpy scalars; `index` is np.int64."""

@@ -19,7 +19,7 @@ from braid.analysis.interpreter.machine import Handler, Machine, Value
 from braid.dialects.braid import numpy_functions as fn
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 Function = Callable[..., Any]
 

@@ -8,13 +8,13 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.interpreter.machine import Handler, Machine, Value
-from braid.analysis.locations import source_location
 from braid.dialects.braid.base import TensorOp, fits
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 def _evaluate(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:

@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto, TensorProto, ValueInfoProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 CORE_TYPES = {TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL}

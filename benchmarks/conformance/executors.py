@@ -19,8 +19,8 @@ from benchmarks.conformance.peers import (
     input_names,
 )
 from braid.analysis.interpreter import interpret
-from braid.errors import UnsupportedError
 from braid.frontends.onnx import ImportedModel, import_onnx
+from braid.support.errors import UnsupportedError
 
 _DEPENDS_ON_VALUES = ("expected a constant", "not known at import")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.conformance.cases import Case
 from benchmarks.conformance.executors import Executor
-from braid.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 
 class Status(StrEnum):

@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, helper, version_converter
 from onnx.reference import ReferenceEvaluator
 
 from benchmarks.conformance.cases import Arrays, is_static
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 IMPORTER_OPSET = 17
 """Older models are converted first, as the importers' own tools do."""

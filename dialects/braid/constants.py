@@ -21,7 +21,7 @@ from braid.dialects.braid.dtypes import dense_from_numpy, numpy_from_dense, to_n
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Position
 from braid.dialects.braid.structure import Stage, Structure, parallel
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 @irdl_op_definition

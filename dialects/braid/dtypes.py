@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.relayout import Array
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 _FLOATS: dict[type[Attribute], npt.DTypeLike] = {
     Float16Type: np.float16,

@@ -30,7 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.base import AnyTensor, TensorOp, require
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.relayout import Array
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 Cost = float | Mapping[str, float]
 """Seconds, or amounts by resource of the target."""

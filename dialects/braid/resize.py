@@ -41,7 +41,7 @@ from braid.dialects.braid.resampling import (
     Taps,
     resampling_taps,
 )
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 
 @irdl_op_definition

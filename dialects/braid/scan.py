@@ -24,7 +24,7 @@ from braid.dialects.braid.movement import PadOp, SliceOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible
 from braid.dialects.braid.relayout import Array
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 
 @irdl_op_definition

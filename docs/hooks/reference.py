@@ -12,9 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from braid.dialects.braid import Braid
-from braid.passes.options import pass_options
+from braid.passes.infrastructure.options import pass_options
+from braid.passes.infrastructure.registry import braid_passes
 from braid.passes.pipelines import PIPELINES
-from braid.passes.registry import braid_passes
 from braid.tools.braid_opt import main as braid_opt
 from braid.tools.cli import app
 

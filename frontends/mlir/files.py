@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from braid.errors import BraidError, SourceLocation
+from braid.support.errors import BraidError, SourceLocation
 
 _BYTECODE_MAGIC = b"ML\xefR"
 

@@ -6,7 +6,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 def require_complete(op_type: type[Operation]) -> None:

@@ -14,8 +14,8 @@ from xdsl.irdl import IRDLOperation
 from braid.dialects.braid import Braid
 from braid.dialects.printing import CachingPrinter
 from braid.dialects.upstream_form import to_upstream_form
-from braid.errors import BraidError
 from braid.frontends.mlir.parser import parse_mlir
+from braid.support.errors import BraidError
 
 _FILE = "<module>"
 """Where an op without a location of its own stands: in the text of the module it came from."""

@@ -12,12 +12,12 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import NAME_ATTRIBUTE, set_names
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, UnsupportedError
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import find_importer
 from braid.frontends.onnx.schema_functions import function_body, has_function_body
+from braid.support.errors import BraidError, UnsupportedError
 
 Scope = MutableMapping[str, SSAValue]
 

@@ -11,7 +11,6 @@ from xdsl.ir import Block, SSAValue
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import i64
-from braid.errors import UnsupportedError
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.control_flow import (
     counted_loop,
@@ -25,6 +24,7 @@ from braid.frontends.onnx.control_flow import (
 from braid.frontends.onnx.expressions import concat, reshape
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
+from braid.support.errors import UnsupportedError
 
 UNROLLED_ITERATIONS = 64
 """A loop of more iterations must have a body that is the same in all of them."""

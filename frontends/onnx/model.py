@@ -21,13 +21,13 @@ from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, UnsupportedError
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.dimensions import declared_shape
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.parameters import ParameterStore
+from braid.support.errors import BraidError, UnsupportedError
 
 
 @dataclass(frozen=True)

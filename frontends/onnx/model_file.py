@@ -7,9 +7,9 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, inliner
 
-from braid.errors import BraidError, SourceLocation, UnsupportedError
 from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
 _NO_VERSION = 2**31
 """Versions are 32-bit numbers in ONNX's schemas."""

@@ -8,9 +8,9 @@ from onnx import AttributeProto, GraphProto, NodeProto, helper
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, SourceLocation, UnsupportedError
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.tensors import TensorReader
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""

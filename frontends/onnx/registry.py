@@ -7,9 +7,9 @@ from importlib.metadata import entry_points
 
 from xdsl.ir import SSAValue
 
-from braid.errors import BraidError
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.node import Node
+from braid.support.errors import BraidError
 
 Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
 """Builds what a node computes; returns its outputs in order (a single one may stand alone)."""

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
 
 class TensorReader:

@@ -20,7 +20,7 @@ from onnx import (
     TensorProto,
 )
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 _KEPT_BYTES = 1024
 _DESCENDED = {

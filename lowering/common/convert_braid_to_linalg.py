@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import (
     AnyTensor,
@@ -28,7 +28,6 @@ from braid.dialects.braid.movement import ConcatOp, ReshapeOp
 from braid.dialects.braid.placement import CopyingOp, ReorderOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.dialects.braid.sorting import TopKOp
-from braid.errors import UnsupportedError
 from braid.lowering.common.element_types import has_encoding, signless_tensor, tensor_type_of
 from braid.lowering.common.linalg_builders import copied, dense_constant, empty, row_major
 from braid.lowering.common.linalg_stages import StageEmitter
@@ -36,6 +35,7 @@ from braid.lowering.common.reshape import reshaped
 from braid.lowering.common.scatter import scattered
 from braid.lowering.common.storage_slices import is_sliceable
 from braid.lowering.common.top_k import top_k
+from braid.support.errors import UnsupportedError
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,9 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
-from braid.errors import BraidError
 from braid.lowering.common.element_types import has_encoding, tensor_type_of
 from braid.lowering.common.iteration_rewriting import rewrite_iteration
 from braid.lowering.common.storage_slices import (
@@ -33,6 +32,7 @@ from braid.lowering.common.storage_slices import (
     storage_padding,
     storage_slice,
 )
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)

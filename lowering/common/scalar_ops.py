@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import AnyFloat, UnregisteredOp
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.dtypes import i1, is_float, is_unsigned
-from braid.errors import UnsupportedError
 from braid.lowering.common.scalar_casts import constant
 from braid.lowering.common.scalar_power import integer_power
 from braid.lowering.common.scalar_shifts import shift_left, shift_right
+from braid.support.errors import UnsupportedError
 
 Values = Sequence[SSAValue]
 Rule = Callable[[Builder, Values, Attribute], SSAValue]

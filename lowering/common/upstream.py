@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from braid.errors import BraidError
-from braid.lowering.common.mlir_bindings import ir, llvm, passmanager
+from braid.support.errors import BraidError
+from braid.support.mlir_bindings import ir, llvm, passmanager
 
 
 def run_upstream_passes(text: str, passes: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from braid.analysis.kernel_family import Kernel
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.cpu.codegen.compiler import compile_kernel
 from braid.lowering.cpu.codegen.loaded_code import LoadedCode, load_objects
+from braid.targets.kernels.kernel_family import Kernel
 
 Array = npt.NDArray[Any]
 

@@ -21,9 +21,6 @@ import braid.analysis
 import braid.dialects
 import braid.lowering
 import braid.passes
-from braid.analysis import family_calls
-from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
-from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.cpu.codegen.compiler import compile_anonymous
 from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
 from braid.lowering.cpu.codegen.object_key import cache_key
@@ -31,6 +28,9 @@ from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.selection import family_for, group_of
 from braid.passes.kernels.outline_kernels import kernel_key
+from braid.support.object_cache import ObjectCache
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 
 _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 """Packages whose sources are in the key anyway, or do not change within a version of braid."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from braid.analysis import family_calls
-from braid.analysis.kernel_costs import KernelCosts
-from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest
-from braid.analysis.strided_storage import STORAGE_DECISIONS, stored_choice
+from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_choice
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest
 
 
 def group_of(function: func.FuncOp) -> FusedOp:

@@ -6,8 +6,6 @@ from enum import StrEnum
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.kernel_family import KernelFamily
-from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.cpu.codegen.kernel_text import module_text
 from braid.lowering.cpu.codegen.link import link_relocatable
@@ -17,10 +15,12 @@ from braid.lowering.cpu.codegen.objects import emit_assembly, optimize
 from braid.lowering.cpu.codegen.target_machine import host_machine
 from braid.lowering.cpu.kernel_stages import EmitStage, emit
 from braid.lowering.cpu.pipeline import emit_kernels, lower_to_cpu
-from braid.lowering.cpu.program.descriptor import descriptor_module
-from braid.lowering.cpu.program.variants import describe, emit_programs
-from braid.passes.manager import run_pipeline
-from braid.passes.memory.plan_memory import PlanMemoryPass
+from braid.lowering.host.descriptor import descriptor_module
+from braid.lowering.host.variants import describe, emit_programs
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.storage.plan_memory import PlanMemoryPass
+from braid.support.llvm_bindings import llvm
+from braid.targets.kernels.kernel_family import KernelFamily
 
 
 class Stage(StrEnum):

@@ -7,15 +7,15 @@ from multiprocessing import get_context
 
 from xdsl.ir import Block
 
-from braid.analysis.simulator.instructions import Stream
-from braid.analysis.simulator.stream_object import StreamObject
-from braid.lowering.common.object_cache import ObjectCache
+from braid.lowering.npu.compile_subgraph import SubgraphSource, compile_subgraph
+from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
-from braid.passes.order.compile_subgraph import SubgraphSource, compile_subgraph
-from braid.passes.order.cut_subgraphs import Cut
 from braid.passes.order.subgraphs import pieces_of
-from braid.targets.target import Backend
+from braid.support.object_cache import ObjectCache
+from braid.targets.costs.simulator.instructions import Stream
+from braid.targets.costs.simulator.stream_object import StreamObject
+from braid.targets.machines.target import Backend
 
 
 @dataclass(frozen=True)

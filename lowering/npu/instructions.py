@@ -2,17 +2,17 @@
 
 from xdsl.ir import Block
 
-from braid.analysis.locations import source_location
-from braid.analysis.simulator.instructions import Stream
-from braid.analysis.simulator.steps import Transfers
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import GroupOp
-from braid.errors import BraidError, UnsupportedError
+from braid.lowering.npu.compile_subgraph import compile_subgraph
+from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.link import link
 from braid.passes.order.block_graph import BlockGraph
-from braid.passes.order.compile_subgraph import compile_subgraph
-from braid.passes.order.cut_subgraphs import Cut
 from braid.passes.order.latency_problem import ChipProblem, chip_problem
-from braid.targets.target import Backend
+from braid.support.errors import BraidError, UnsupportedError
+from braid.targets.costs.simulator.instructions import Stream
+from braid.targets.costs.simulator.steps import Transfers
+from braid.targets.machines.target import Backend
 
 
 def lower_to_instructions(block: Block, backend: Backend) -> Stream:

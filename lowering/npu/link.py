@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from braid.analysis.simulator.instructions import Buffer, Instruction, Kind, Stream
-from braid.analysis.simulator.steps import Step, Transfers
-from braid.analysis.simulator.stream_object import Action, Placement, StreamObject
-from braid.targets.target import Backend
+from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
+from braid.targets.costs.simulator.steps import Step, Transfers
+from braid.targets.costs.simulator.stream_object import Action, Placement, StreamObject
+from braid.targets.machines.target import Backend
 
 Token = tuple[int, ...]
 """For every unit the last instruction that must have ended, -1 for none."""

@@ -8,12 +8,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.remarks import emit_remark
-from braid.analysis.simulator.instructions import Stream, to_bytes, to_text
-from braid.errors import BraidError, SourceLocation
+from braid.analysis.diagnostics.remarks import emit_remark
 from braid.lowering.npu.instructions import lower_to_instructions
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.support.errors import BraidError, SourceLocation
+from braid.targets.costs.simulator.instructions import Stream, to_bytes, to_text
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 
 
 def lower_module(module: ModuleOp, backend: Backend, function: str = "main") -> Stream:

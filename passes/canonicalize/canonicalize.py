@@ -17,10 +17,10 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.names import union_names
-from braid.errors import BraidError
 from braid.passes.canonicalize.tensor_patterns import TensorPatterns
+from braid.support.errors import BraidError
 
 _REWRITES_PER_OP = 100
 """More rewrites than this, on the average over the ops, and patterns undo each other's work."""

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind, get_effects
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
-from braid.analysis.dominance import DominatorTree
+from braid.analysis.structure.dominance import DominatorTree
 from braid.dialects.braid.names import union_names
 from braid.passes.canonicalize.equivalence import op_key
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.parameter_expressions import is_leaf
+from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp

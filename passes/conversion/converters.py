@@ -13,8 +13,8 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import union_names
 from braid.dialects.foreign import ForeignOp
-from braid.errors import UnsupportedError
 from braid.passes.conversion.node import ForeignNode
+from braid.support.errors import UnsupportedError
 
 NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
 Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]

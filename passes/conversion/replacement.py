@@ -8,7 +8,7 @@ from xdsl.builder import Builder
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import i1, to_numpy
@@ -16,7 +16,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.relayout import Array
-from braid.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 OpT = TypeVar("OpT", bound=Operation)
 

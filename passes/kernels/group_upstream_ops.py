@@ -15,12 +15,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.locations import source_location
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.errors import UnsupportedError
-from braid.passes.memory.compute_ops import blocks_outside_groups, runtime_functions
+from braid.support.errors import UnsupportedError
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
 

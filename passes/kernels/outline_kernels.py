@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.strided_storage import (
+from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.storage.strided_storage import (
     STORAGE_DECISIONS,
     Strides,
     is_only_storage,
@@ -22,8 +23,7 @@ from braid.analysis.strided_storage import (
 )
 from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.passes.memory.compute_ops import is_compute
-from braid.passes.memory.recompute_decisions import RECOMPUTED
+from braid.passes.rematerialization.recompute_decisions import RECOMPUTED
 
 KERNEL_PREFIX = "kernel_"
 

@@ -11,17 +11,17 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.locations import source_location
-from braid.analysis.nesting import ops_outside_groups
-from braid.analysis.parameter_expressions import ParameterExpressions
-from braid.analysis.view_groups import is_view_group
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.execution.compute_ops import is_compute, runtime_functions
+from braid.analysis.storage.view_groups import is_view_group
+from braid.analysis.structure.nesting import ops_outside_groups
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
-from braid.errors import BraidError
 from braid.passes.kernels.outline_kernels import dissolve
 from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
 from braid.passes.layout.flow import (
@@ -31,7 +31,7 @@ from braid.passes.layout.flow import (
     signature_values,
 )
 from braid.passes.layout.problem import Reorder
-from braid.passes.memory.compute_ops import is_compute, runtime_functions
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Block, SSAValue
 
-from braid.analysis.layout_costs import shortest_paths
 from braid.dialects.braid.layout import Layout
+from braid.targets.costs.layout_costs import shortest_paths
 
 ReorderCost = Callable[[Layout, Layout], float]
 Matrix = npt.NDArray[np.float64]

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from braid.analysis.execution.compute_ops import blocks_outside_groups
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.problem import Reorder
-from braid.passes.memory.compute_ops import blocks_outside_groups
 
 LAYOUTS = "braid.layouts"
 REORDERS = "braid.reorders"

@@ -12,14 +12,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.layout_costs import LayoutCosts
-from braid.analysis.nesting import ops_outside_groups, parent_block
-from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.nesting import ops_outside_groups, parent_block
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import GroupOp
-from braid.passes.memory.compute_ops import is_compute
+from braid.targets.costs.layout_costs import LayoutCosts
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.nesting import ops_outside_groups, parent_block
-from braid.analysis.tensor_storage import is_view
-from braid.passes.memory.compute_ops import runtime_functions
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.nesting import ops_outside_groups, parent_block
 
 
 def _hoist(op: Operation) -> None:

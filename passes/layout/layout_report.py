@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.execution_counts import ExecutionCounts
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.layout_costs import LayoutCosts
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.flow import collect_flow
 from braid.passes.layout.problem import LayoutProblemBuilder
 from braid.solvers.strategy import solve
 from braid.solvers.strategy.marginals import min_marginals
+from braid.targets.costs.layout_costs import LayoutCosts
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.liveness import LOOPS, Numbering
-from braid.analysis.memory_graph import value_bytes
-from braid.analysis.nesting import parent_block
-from braid.analysis.tensor_storage import is_view, storage_bytes
+from braid.analysis.storage.liveness import LOOPS, Numbering
+from braid.analysis.storage.memory_graph import value_bytes
+from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.analysis.structure.nesting import parent_block
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.solvers.strategy import ProblemBuilder

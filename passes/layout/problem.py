@@ -14,9 +14,8 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from braid.analysis.execution_counts import ExecutionCounts
-from braid.analysis.layout_costs import LayoutCosts
-from braid.analysis.tensor_storage import stored_alike
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
@@ -24,6 +23,7 @@ from braid.passes.layout.flow import Chooser, Flow, Port
 from braid.passes.layout.memory_forms import Reader, ValueForms
 from braid.passes.layout.memory_rows import MemoryRows
 from braid.solvers.strategy import ProblemBuilder, StrategyProblem
+from braid.targets.costs.layout_costs import LayoutCosts
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,21 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.byte_sizes import parse_size
-from braid.analysis.cost_records import GENERIC
-from braid.analysis.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
-from braid.analysis.layout_costs import LayoutCosts
-from braid.analysis.locations import source_location
-from braid.analysis.remarks import RemarkValue, emit_remark
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.execution.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
 from braid.dialects.braid.layout import InvalidLayout, Layout
-from braid.errors import BraidError, InfeasibleError
 from braid.passes.layout.decisions import write_layouts, write_reorders
 from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
-from braid.passes.memory.compute_ops import runtime_functions
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
-from braid.targets.load import load_target
+from braid.support.byte_sizes import parse_size
+from braid.support.errors import BraidError, InfeasibleError
+from braid.targets.costs.cost_records import GENERIC
+from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.machines.load import load_target
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:

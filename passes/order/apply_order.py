@@ -10,9 +10,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from braid.analysis.locations import source_location
-from braid.errors import BraidError, Note
-from braid.passes.order.order_attribute import (
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.order import (
     KEY_NODE,
     ORDER,
     blocks_of,
@@ -20,6 +19,7 @@ from braid.passes.order.order_attribute import (
     plain_orders,
     set_ordered_ops,
 )
+from braid.support.errors import BraidError, Note
 
 HINT = "run search-order, or remove the attribute"
 

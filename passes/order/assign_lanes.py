@@ -8,18 +8,18 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.lanes import LANES, lane_count, set_lane
-from braid.analysis.remarks import emit_remark
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.lanes import LANES, lane_count, set_lane
+from braid.dialects.braid.order import ORDER, order_attribute, ordered_ops, plain_orders
 from braid.dialects.braid.variants import public_functions
-from braid.errors import BraidError
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.lane_problem import lane_problem
-from braid.passes.order.order_attribute import ORDER, order_attribute, ordered_ops, plain_orders
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
 from braid.solvers.ordering.lanes import LaneProblem
-from braid.targets.load import load_target
-from braid.targets.target import Backend, Pool
+from braid.support.errors import BraidError
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend, Pool
 
 
 def require_pool(target: str, lanes: int) -> tuple[Backend, Pool]:

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.byte_sizes import format_size
-from braid.analysis.locations import source_location
-from braid.analysis.memory_graph import value_bytes
-from braid.analysis.simulator.buffers import buffers_of
-from braid.analysis.simulator.steps import is_addressing, is_declared
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.regions import GroupOp
-from braid.errors import InfeasibleError
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.memory_problem import may_overwrite, storage_root
+from braid.support.byte_sizes import format_size
+from braid.support.errors import InfeasibleError
+from braid.targets.costs.simulator.buffers import buffers_of
+from braid.targets.costs.simulator.steps import is_addressing, is_declared
 
 
 @dataclass

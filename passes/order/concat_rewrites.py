@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr, NoneAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.parameter_expressions import ParameterExpressions
-from braid.analysis.tensor_storage import logical_bytes
+from braid.analysis.storage.tensor_storage import logical_bytes
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of, is_float

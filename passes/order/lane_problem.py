@@ -7,16 +7,16 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from braid.analysis.kernel_costs import KernelCosts
-from braid.analysis.kernel_family import KernelFamily
-from braid.analysis.op_seconds import measured_seconds, op_seconds
-from braid.analysis.strided_storage import stored_choice
-from braid.analysis.tensor_storage import is_view
+from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.regions import FusedOp
-from braid.passes.memory.compute_ops import is_compute
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.lanes import LaneProblem
-from braid.targets.target import Backend, Pool
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.op_seconds import measured_seconds, op_seconds
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.target import Backend, Pool
 
 
 def lane_problem(block: BlockGraph, backend: Backend, pool: Pool, lanes: int) -> LaneProblem:

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.backend_support import require_supported
-from braid.analysis.memory_graph import value_bytes
-from braid.analysis.simulator.buffers import comes_from_outside
-from braid.analysis.simulator.steps import (
+from braid.analysis.storage.memory_graph import value_bytes
+from braid.dialects.braid.order import blocks_of
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.buffer_reads import BufferReads, has_blocks
+from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
+from braid.targets.costs.backend_support import require_supported
+from braid.targets.costs.simulator.buffers import comes_from_outside
+from braid.targets.costs.simulator.steps import (
     Transfers,
     step_seconds,
     steps_of,
     transfers_of,
     unit_seconds,
 )
-from braid.passes.order.block_graph import BlockGraph
-from braid.passes.order.buffer_reads import BufferReads, has_blocks
-from braid.passes.order.order_attribute import blocks_of
-from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
-from braid.targets.target import Backend
+from braid.targets.machines.target import Backend
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from braid.analysis.tensor_storage import is_view
+from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.passes.memory.storage import tensor_bytes
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.storage.storage import tensor_bytes
 from braid.solvers.ordering import MemoryProblem, Tensor
 
 

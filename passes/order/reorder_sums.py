@@ -10,14 +10,14 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.byte_sizes import format_size
-from braid.analysis.remarks import emit_remark
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import union_names
-from braid.passes.memory.compute_ops import runtime_functions
 from braid.passes.order.trial_order import positions, take_body, trial_order
+from braid.support.byte_sizes import format_size
 
 _ROUNDS = 3
 """Another order of sums may make another order of ops the best one."""

@@ -11,12 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.remarks import emit_remark
-from braid.dialects.braid.regions import FusedOp
-from braid.passes.order.block_graph import BlockGraph
-from braid.passes.order.latency_problem import latency_problem
-from braid.passes.order.memory_problem import memory_problem
-from braid.passes.order.order_attribute import (
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.dialects.braid.order import (
     KEY_NODE,
     ORDER,
     blocks_of,
@@ -24,10 +20,14 @@ from braid.passes.order.order_attribute import (
     order_attribute,
     ordered_ops,
 )
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import latency_problem
+from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 
 FINISH = 0.5
 """The time to write down and report an order, against that to make the problem of it."""

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.byte_sizes import format_size
-from braid.analysis.remarks import emit_remark
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
-from braid.passes.memory.compute_ops import runtime_functions
 from braid.passes.order.concat_rewrites import ConcatSplitting
 from braid.passes.order.trial_order import take_body, trial_order
+from braid.support.byte_sizes import format_size
 
 
 def split_all(function: func.FuncOp) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
-from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.memory_problem import memory_problem
 from braid.solvers.ordering import search

@@ -16,9 +16,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from braid.analysis.locations import source_location
-from braid.analysis.nesting import ops_outside_groups
-from braid.analysis.parameter_expressions import (
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.nesting import ops_outside_groups
+from braid.analysis.structure.parameter_expressions import (
     KEYS_ATTRIBUTE,
     PREPARE,
     ParameterExpressions,
@@ -27,7 +27,7 @@ from braid.analysis.parameter_expressions import (
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import union_names
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 _MAX_ELEMENTS = 1 << 18
 """A result larger than this is computed at compile time only if it is not much larger than

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from braid.analysis.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
 from braid.dialects.braid.constants import ParameterOp
 from braid.passes.canonicalize.cse import CSEPass
 

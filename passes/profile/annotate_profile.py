@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f64
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics import emit_warning
-from braid.analysis.execution_counts import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
-from braid.analysis.profile import Profile, read_profile
+from braid.analysis.diagnostics.warnings import emit_warning
+from braid.analysis.execution.execution_counts import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
+from braid.analysis.execution.profile import Profile, read_profile
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import profile_keys, region_counter
 

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.parameter_expressions import ParameterExpressions
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.boxes import reshaped, sizes
-from braid.analysis.tensor_storage import is_view
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.tiles.boxes import reshaped, sizes
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import set_result_types, shape_of
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.boxes import shared_dims
+from braid.analysis.tiles.boxes import shared_dims
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.split_dim import SplitDim

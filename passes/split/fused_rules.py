@@ -7,9 +7,9 @@ from xdsl.builder import Builder
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.boxes import Box, hull, sizes, whole, within
-from braid.analysis.op_tiles import emit_tile
-from braid.analysis.tiles import GroupTile, group_tile
+from braid.analysis.tiles.boxes import Box, hull, sizes, whole, within
+from braid.analysis.tiles.op_tiles import emit_tile
+from braid.analysis.tiles.tiles import GroupTile, group_tile
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Operation
 
-from braid.analysis.simulator.steps import is_addressing
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.movement import TransposeOp
@@ -15,6 +14,7 @@ from braid.passes.split.aligned_counts import operand_dim
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes
 from braid.passes.split.split_dim import SplitDim
+from braid.targets.costs.simulator.steps import is_addressing
 
 IN_ORDER = ConvOp | ConvTransposeOp | PoolOp | ResizeOp | TransposeOp
 """Ops whose own dims matter more than those of what reads them."""

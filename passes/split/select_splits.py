@@ -9,20 +9,20 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from braid.analysis.byte_sizes import format_size, parse_size
-from braid.analysis.locations import source_location
-from braid.analysis.remarks import emit_remark
-from braid.analysis.simulator.steps import is_addressing, steps_of
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
-from braid.errors import BraidError, InfeasibleError
 from braid.passes.split.aligned_counts import Chosen, aligned_counts
 from braid.passes.split.part_counts import select_counts
 from braid.passes.split.readers import readable_first
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
 from braid.passes.split.tile import SPLIT
-from braid.targets.load import load_target
+from braid.support.byte_sizes import format_size, parse_size
+from braid.support.errors import BraidError, InfeasibleError
+from braid.targets.costs.simulator.steps import is_addressing, steps_of
+from braid.targets.machines.load import load_target
 
 MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.memory_graph import value_bytes
+from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of

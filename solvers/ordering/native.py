@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import braid.solvers
-from braid.shared_objects import find_built
+from braid.support.shared_objects import find_built
 
 LIBRARY_NAME = "libbraid_solvers.so"
 OUT_OF_MEMORY = -(1 << 31)

@@ -155,7 +155,7 @@ def test_excerpts_are_compared() -> None:
 
 def test_the_reference_has_every_op_pass_and_command() -> None:
     from braid.dialects.braid import Braid
-    from braid.passes.registry import PASSES
+    from braid.passes.infrastructure.registry import PASSES
 
     pages = _module(ROOT / "docs" / "hooks" / "reference.py").pages()
     names = [*(op.name for op in Braid.operations), *(a.name for a in Braid.attributes)]

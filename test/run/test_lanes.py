@@ -14,11 +14,11 @@ from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
 import braid
-from braid.analysis.lanes import LANES, set_lane
+from braid.analysis.execution.lanes import LANES, set_lane
 from braid.dialects.braid.variants import public_functions
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
+from braid.support.errors import BraidError
 from braid.universe import make_context
 from test.unit.passes.random_graphs import TYPE, Program, programs
 

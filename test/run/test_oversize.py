@@ -11,12 +11,12 @@ import braid
 from benchmarks.oversize.case import Case
 from benchmarks.oversize.cases import CASES
 from braid.graph_pipeline import graph_passes
-from braid.passes.manager import run_pipeline
-from braid.passes.memory.select_fusion import SelectFusionPass
-from braid.sources import read_source
+from braid.passes.fusion.select_fusion import SelectFusionPass
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.read_source import read_source
 from braid.universe import make_context
 
-RULES = Path(__file__).parents[1] / "passes" / "memory" / "Inputs" / "always-tiles.toml"
+RULES = Path(__file__).parents[1] / "passes" / "fusion" / "Inputs" / "always-tiles.toml"
 TOLERANCE = 1e-5
 
 

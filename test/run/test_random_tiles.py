@@ -23,11 +23,11 @@ from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.graph_pipeline import graph_passes
-from braid.passes.manager import run_pipeline
-from braid.passes.memory.select_fusion import SelectFusionPass
+from braid.passes.fusion.select_fusion import SelectFusionPass
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.universe import make_context
 
-RULES = str(Path(__file__).parents[1] / "passes" / "memory" / "Inputs" / "always-tiles.toml")
+RULES = str(Path(__file__).parents[1] / "passes" / "fusion" / "Inputs" / "always-tiles.toml")
 SHAPE = (2, 6, 5)
 
 

@@ -41,7 +41,7 @@ def bench(
     arena, and by how much the resident memory grew. What grows beside the arena, the outputs and
     pages of files (weights that are read for the first time) is shown as "anything else".
     """
-    from braid.binding import bind_inputs
+    from braid.dynamic_shapes.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model

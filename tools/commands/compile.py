@@ -144,7 +144,7 @@ def _emit_stage(
 
 def _save(compiled: "Model", emit: Emit, output: Path, memory_json: Path | None) -> None:
     """Write what was compiled, and what `plan-memory` decided: both or neither."""
-    from braid.runtime.atomic_file import atomic_file
+    from braid.support.atomic_file import atomic_file
 
     with ExitStack() as files:
         if memory_json is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 import typer
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 from braid.tools.commands.options import seconds_option
 
 

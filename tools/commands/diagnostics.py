@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from braid.analysis.diagnostics import Diagnostic, handle_diagnostics
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
 
 @contextmanager

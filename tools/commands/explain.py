@@ -74,8 +74,8 @@ def explain(
 
 
 def _read(context: "Context", model: Path, shape: list[str] | None) -> "ModuleOp":
-    from braid.signature import check_model
-    from braid.sources import read_source
+    from braid.read_source import read_source
+    from braid.sources.signature import check_model
 
     module = read_source(context, model, shapes=parse_shapes(shape)).module
     check_model(module)

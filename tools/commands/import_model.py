@@ -38,10 +38,10 @@ def import_model(
     from xdsl.dialects.builtin import StringAttr
 
     from braid.frontends.parameters import PARAMETERS_ATTRIBUTE, write_parameters
-    from braid.runtime.atomic_file import atomic_file
-    from braid.sources import read_source
-    from braid.tools.commands.printing import module_text
+    from braid.read_source import read_source
+    from braid.support.atomic_file import atomic_file
     from braid.tools.outputs import check_outputs
+    from braid.tools.printing import module_text
     from braid.universe import make_context
 
     weights = _weights_beside(output)

@@ -15,8 +15,8 @@ from braid.tools.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from braid.analysis.model_summary import ModelSummary, OpSummary
     from braid.runtime.manifest import Manifest
+    from braid.targets.costs.model_summary import ModelSummary, OpSummary
 
 
 def inspect(
@@ -64,8 +64,8 @@ def _manifest(path: Path) -> "Manifest":
 
 
 def _summary(path: Path, shape: list[str] | None) -> "ModelSummary":
-    from braid.analysis.model_summary import summarize
-    from braid.sources import read_source
+    from braid.read_source import read_source
+    from braid.targets.costs.model_summary import summarize
     from braid.universe import make_context
 
     return summarize(read_source(make_context(), path, shapes=parse_shapes(shape)).module)

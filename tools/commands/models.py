@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from braid.analysis.simulator.instructions import MAGIC
-from braid.errors import BraidError
 from braid.model import Model, load
+from braid.support.errors import BraidError
+from braid.targets.costs.simulator.instructions import MAGIC
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 

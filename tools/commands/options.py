@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 ARTIFACT_SUFFIX = ".braid"
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import onnx
 from numpy.typing import NDArray
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 _DOMAINS = {
     "",

@@ -88,7 +88,7 @@ def run(
 
 
 def _profile_json(model: Path, entries: "Mapping[str, ProfileEntry]") -> bytes:
-    from braid.errors import BraidError
+    from braid.support.errors import BraidError
 
     if not entries:
         raise BraidError(

@@ -9,8 +9,8 @@ import typer
 from braid.tools.commands.options import ShapeOption, parse_shapes
 
 if TYPE_CHECKING:
-    from braid.analysis.simulator.instructions import Stream
-    from braid.targets.target import Backend
+    from braid.targets.costs.simulator.instructions import Stream
+    from braid.targets.machines.target import Backend
 
 StreamArgument = Annotated[
     Path,
@@ -42,10 +42,10 @@ def simulate(
     A model is lowered first, its ops in the order in which they stand; braid compile for a chip
     finds better ones.
     """
-    from braid.analysis.simulator import report
-    from braid.analysis.simulator.simulate import simulate as run
     from braid.lowering.npu.lower_to_instructions import encoded
-    from braid.targets.load import load_target
+    from braid.targets.costs.simulator import report
+    from braid.targets.costs.simulator.simulate import simulate as run
+    from braid.targets.machines.load import load_target
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
     from braid.tools.explain.views import Page
@@ -66,10 +66,10 @@ def simulate(
 
 
 def _load(path: Path, backend: "Backend", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
-    from braid.analysis.simulator.instructions import from_bytes, from_text
-    from braid.errors import BraidError, SourceLocation
     from braid.lowering.npu.lower_to_instructions import lower_module
-    from braid.sources import read_source
+    from braid.read_source import read_source
+    from braid.support.errors import BraidError, SourceLocation
+    from braid.targets.costs.simulator.instructions import from_bytes, from_text
     from braid.universe import make_context
 
     if path.suffix in (".mlir", ".onnx"):

@@ -22,9 +22,9 @@ from braid.tools.commands.options import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from braid.layerwise import Difference
+    from braid.execution.layerwise import Difference
     from braid.model import Model
-    from braid.source_model import SourceModel
+    from braid.sources.source_model import SourceModel
     from braid.tools.commands.reference import OnnxReference
 
     Arrays = Mapping[str, NDArray[Any]]
@@ -59,10 +59,10 @@ def verify(
     model gets: a kernel family hides the structure of the ops that it computes.
     Inputs that are not given are random. The status is 1 if an op differs.
     """
-    from braid.errors import BraidError
-    from braid.layerwise import differences, expose_results
-    from braid.sources import read_source
-    from braid.targets.families import without_families
+    from braid.execution.layerwise import differences, expose_results
+    from braid.read_source import read_source
+    from braid.support.errors import BraidError
+    from braid.targets.kernels.families import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
     from braid.universe import make_context
@@ -125,7 +125,7 @@ def _expected(
 
     ONNX Runtime knows those of its graph, the interpreter the others, as far as they have run.
     """
-    from braid.nested_results import has_run
+    from braid.execution.nested_results import has_run
 
     known = set(onnx_runtime.value_names) if onnx_runtime else set[str]()
     expected: dict[str, NDArray[Any]] = {}

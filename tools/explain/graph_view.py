@@ -9,13 +9,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from braid.analysis.model_summary import label_of
-from braid.analysis.parameter_expressions import ParameterExpressions, is_leaf
-from braid.analysis.roofline import flops, moved_bytes
+from braid.analysis.structure.parameter_expressions import ParameterExpressions, is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
+from braid.targets.costs.model_summary import label_of
+from braid.targets.costs.roofline import flops, moved_bytes
 from braid.tools.explain.views import Edge, Graph, Node
 from braid.tools.explain.views import Region as DrawnRegion
 

@@ -8,14 +8,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, Region
 
-from braid.analysis.execution_counts import ExecutionCounts
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.model_summary import label_of
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import ALIASES
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import GroupOp
 from braid.passes.layout.layout_report import LayoutReport, OpReport
+from braid.targets.costs.model_summary import label_of
 from braid.tools.explain.graph_view import (
     RegionLabel,
     function_graph,

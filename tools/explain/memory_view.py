@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.byte_sizes import format_size
-from braid.analysis.remarks import Remark
+from braid.analysis.diagnostics.remarks import Remark
 from braid.dialects.braid.variants import public_functions
-from braid.passes.memory.memory_report import (
+from braid.passes.storage.memory_report import (
     MemoryReport,
     MemoryTimeline,
     memory_report,
     memory_timeline,
 )
+from braid.support.byte_sizes import format_size
 from braid.tools.explain.views import Block, MemoryPlan, MemoryView, Table
 
 ARENA = "arena"

@@ -9,19 +9,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.execution_counts import ExecutionCounts
-from braid.analysis.layout_costs import LayoutCosts
-from braid.analysis.remarks import Remark, collect_remarks
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.compiler import kernel_families
 from braid.dialects.braid.variants import public_functions
 from braid.graph_pipeline import graph_passes, with_profile
 from braid.lowering.cpu.pipeline import lower_to_cpu
 from braid.memory_budget import check_budget, parse_budget, with_budget
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
-from braid.passes.manager import run_pipeline
-from braid.signature import entry_of
-from braid.targets.load import load_target
+from braid.sources.signature import entry_of
+from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.machines.load import load_target
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from braid import __version__
+from braid.passes.infrastructure.registry import available_passes
 from braid.passes.pipelines import PIPELINES
-from braid.passes.registry import available_passes
 from braid.tools.opt.listing import list_dialects, list_passes
 
 _DESCRIPTION = (

@@ -8,17 +8,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics import Diagnostic
-from braid.analysis.verification import InvalidIRError, verify_module
+from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.dialects.printing import CachingPrinter
 from braid.dialects.upstream_form import to_upstream_form
-from braid.errors import BraidError, Note
 from braid.frontends.mlir import parse_mlir
-from braid.passes.instrumentation import Instrumentation, Timing
-from braid.passes.manager import PassCrashError, run_pipeline
-from braid.passes.pipeline_parser import parse_pipeline
-from braid.passes.pipeline_text import PIPELINE_FILE
-from braid.passes.reproducer import write_reproducer
+from braid.passes.infrastructure.instrumentation import Instrumentation, Timing
+from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.pipeline_text import PIPELINE_FILE
+from braid.passes.infrastructure.reproducer import write_reproducer
+from braid.support.diagnostics import Diagnostic
+from braid.support.errors import BraidError, Note
 from braid.tools.opt.files import Chunk
 from braid.tools.opt.reproducer import stored_pipeline
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics import Diagnostic, handle_diagnostics
-from braid.analysis.remarks import Remark, collect_remarks
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
-from braid.errors import BraidError
-from braid.passes.instrumentation import Timing
-from braid.passes.ir_printing import IRPrinting
-from braid.passes.manager import PassCrashError
-from braid.passes.pipeline_parser import parse_pipeline
-from braid.passes.pipeline_text import PIPELINE_FILE
+from braid.passes.infrastructure.instrumentation import Timing
+from braid.passes.infrastructure.ir_printing import IRPrinting
+from braid.passes.infrastructure.manager import PassCrashError
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.pipeline_text import PIPELINE_FILE
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
+from braid.support.errors import BraidError
 from braid.tools.opt.arguments import OptOptions
 from braid.tools.opt.chunks import ChunkProcessor, PrintFormat
 from braid.tools.opt.expectations import check_diagnostics

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from braid.analysis.diagnostics import Diagnostic, Severity
-from braid.errors import SourceLocation
+from braid.support.diagnostics import Diagnostic, Severity
+from braid.support.errors import SourceLocation
 
 _MARKER = re.compile(r"//.*\bexpected-(error|warning|remark|note)")
 _EXPECTATION = re.compile(

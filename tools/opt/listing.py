@@ -4,10 +4,10 @@ import inspect
 
 from xdsl.passes import ModulePass
 
-from braid.errors import BraidError
-from braid.passes.options import pass_options
+from braid.passes.infrastructure.options import pass_options
+from braid.passes.infrastructure.registry import PASSES, PassFactory, available_passes
 from braid.passes.pipelines import PIPELINES
-from braid.passes.registry import PASSES, PassFactory, available_passes
+from braid.support.errors import BraidError
 from braid.universe import DIALECTS, make_context
 
 _COLUMN = 28

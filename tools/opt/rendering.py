@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from braid.analysis.diagnostics import Diagnostic
-from braid.errors import SourceLocation
+from braid.support.diagnostics import Diagnostic
+from braid.support.errors import SourceLocation
 
 Sources = Mapping[str, Sequence[str]]
 """Lines of the files that are known, by name."""

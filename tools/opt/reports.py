@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from braid.analysis.diagnostics import Diagnostic
-from braid.analysis.remarks import Remark
-from braid.passes.instrumentation import Timing
+from braid.analysis.diagnostics.remarks import Remark
+from braid.passes.infrastructure.instrumentation import Timing
+from braid.support.diagnostics import Diagnostic
 
 
 def timing_report(timing: Timing) -> str:

@@ -1,7 +1,7 @@
 """Reading reproducers, which `passes.reproducer` writes."""
 
-from braid.errors import BraidError
 from braid.frontends.mlir import ParsedFile
+from braid.support.errors import BraidError
 
 
 def stored_pipeline(parsed: ParsedFile, file: str) -> str:

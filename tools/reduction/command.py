@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 PLACE = "{}"
 """Stands for the file in a command; without it, the file is the last argument."""

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
-from braid.analysis.parameter_expressions import is_leaf
+from braid.analysis.structure.parameter_expressions import is_leaf
 
 
 def removable(module: ModuleOp) -> list[int]:

@@ -9,10 +9,10 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from braid.errors import BraidError
 from braid.frontends.parameters import PARAMETERS_ATTRIBUTE
-from braid.sources import read_source
-from braid.tools.commands.printing import module_text
+from braid.read_source import read_source
+from braid.support.errors import BraidError
+from braid.tools.printing import module_text
 from braid.tools.reduction import module_subset, onnx_subset
 from braid.tools.reduction.command import Command, Symptom
 from braid.tools.reduction.minimize import minimize

@@ -3,9 +3,6 @@
 import os
 from collections.abc import Sequence
 
-from braid.analysis.kernel_family import Kernel
-from braid.errors import BraidError
-from braid.lowering.common.object_cache import ObjectCache, default_cache
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
 from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
@@ -13,6 +10,9 @@ from braid.lowering.cpu.codegen.object_key import cache_key
 from braid.lowering.cpu.codegen.objects import emit_object
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.lowering.cpu.codegen.workers import compile_texts
+from braid.support.errors import BraidError
+from braid.support.object_cache import ObjectCache, default_cache
+from braid.targets.kernels.kernel_family import Kernel
 
 
 def compile_text(text: str, machine: TargetMachineSpec) -> bytes:

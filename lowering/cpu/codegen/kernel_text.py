@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.printer import Printer
 
-from braid.analysis.kernel_family import Kernel
-from braid.errors import BraidError
+from braid.support.errors import BraidError
+from braid.targets.kernels.kernel_family import Kernel
 
 PLACEHOLDER = "braid_kernel_".ljust(128, "_")
 """The symbol of every kernel while it is compiled; as long as a symbol may be."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 _COMPILERS = ("cc", "gcc", "clang")
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from braid.errors import BraidError
-from braid.lowering.common.llvm_bindings import llvm
+from braid.support.errors import BraidError
+from braid.support.llvm_bindings import llvm
 
 _library_numbers = count()
 

@@ -5,9 +5,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from braid.lowering.common.mlir_bindings import PACKAGE, ir
 from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.support.mlir_bindings import PACKAGE, ir
 
 
 def cache_key(text: str, machine: TargetMachineSpec) -> str:

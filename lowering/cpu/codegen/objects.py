@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
-from braid.errors import BraidError
-from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.cpu.codegen.llvm_text import translate_literals
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.support.errors import BraidError
+from braid.support.llvm_bindings import llvm
 
 _OPTIMIZATION_LEVEL = 3
 

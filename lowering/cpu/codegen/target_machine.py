@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from braid.lowering.common.llvm_bindings import llvm
+from braid.support.llvm_bindings import llvm
 
 _PREFER_512_BIT = "-prefer-256-bit"
 

@@ -2,12 +2,12 @@
 
 from typing import TypeAlias
 
-from braid.errors import BraidError
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.common.worker_process import serve
 from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.cpu.codegen.objects import emit_object
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.support.errors import BraidError
+from braid.support.worker_process import serve
 
 Request: TypeAlias = tuple[str, TargetMachineSpec]
 """Text of the module, and for which machine."""

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from braid.errors import BraidError
-from braid.lowering.common.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 from braid.lowering.cpu.codegen.worker import Answer
+from braid.support.errors import BraidError
+from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 
 WORKER = "braid.lowering.cpu.codegen.worker"
 

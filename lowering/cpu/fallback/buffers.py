@@ -21,14 +21,14 @@ from xdsl.ir import Block, Region
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.kernel_family import Kernel
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
-from braid.errors import UnsupportedError
-from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
+from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.fallback.in_place_nests import in_place_arguments
 from braid.lowering.cpu.fallback.parallel_loops import parallelize
+from braid.support.errors import UnsupportedError
+from braid.targets.kernels.kernel_family import Kernel
 
 
 def finish_buffers(symbol: str, module: ModuleOp, operands: int) -> Kernel:

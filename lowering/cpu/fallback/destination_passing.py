@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.strided_storage import Strides
+from braid.analysis.storage.strided_storage import Strides
 from braid.dialects.braid.base import AnyTensor
+from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.scalar_casts import convert
-from braid.lowering.cpu.argument_attributes import argument_attributes
 
 
 def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRefType[Attribute]:

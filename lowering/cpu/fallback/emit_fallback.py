@@ -5,10 +5,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from braid.analysis.kernel_family import Kernel, KernelRequest
-from braid.analysis.strided_storage import strides_of
+from braid.analysis.storage.strided_storage import strides_of
 from braid.dialects.braid.regions import FusedOp
-from braid.errors import BraidError
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
 from braid.lowering.common.element_types import signless_tensor, tensor_type_of
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
@@ -18,6 +16,8 @@ from braid.lowering.cpu.codegen.kernel_text import module_text
 from braid.lowering.cpu.fallback.buffers import finish_buffers
 from braid.lowering.cpu.fallback.destination_passing import to_destination_passing
 from braid.lowering.cpu.fallback.passes import FALLBACK_PASSES
+from braid.support.errors import BraidError
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 
 
 def emit_fallback(request: KernelRequest) -> Kernel:

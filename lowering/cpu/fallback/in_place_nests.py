@@ -9,9 +9,9 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from braid.analysis.kernel_family import InPlace
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.fallback.loop_nest import Loops, Nest, loops_of
+from braid.targets.kernels.kernel_family import InPlace
 
 
 def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
-from braid.analysis.strided_storage import boxes_of, stored_choice
-from braid.analysis.tensor_storage import storage_bytes
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import boxes_of, stored_choice
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
@@ -16,6 +16,7 @@ from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from braid.analysis.kernel_family import LayoutChoice, Schedule
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
 from braid.lowering.cpu.kernels.windows.lines import lines_schedule
+from braid.targets.kernels.kernel_family import Schedule
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
 """Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in

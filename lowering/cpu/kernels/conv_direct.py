@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -30,6 +30,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 )
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
 
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""

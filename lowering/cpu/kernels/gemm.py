@@ -3,15 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from braid.analysis.kernel_family import (
-    Kernel,
-    KernelRequest,
-    LayoutChoice,
-    Overlap,
-    Schedule,
-)
-from braid.analysis.strided_storage import overlap_of
-from braid.analysis.tensor_storage import storage_bytes
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import overlap_of
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
@@ -30,6 +24,7 @@ from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlap
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Overlap, Schedule
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,9 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
-from braid.analysis.cost_records import GENERIC
-from braid.analysis.flexible_layouts import as_typed, flexible_choices
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
-from braid.analysis.roofline import stage_flops
-from braid.analysis.strided_storage import boxes_of, overlap_of
-from braid.analysis.tensor_storage import logical_bytes
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
@@ -31,6 +28,10 @@ from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.targets.costs.cost_records import GENERIC
+from braid.targets.costs.roofline import stage_flops
+from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one

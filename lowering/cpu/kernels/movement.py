@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
@@ -23,6 +23,7 @@ from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_byt
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import BlockArgument, Operation
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
@@ -23,6 +23,7 @@ from braid.lowering.cpu.kernels.emit.rows import each, fold
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""

@@ -7,8 +7,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
-from braid.analysis.kernel_family import LayoutChoice, Schedule
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
@@ -16,6 +16,7 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
 from braid.lowering.cpu.kernels.windows.lines import lines_schedule
+from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""

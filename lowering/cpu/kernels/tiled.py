@@ -11,12 +11,12 @@ from typing import cast
 
 from xdsl.ir import BlockArgument, Operation
 
-from braid.analysis.boxes import whole
-from braid.analysis.kernel_family import Kernel, KernelFamily, KernelRequest, LayoutChoice, Schedule
-from braid.analysis.tensor_storage import is_view
-from braid.analysis.tile_classes import Tiling
-from braid.analysis.tile_sizes import candidates, tile_sizes
-from braid.analysis.tiles import is_splat, work
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.tiles.boxes import whole
+from braid.analysis.tiles.tile_classes import Tiling
+from braid.analysis.tiles.tile_sizes import candidates, tile_sizes
+from braid.analysis.tiles.tiles import is_splat, work
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
@@ -29,7 +29,8 @@ from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.passes.kernels.outline_kernels import kernel_key
-from braid.targets.load import load_target
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
+from braid.targets.machines.load import load_target
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
-from braid.c_interface import identifiers
-from braid.errors import BraidError
+from braid.packaging.c_interface import identifiers
+from braid.support.errors import BraidError
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 WEIGHT = np.arange(8, dtype=np.float32)

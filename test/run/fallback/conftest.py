@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.kernel_family import Kernel, KernelRequest
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
@@ -18,6 +17,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, from_storage, to_storage
 from braid.lowering.cpu.call import call_kernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 from test.run.groups import evaluate
 
 Build = Callable[..., Sequence[TensorOp]]

@@ -8,22 +8,22 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.kernel_family import (
-    InPlace,
-    Kernel,
-    KernelFamily,
-    KernelRequest,
-    LayoutChoice,
-    Schedule,
-    takes_strides,
-)
-from braid.analysis.strided_storage import Strides, set_strides, stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import Strides, set_strides, stored_choice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, from_storage, to_storage
 from braid.lowering.cpu.call import CallableKernel
+from braid.targets.kernels.kernel_family import (
+    InPlace,
+    Kernel,
+    KernelFamily,
+    KernelRequest,
+    Schedule,
+    takes_strides,
+)
 from test.run.groups import evaluate
 
 Build = Callable[..., tuple[Sequence[TensorOp], Sequence[SSAValue]]]

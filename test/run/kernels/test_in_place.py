@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
 
-from braid.analysis.kernel_family import InPlace, KernelFamily, KernelRequest
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
@@ -19,6 +18,7 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
+from braid.targets.kernels.kernel_family import InPlace, KernelFamily, KernelRequest
 from test.run.kernels.conftest import Build, evaluate, make_group, random_array
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import IntegerType, TensorType, f32
 
-from braid.analysis.kernel_family import KernelRequest, LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
@@ -15,6 +15,7 @@ from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.emit.machine import AVX2, AVX512
 from braid.lowering.cpu.kernels.movement import MovementFamily
+from braid.targets.kernels.kernel_family import KernelRequest
 from test.run.kernels.conftest import make_group, random_array
 
 FAMILY = MovementFamily()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, Overlap, Schedule
-from braid.analysis.strided_storage import set_overlap, set_strides
+from braid.analysis.storage.strided_storage import set_overlap, set_strides
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Overlap, Schedule
 from test.run.kernels.conftest import Build, evaluate, make_group, random_array
 
 FAMILY = GemmFamily()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import MemRefType, TensorType, f32, i64
 
-from braid.analysis.kernel_family import KernelRequest
 from braid.dialects.braid.base import integer, integers, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -20,6 +19,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.lowering.cpu.kernels.tiled import TiledFamily
+from braid.targets.kernels.kernel_family import KernelRequest
 from test.run.kernels.conftest import KernelCheck, make_group
 
 LINEAR = Resampling("linear", "half_pixel", "floor", -0.75, False, False, 0.0)

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 import braid
-from braid.layerwise import relative_error
+from braid.execution.layerwise import relative_error
 from braid.runtime.native_abi import find_library
 
 NATIVE = Path(__file__).parents[3] / "runtime" / "native"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braid
-from braid.errors import InfeasibleError
+from braid.support.errors import InfeasibleError
 
 STEP = Path(__file__).with_name("training_step.mlir")
 

@@ -6,7 +6,7 @@ from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.dialects.test import TestTermOp as BranchOp
 from xdsl.ir import Block, Region
 
-from braid.analysis.dominance import DominatorTree
+from braid.analysis.structure.dominance import DominatorTree
 
 
 def region_of(successors: list[list[int]]) -> Region:

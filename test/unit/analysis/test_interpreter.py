@@ -5,9 +5,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.interpreter import evaluate_prepare, interpret, interpret_measured
-from braid.analysis.verification import verify_module
-from braid.errors import BraidError
+from braid.analysis.structure.verification import verify_module
 from braid.frontends.mlir import parse_mlir
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 

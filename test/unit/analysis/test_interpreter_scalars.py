@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from braid.analysis.interpreter import interpret
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 DTYPES = {"i1": np.bool_, "i8": np.int8, "i32": np.int32, "i64": np.int64, "f32": np.float32}

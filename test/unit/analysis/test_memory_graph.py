@@ -3,10 +3,10 @@
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from braid.analysis.memory_graph import MemoryGraph
-from braid.analysis.op_seconds import BYTES_PER_SECOND, FLOPS_PER_SECOND, op_seconds
-from braid.errors import UnsupportedError
+from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.frontends.mlir import parse_mlir
+from braid.support.errors import UnsupportedError
+from braid.targets.costs.op_seconds import BYTES_PER_SECOND, FLOPS_PER_SECOND, op_seconds
 from braid.universe import make_context
 
 

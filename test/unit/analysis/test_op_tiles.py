@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BoolAttr, StringAttr, TensorType, f32, i64
 from xdsl.ir import Block
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.op_tiles import emit_tile, op_tile
+from braid.analysis.tiles.op_tiles import emit_tile, op_tile
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import TensorOp, integer, integers, shape_of
 from braid.dialects.braid.constants import IotaOp

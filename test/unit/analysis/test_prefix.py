@@ -2,9 +2,9 @@
 
 import pytest
 
-from braid.analysis.prefix import NotAPrefix, prove_prefix
+from braid.analysis.structure.prefix import NotAPrefix, prove_prefix
 from braid.frontends.mlir import parse_mlir
-from braid.signature import entry_of
+from braid.sources.signature import entry_of
 from braid.universe import make_context
 
 

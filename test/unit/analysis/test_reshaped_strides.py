@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.analysis.reshaped_strides import reshaped_strides
+from braid.analysis.storage.reshaped_strides import reshaped_strides
 
 
 @st.composite

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.analysis.tensor_storage import stored_alike
+from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import to_storage
 

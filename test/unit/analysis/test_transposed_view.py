@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 
-from braid.analysis.tensor_storage import is_transposed_view
+from braid.analysis.storage.tensor_storage import is_transposed_view
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import to_storage
 from braid.dialects.braid.shaping import TransposeOp

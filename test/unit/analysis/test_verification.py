@@ -9,7 +9,7 @@ from xdsl.dialects.scf import ExecuteRegionOp, YieldOp
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Region
 
-from braid.analysis.verification import InvalidIRError, verify_dominance, verify_module
+from braid.analysis.structure.verification import InvalidIRError, verify_dominance, verify_module
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 

@@ -13,7 +13,7 @@ from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 
 def block_with(*shapes: tuple[int, ...]) -> Block:

@@ -25,7 +25,7 @@ from braid.dialects.braid.dtypes import (
     numpy_from_dense,
     to_numpy,
 )
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 PAIRS = [
     (f16, np.float16),

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
-from braid.analysis.verification import verify_module
+from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid import Braid
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)

@@ -9,13 +9,13 @@ from xdsl.ir import Dialect
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
 from braid.analysis.interpreter import interpret
-from braid.analysis.verification import InvalidIRError, verify_module
+from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.dialects.braid.base import StructuredOp, element_type_of, shape_of
 from braid.dialects.braid.normalization import pointwise_stage
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import OperandSource, Stage, StageSource, Structure
-from braid.errors import BraidError
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
+from braid.support.errors import BraidError
 
 TEXT = """
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {

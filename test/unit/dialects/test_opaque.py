@@ -6,7 +6,7 @@ from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.opaque import OpaqueOp, cost_attribute, plain_cost
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 TYPE = TensorType(f32, [4])
 

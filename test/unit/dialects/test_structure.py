@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineExpr
 
 from braid.analysis.interpreter import interpret
 from braid.analysis.interpreter.loop_nests import run_structure
-from braid.analysis.verification import verify_module
+from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid import Braid
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import DecomposableOp, IndirectOp, StructuredOp, TensorOp

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import braid
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 def test_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

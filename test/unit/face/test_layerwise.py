@@ -4,13 +4,13 @@ import numpy as np
 import onnx
 import pytest
 
-from braid.analysis.verification import verify_module
+from braid.analysis.structure.verification import verify_module
+from braid.execution.layerwise import differences, expose_results, relative_error
+from braid.execution.nested_results import has_run
 from braid.frontends.mlir import parse_mlir
 from braid.frontends.onnx import import_onnx
 from braid.interpreted import interpret
-from braid.layerwise import differences, expose_results, relative_error
-from braid.nested_results import has_run
-from braid.signature import signature_of
+from braid.sources.signature import signature_of
 from braid.universe import make_context
 
 

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import braid
-from braid.errors import BraidError
 from braid.frontends.onnx import import_onnx
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 Expected = Callable[[np.ndarray], np.ndarray]

@@ -10,9 +10,9 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import braid
-from braid.errors import BraidError
 from braid.runtime.artifact import read_artifact
 from braid.runtime.manifest import DimSpec
+from braid.support.errors import BraidError
 
 FLOAT = TensorProto.FLOAT
 

@@ -6,8 +6,8 @@ import pytest
 
 import braid
 from braid.compiler import emit_model
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 IDENTITY = "(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"

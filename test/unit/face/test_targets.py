@@ -3,8 +3,8 @@
 import pytest
 
 from braid.compiler import kernel_families
-from braid.errors import BraidError
 from braid.graph_pipeline import graph_passes, with_ordering
+from braid.support.errors import BraidError
 
 
 def test_passes_ask_the_target_that_was_named() -> None:

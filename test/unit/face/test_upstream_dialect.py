@@ -9,11 +9,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.analysis.verification import InvalidIRError, verify_module
+from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.dialects.printing import module_text
 from braid.dialects.upstream_form import SEGMENTS, to_upstream_form
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
-from braid.lowering.common.mlir_bindings import ir
+from braid.support.mlir_bindings import ir
 from braid.tools.opt.files import split_chunks
 from braid.universe import make_context
 

@@ -10,8 +10,8 @@ from xdsl.passes import ModulePass
 
 import braid
 from braid.dialects.braid.constants import ParameterOp
-from braid.errors import SourceLocation
-from braid.lowering.common.mlir_bindings import ir
+from braid.support.errors import SourceLocation
+from braid.support.mlir_bindings import ir
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import braid
-from braid.errors import SourceLocation
+from braid.support.errors import SourceLocation
 
 Array = NDArray[Any]
 X = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)

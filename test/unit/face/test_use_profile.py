@@ -11,7 +11,7 @@ from xdsl.dialects import scf
 
 import braid
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
-from braid.sources import read_source
+from braid.read_source import read_source
 from braid.universe import make_context
 
 FLOAT = TensorProto.FLOAT

@@ -7,9 +7,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
-from braid.analysis.locations import source_location
-from braid.errors import SourceLocation
+from braid.analysis.diagnostics.locations import source_location
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
+from braid.support.errors import SourceLocation
 from braid.universe import make_context
 
 

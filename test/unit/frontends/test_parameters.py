@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from braid.errors import BraidError, UnsupportedError
 from braid.frontends.parameters import ParameterFile, write_parameters
+from braid.support.errors import BraidError, UnsupportedError
 
 PARAMETERS = {
     "flag": np.array([True, False, True]),

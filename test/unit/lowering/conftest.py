@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from xdsl.parser import Parser
 
-from braid.analysis.kernel_family import Kernel
-from braid.lowering.common.object_cache import ObjectCache
+from braid.support.object_cache import ObjectCache
+from braid.targets.kernels.kernel_family import Kernel
 from braid.universe import make_context
 
 TEXT = """

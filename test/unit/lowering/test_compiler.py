@@ -3,13 +3,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from braid.errors import BraidError
-from braid.lowering.common.object_cache import ObjectCache
 from braid.lowering.cpu.call import CallableKernel, call_kernel
 from braid.lowering.cpu.codegen import compiler
 from braid.lowering.cpu.codegen.compiler import compile_kernel, compile_kernels
 from braid.lowering.cpu.codegen.loaded_code import load_objects
 from braid.lowering.cpu.kernel_stages import emit
+from braid.support.errors import BraidError
+from braid.support.object_cache import ObjectCache
 
 X = np.arange(8, dtype=np.float32)
 

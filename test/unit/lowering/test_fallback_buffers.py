@@ -3,8 +3,8 @@
 import pytest
 from xdsl.parser import Parser
 
-from braid.errors import UnsupportedError
 from braid.lowering.cpu.fallback.buffers import finish_buffers
+from braid.support.errors import UnsupportedError
 from braid.universe import make_context
 
 TEXT = """

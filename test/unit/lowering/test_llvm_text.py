@@ -1,7 +1,7 @@
 import pytest
 
-from braid.lowering.common.llvm_bindings import llvm
 from braid.lowering.cpu.codegen.llvm_text import translate_literals
+from braid.support.llvm_bindings import llvm
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from braid.compiler import emit_model
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.common.mlir_bindings import ir
+from braid.support.mlir_bindings import ir
 from braid.universe import make_context
 
 MODEL = """

@@ -16,10 +16,10 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait
 
 from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of, set_names, union_names
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.passes.canonicalize.canonicalize import CanonicalizePass
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 

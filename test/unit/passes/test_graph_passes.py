@@ -11,7 +11,7 @@ from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.universe import make_context
 from test.unit.passes.random_graphs import programs
 

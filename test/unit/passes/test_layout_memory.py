@@ -12,16 +12,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.execution_counts import ExecutionCounts
-from braid.analysis.layout_costs import LayoutCosts
-from braid.analysis.liveness import Numbering
-from braid.analysis.memory_graph import value_bytes
-from braid.analysis.remarks import collect_remarks
-from braid.errors import InfeasibleError
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.liveness import Numbering
+from braid.analysis.storage.memory_graph import value_bytes
 from braid.frontends.mlir import parse_mlir
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.flow import Chooser, collect_flow
-from braid.passes.manager import run_pipeline
-from braid.targets.load import load_target
+from braid.support.errors import InfeasibleError
+from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 from test.unit.passes.declared_graphs import DeclaredGraph
 

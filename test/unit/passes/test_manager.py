@@ -14,10 +14,10 @@ from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from braid.analysis.verification import InvalidIRError
-from braid.errors import BraidError
-from braid.passes.instrumentation import Instrumentation, Timing
-from braid.passes.manager import PassCrashError, run_pipeline
+from braid.analysis.structure.verification import InvalidIRError
+from braid.passes.infrastructure.instrumentation import Instrumentation, Timing
+from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
-from braid.passes.option_values import pass_text
-from braid.passes.pipeline_parser import parse_pipeline
-from braid.passes.reproducer import write_reproducer
+from braid.passes.infrastructure.option_values import pass_text
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.infrastructure.reproducer import write_reproducer
+from braid.support.errors import BraidError
 from braid.tools.opt.reproducer import stored_pipeline
 from braid.universe import make_context
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.errors import BraidError
 from braid.runtime.artifact import index_weights, read_artifact, write_artifact
 from braid.runtime.manifest import Manifest
 from braid.runtime.native import NativeModel
+from braid.support.errors import BraidError
 
 DTYPES = (np.float32, np.float64, np.int8, np.int64, np.bool_, np.float16, ml_dtypes.bfloat16)
 
@@ -123,7 +123,7 @@ def test_missing_file(tmp_path: Path) -> None:
 _WRITE_TOO_MUCH = """
 import resource, signal, sys
 import numpy as np
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 from braid.runtime.artifact import write_artifact
 from braid.runtime.manifest import Manifest
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

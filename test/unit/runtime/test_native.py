@@ -10,9 +10,9 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from braid.errors import BraidError
 from braid.runtime.native import NativeModel, cpu_supports
 from braid.runtime.native_abi import load_library
+from braid.support.errors import BraidError
 
 ROWS, COLUMNS = 1000, 8
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from braid.targets.load import load_target
-from braid.targets.target import Target
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Target
 
 LoadText = Callable[..., Target]
 

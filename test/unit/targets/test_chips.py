@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from braid.errors import BraidError
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.lower_to_instructions import lower_module
-from braid.targets.load import load_target
+from braid.support.errors import BraidError
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 

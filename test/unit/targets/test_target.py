@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from braid.errors import BraidError
 from braid.passes.order.assign_lanes import require_pool
-from braid.targets.families import without_families
-from braid.targets.load import load_target
+from braid.support.errors import BraidError
+from braid.targets.kernels.families import without_families
+from braid.targets.machines.load import load_target
 
 VALID = """
 name = "toy"

@@ -12,10 +12,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics import emit_warning
-from braid.analysis.remarks import emit_remark
-from braid.errors import BraidError
-from braid.passes import registry
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.diagnostics.warnings import emit_warning
+from braid.passes.infrastructure import registry
+from braid.support.errors import BraidError
 from braid.tools.braid_opt import main
 
 MODULE = "builtin.module {\n  func.func private @f() -> ()\n}\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 from braid.tools.opt.files import split_chunks, write_texts
 
 LINES = st.lists(st.sampled_from(["a", "", "// -----", "  // -----\t", "// ------", "x // -----"]))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from xdsl.parser import Parser
 
-from braid.analysis.verification import verify_module
-from braid.errors import BraidError
+from braid.analysis.structure.verification import verify_module
+from braid.support.errors import BraidError
 from braid.tools.reduction.command import Command, symptom_of
 from braid.tools.reduction.minimize import minimize
 from braid.tools.reduction.module_subset import removable, subset, unwrapped

@@ -3,7 +3,7 @@
 from xdsl.transforms import get_all_passes
 from xdsl.universe import XDSL_UNIVERSE
 
-from braid.passes.registry import PASSES, available_passes, braid_passes
+from braid.passes.infrastructure.registry import PASSES, available_passes, braid_passes
 from braid.universe import UNIVERSE, make_context
 
 

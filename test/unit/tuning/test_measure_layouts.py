@@ -8,14 +8,14 @@ import pytest
 from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from braid.analysis.cost_records import load_records
-from braid.analysis.kernel_costs import KernelCosts
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.codegen.compiler import compile_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.passes.kernels.outline_kernels import in_group_of_its_own
+from braid.targets.costs.cost_records import load_records
+from braid.targets.costs.kernel_costs import KernelCosts
 from braid.tuning.layout_candidates import in_layouts, layout_candidates
 from braid.tuning.measure_layouts import measure_layouts
 from braid.tuning.record_store import append_records

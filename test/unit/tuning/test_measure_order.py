@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.analysis.execution.lanes import LANE, LANES, set_lane
 from braid.analysis.interpreter import interpret
-from braid.analysis.lanes import LANE, LANES, set_lane
-from braid.analysis.remarks import Remark, collect_remarks
+from braid.dialects.braid.order import ORDER, plain_orders
 from braid.frontends.mlir import parse_mlir
-from braid.passes.manager import run_pipeline
-from braid.passes.order.order_attribute import ORDER, plain_orders
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.tuning.measure_order import MeasureOrderPass, Measuring, Prepare
 from braid.tuning.order_timing import Run, prepare_on_host
 from braid.universe import make_context

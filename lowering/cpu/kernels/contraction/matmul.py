@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp

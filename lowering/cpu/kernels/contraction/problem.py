@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from braid.analysis.kernel_family import InPlace
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import InPlace
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from braid.analysis.kernel_family import Schedule
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     VECTORS,
     Tile,
@@ -14,6 +13,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
 )
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
+from braid.targets.kernels.kernel_family import Schedule
 
 _EPILOGUE_CYCLES = 3.0
 """Cycles of storing one vector of the result, with the loads and ops of an epilogue."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.kernels.contraction.problem import Contraction

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
 from xdsl.ir import Attribute
 
-from braid.analysis.strided_storage import span
+from braid.analysis.storage.strided_storage import span
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 
 

@@ -15,14 +15,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from braid.analysis.kernel_family import InPlace, Kernel, KernelRequest
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.argument_attributes import argument_attributes
+from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelRequest
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from braid.analysis.kernel_family import LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp

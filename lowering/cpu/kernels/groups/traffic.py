@@ -1,7 +1,7 @@
 """What a group moves to and from memory, for estimates of its time."""
 
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.tensor_storage import storage_bytes
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 

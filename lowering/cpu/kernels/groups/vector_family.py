@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 
 from xdsl.ir import SSAValue
 
-from braid.analysis.kernel_family import InPlace
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import InPlace
 
 Strides = Sequence[int]
 

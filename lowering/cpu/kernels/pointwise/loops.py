@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from braid.analysis.kernel_family import InPlace
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import InPlace
 
 _CHUNK = 4096
 """Elements of one grid iteration: enough work to hide the call, few enough to share."""

@@ -8,9 +8,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from braid.analysis.boxes import count
-from braid.analysis.strided_storage import span
-from braid.analysis.tile_classes import TileClass
+from braid.analysis.storage.strided_storage import span
+from braid.analysis.tiles.boxes import count
+from braid.analysis.tiles.tile_classes import TileClass
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
@@ -20,7 +20,7 @@ from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.tiles.members import Members
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port
-from braid.passes.memory.plan_memory import BUFFERS, SCRATCH
+from braid.passes.storage.plan_memory import BUFFERS, SCRATCH
 
 
 @dataclass(frozen=True)

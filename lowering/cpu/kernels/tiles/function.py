@@ -7,15 +7,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, i8
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from braid.analysis.kernel_family import Kernel, KernelRequest
-from braid.analysis.tensor_storage import storage_bytes
-from braid.analysis.tiles import box_bytes
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.tiles.tiles import box_bytes
 from braid.dialects.braid.buffer import aligned
-from braid.lowering.cpu.argument_attributes import NOALIAS, argument_attributes
+from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 
 _NOTE_BYTES = 8
 

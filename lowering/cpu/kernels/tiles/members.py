@@ -8,19 +8,19 @@ from xdsl.dialects import func, llvm, memref
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
-from braid.analysis.kernel_family import KernelFamily
 from braid.lowering.cpu.pipeline import (
     emit_kernels,
     kernel_functions,
 )
-from braid.lowering.cpu.program.variants import model_functions
+from braid.lowering.host.variants import model_functions
+from braid.passes.fusion.apply_fusion import ApplyFusionPass
+from braid.passes.fusion.select_fusion import SelectFusionPass
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.kernels.outline_kernels import OutlineKernelsPass
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
-from braid.passes.manager import run_pipeline
-from braid.passes.memory.apply_fusion import ApplyFusionPass
-from braid.passes.memory.plan_memory import ARENA_BYTES, PlanMemoryPass
-from braid.passes.memory.select_fusion import SelectFusionPass
+from braid.passes.storage.plan_memory import ARENA_BYTES, PlanMemoryPass
+from braid.targets.kernels.kernel_family import KernelFamily
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.boxes import Box, is_contiguous, sizes, within
-from braid.analysis.op_tiles import emit_tile
-from braid.analysis.tiles import GroupTile, is_splat
+from braid.analysis.tiles.boxes import Box, is_contiguous, sizes, within
+from braid.analysis.tiles.op_tiles import emit_tile
+from braid.analysis.tiles.tiles import GroupTile, is_splat
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy

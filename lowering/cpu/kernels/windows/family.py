@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument
 
-from braid.analysis.kernel_family import Kernel, KernelRequest, LayoutChoice, Schedule
-from braid.analysis.strided_storage import stored_choice
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
@@ -28,6 +28,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     used_lanes,
     window_layouts,
 )
+from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
 
 _WEIGHT = Layout.parse("bcda")
 """Channels innermost."""

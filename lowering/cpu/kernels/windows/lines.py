@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from braid.analysis.kernel_family import Schedule
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
@@ -12,6 +11,7 @@ from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
 from braid.lowering.cpu.kernels.windows.channels import WindowChannels
 from braid.lowering.cpu.kernels.windows.problem import WindowProblem
+from braid.targets.kernels.kernel_family import Schedule
 
 
 @dataclass(frozen=True)

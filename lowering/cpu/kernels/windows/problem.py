@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from braid.analysis.kernel_family import InPlace, LayoutChoice
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
@@ -18,6 +18,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import InPlace
 
 MAX_UNROLLED_WINDOW = 16
 """Window columns that are unrolled, so that neighbouring outputs share loads."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from braid.errors import UnsupportedError
+from braid.support.errors import UnsupportedError
 
 Check = Callable[..., Any]
 RNG = np.random.default_rng(2)

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from braid.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 CheckGraph = Callable[..., Any]
 node = helper.make_node

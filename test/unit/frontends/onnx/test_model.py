@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 
 from braid.analysis.interpreter import interpret
 from braid.dialects.braid.base import TensorOp
-from braid.errors import BraidError, UnsupportedError
 from braid.frontends.onnx import import_onnx
+from braid.support.errors import BraidError, UnsupportedError
 
 node = helper.make_node
 

@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from braid.analysis.interpreter import interpret
-from braid.errors import BraidError, UnsupportedError
 from braid.frontends.onnx import import_onnx
+from braid.support.errors import BraidError, UnsupportedError
 from test.unit.frontends.onnx.conftest import check_model, graph_of, model_of, onnx_runtime
 
 Check = Callable[..., Any]

@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, external_data_helper, helper, numpy_helper
 
-from braid.errors import BraidError
 from braid.frontends.onnx import import_onnx
 from braid.frontends.onnx.wire import skeleton
+from braid.support.errors import BraidError
 
 WEIGHT = np.random.default_rng(0).standard_normal((64, 100)).astype(np.float32)
 

@@ -6,11 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Block
 
-from braid.analysis.cost_records import RecordTable
-from braid.analysis.flexible_layouts import row_major_choice
-from braid.analysis.kernel_costs import KernelCosts
-from braid.analysis.kernel_family import LayoutChoice
-from braid.analysis.layout_costs import LayoutCosts, reorder_group
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -19,8 +15,12 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.selection import emit_kernel
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.targets.costs.cost_records import RecordTable
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
+from braid.targets.kernels.flexible_layouts import row_major_choice
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 from braid.tuning.layout_candidates import group_candidates, in_layouts
 
 ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")

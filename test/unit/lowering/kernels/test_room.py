@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import braid.lowering.cpu.kernels
-from braid.targets.load import load_target
+from braid.targets.machines.load import load_target
 
 PACKAGE = braid.lowering.cpu.kernels.__name__
 ROOM = Path(braid.lowering.cpu.kernels.__path__[0])

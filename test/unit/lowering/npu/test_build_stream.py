@@ -6,7 +6,11 @@ import pytest
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from braid.analysis.simulator.instructions import (
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
+from braid.lowering.npu.instructions import lower_to_instructions
+from braid.support.object_cache import ObjectCache
+from braid.targets.costs.simulator.instructions import (
     Instruction,
     Kind,
     Stream,
@@ -15,13 +19,9 @@ from braid.analysis.simulator.instructions import (
     to_bytes,
     to_text,
 )
-from braid.analysis.simulator.simulate import simulate
-from braid.frontends.mlir import parse_mlir
-from braid.lowering.common.object_cache import ObjectCache
-from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
-from braid.lowering.npu.instructions import lower_to_instructions
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 from braid.universe import make_context
 
 BRANCH = """

@@ -6,18 +6,18 @@ import pytest
 from xdsl.dialects import func
 
 from benchmarks.generators.opaque_modules import random_module
-from braid.analysis.memory_graph import value_bytes
-from braid.analysis.simulator.instructions import Kind, Stream
-from braid.analysis.simulator.simulate import simulate
-from braid.analysis.simulator.stream_object import StreamObject
+from braid.analysis.storage.memory_graph import value_bytes
+from braid.lowering.npu.compile_subgraph import compile_subgraph
+from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.instructions import lower_to_instructions, lowered_block
 from braid.lowering.npu.link import link
 from braid.passes.order.block_graph import BlockGraph
-from braid.passes.order.compile_subgraph import compile_subgraph
-from braid.passes.order.cut_subgraphs import Cut
 from braid.solvers.ordering.residency_plan import AHEADS
-from braid.targets.load import load_target
-from braid.targets.target import Backend
+from braid.targets.costs.simulator.instructions import Kind, Stream
+from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.costs.simulator.stream_object import StreamObject
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import Backend
 
 
 def chip(memory: int) -> Backend:

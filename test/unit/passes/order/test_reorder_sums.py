@@ -8,10 +8,10 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.interpreter import interpret
-from braid.analysis.remarks import collect_remarks
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.reorder_sums import reorder, sums_of
 from braid.universe import make_context
 

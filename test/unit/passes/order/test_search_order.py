@@ -7,17 +7,17 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from benchmarks.generators.opaque_modules import random_module
-from braid.analysis.remarks import Remark, collect_remarks
-from braid.analysis.simulator.simulate import simulate
-from braid.errors import UnsupportedError
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.instructions import lower_to_instructions
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
-from braid.targets.load import load_target
+from braid.support.errors import UnsupportedError
+from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import SSAValue
 
 import braid
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.interpreter import interpret
-from braid.analysis.remarks import collect_remarks
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
@@ -19,9 +19,9 @@ from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.reduction import ReduceOp
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.order.split_concats import split_all
-from braid.passes.pipeline_parser import parse_pipeline
 from braid.passes.pipelines import DEFAULT
 from braid.universe import make_context
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from braid.analysis.interpreter import interpret
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.universe import make_context
 
 

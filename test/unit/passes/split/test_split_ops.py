@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.interpreter import interpret
-from braid.analysis.simulator.steps import is_addressing
 from braid.dialects.braid.base import integer, integers
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -36,10 +35,11 @@ from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.errors import InfeasibleError
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.split.select_splits import splittable_ops
 from braid.passes.split.sizes import op_bytes
+from braid.support.errors import InfeasibleError
+from braid.targets.costs.simulator.steps import is_addressing
 from braid.universe import make_context
 
 CONTEXT = make_context()

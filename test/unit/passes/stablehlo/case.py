@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.lowering.common.mlir_bindings import PACKAGE, ir, register_stablehlo
+from braid.support.mlir_bindings import PACKAGE, ir, register_stablehlo
 
 Array = NDArray[Any]
 

@@ -9,12 +9,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.analysis.verification import verify_module
+from braid.analysis.structure.verification import verify_module
 from braid.dialects.stablehlo import StablehloOp
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.common.mlir_bindings import PACKAGE
-from braid.passes.manager import run_pipeline
-from braid.reading import read_mlir
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.sources.reading import read_mlir
+from braid.support.mlir_bindings import PACKAGE
 from braid.universe import make_context
 from test.unit.passes.stablehlo.case import Array, inputs_of, module_of, reference
 from test.unit.passes.stablehlo.cases import CASES

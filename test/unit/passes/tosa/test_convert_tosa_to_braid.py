@@ -7,12 +7,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.analysis.verification import verify_module
+from braid.analysis.structure.verification import verify_module
 from braid.dialects.tosa import TosaOp
-from braid.errors import SourceLocation, UnsupportedError
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.common.mlir_bindings import ir
-from braid.passes.manager import run_pipeline
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.errors import SourceLocation, UnsupportedError
+from braid.support.mlir_bindings import ir
 from braid.universe import make_context
 from test.unit.passes.tosa import elementwise, movement, windows
 from test.unit.passes.tosa.case import Case, module_of, random_inputs

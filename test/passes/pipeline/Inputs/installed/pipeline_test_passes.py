@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
-from braid.errors import BraidError
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)

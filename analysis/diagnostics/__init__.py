@@ -1,0 +1,1 @@
+"""Places in a user's file, and what is said about them."""

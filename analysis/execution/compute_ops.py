@@ -1,0 +1,34 @@
+"""Which ops are computed by kernels, and which functions hold them."""
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, is_leaf
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.regions import GroupOp
+
+
+def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
+    """The functions with a body that run with the model: all but `@prepare`."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.body.blocks and KEYS_ATTRIBUTE not in op.attributes:
+            yield op
+
+
+def blocks_outside_groups(op: Operation) -> Iterator[Block]:
+    """Every block nested in `op`, outermost first, except those inside groups."""
+    for region in op.regions:
+        for block in region.blocks:
+            yield block
+            for inner in block.ops:
+                if not isinstance(inner, GroupOp):
+                    yield from blocks_outside_groups(inner)
+
+
+def is_compute(op: Operation) -> bool:
+    """Whether `op` is computed by a kernel: a tensor op that is no leaf and no view."""
+    return isinstance(op, TensorOp) and not is_leaf(op) and not is_view(op)

@@ -1,0 +1,173 @@
+"""Lanes: lists of kernels that run side by side, and what runs before what on them.
+
+A function of several lanes (`braid.lanes`) runs the ops of its body in their order, but a call
+that has a lane (`braid.lane`) waits only for the calls of its lane that stand before it and for
+those that make its operands. All other ops that run, such as control flow, run alone: whatever
+stands before such an op is done by then, and what stands behind it has not begun.
+
+What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
+distributed systems", 1988): for each lane, how many of its calls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.strided_storage import is_only_storage
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.support.errors import BraidError
+
+LANES = "braid.lanes"
+"""On a function: how many lanes it has."""
+
+LANE = "braid.lane"
+"""On a group or its call: the lane that runs it, counted from 0."""
+
+Clock = tuple[int, ...]
+"""How many calls of each lane are done, and at the end how many ops that run alone."""
+
+
+@dataclass(frozen=True)
+class LaneStep:
+    """An op that runs: the `number`-th of `lane`, counted from 1; of all lanes if that is None.
+
+    `clock` is what is done when it begins. Before it begins it waits until each lane of `waits`
+    has done so many calls; all else is done by then.
+    """
+
+    lane: int | None
+    number: int
+    clock: Clock
+    waits: tuple[tuple[int, int], ...] = ()
+
+
+def lane_count(function: FuncOp) -> int:
+    """The lanes of `function`: 1 where it says nothing. Raises BraidError for fewer than 1."""
+    count = _integer(function, LANES)
+    if count is not None and count < 1:
+        raise BraidError(
+            f"{LANES} is {count}, expected at least 1", location=source_location(function)
+        )
+    return 1 if count is None else count
+
+
+def lane_of(op: Operation) -> int | None:
+    """The lane that `op` says; None for one that runs alone."""
+    return _integer(op, LANE)
+
+
+def set_lane(op: Operation, lane: int | None) -> None:
+    """Writes which lane runs `op`; None for one that runs alone."""
+    op.attributes.pop(LANE, None)
+    if lane is not None:
+        op.attributes[LANE] = IntegerAttr(lane, i64)
+
+
+class LaneOrder:
+    """The partial order in which the ops of a function run; total where it has one lane.
+
+    `steps` has the ops of `block`, its body, that run, in their order. Raises BraidError for a
+    lane that the function does not have.
+    """
+
+    def __init__(self, function: FuncOp) -> None:
+        self.lanes = lane_count(function)
+        self.steps: dict[Operation, LaneStep] = {}
+        self._known = [[0] * (self.lanes + 1) for _ in range(self.lanes)]
+        self.block = function.body.block
+        for op in self.block.ops:
+            if _runs(op):
+                lane = self._lane_of(op)
+                self.steps[op] = self._alone() if lane is None else self._on_lane(op, lane)
+
+    def before(self, first: Operation, second: Operation) -> bool:
+        """Whether `first`, an op of the function, always ends before `second` begins.
+
+        What is inside of an op of the body counts as that op.
+        """
+        one, other = self.steps[self.in_body(first)], self.steps[self.in_body(second)]
+        return other.clock[self.column(one)] >= one.number
+
+    def column(self, step: LaneStep) -> int:
+        """The place in clocks of the steps that `step` is one of."""
+        return self.lanes if step.lane is None else step.lane
+
+    def in_body(self, op: Operation) -> Operation:
+        """The op of the function's body that is or holds `op`."""
+        while op.parent is not self.block:
+            parent = op.parent_op()
+            assert parent is not None
+            op = parent
+        return op
+
+    def awaited(self) -> set[tuple[int, int]]:
+        """The calls that others wait for: (lane, number)."""
+        return {wait for step in self.steps.values() for wait in step.waits}
+
+    def _lane_of(self, op: Operation) -> int | None:
+        lane = lane_of(op) if isinstance(op, CallOp) and self.lanes > 1 else None
+        if lane is not None and not 0 <= lane < self.lanes:
+            raise BraidError(
+                f"{LANE} is {lane}, expected one of the function's {self.lanes} lanes, counted "
+                "from 0",
+                location=source_location(op),
+            )
+        return lane
+
+    def _alone(self) -> LaneStep:
+        clock = tuple(map(max, zip(*self._known, strict=True)))
+        number = clock[-1] + 1
+        self._known = [[*clock[:-1], number] for _ in self._known]
+        return LaneStep(None, number, clock)
+
+    def _on_lane(self, op: Operation, lane: int) -> LaneStep:
+        known = self._known[lane]
+        makers = [self.steps[maker] for operand in op.operands for maker in makers_of(operand)]
+        # What the latest one waited for itself need not be waited for again.
+        waits: list[tuple[int, int]] = []
+        for maker in sorted(makers, key=lambda maker: -sum(maker.clock)):
+            if maker.lane is not None and maker.number > known[maker.lane]:
+                waits.append((maker.lane, maker.number))
+                known[:] = map(max, known, maker.clock)
+                known[maker.lane] = maker.number
+        number = known[lane] + 1
+        step = LaneStep(lane, number, tuple(known), tuple(waits))
+        known[lane] = number
+        return step
+
+
+def makers_of(value: SSAValue) -> Iterator[Operation]:
+    """The ops that write what is in `value`: views and what only joins memory write nothing."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return
+    if _runs(owner):
+        yield owner
+    else:
+        for operand in owner.operands:
+            yield from makers_of(operand)
+
+
+def _runs(op: Operation) -> bool:
+    """Whether `op` reads or writes memory when the function runs."""
+    if is_leaf(op) or is_view(op) or is_only_storage(op):
+        return False
+    values = (*op.operands, *op.results)
+    touches = any(isinstance(value.type, TensorType) for value in values)
+    return touches or bool(op.regions) or isinstance(op, CallOp) or op.next_op is None
+
+
+def _integer(op: Operation, name: str) -> int | None:
+    attribute = op.attributes.get(name)
+    if attribute is None:
+        return None
+    if not isinstance(attribute, IntegerAttr):
+        raise BraidError(
+            f"{name} is {attribute}, expected an integer", location=source_location(op)
+        )
+    return attribute.value.data

@@ -1,0 +1,134 @@
+"""Profiles: how often every op ran and how long it took, from files in three formats.
+
+- braid's own, written by `braid run --profile`: `{"ops": {name: {"count": 10, "seconds": 0.1}}}`;
+- the op statistics of TensorFlow's profiler as CSV: columns for the operation's name, its
+  occurrences, and its total time, in microseconds unless the column names another unit;
+- the same as JSON, a data table with `cols` and `rows`.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from braid.support.errors import BraidError, SourceLocation
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+@dataclass(frozen=True)
+class OpStatistics:
+    """Occurrences of an op, and the seconds that all of them took together."""
+
+    count: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Statistics by stable name of the op.
+
+    `counts_iterations` says what the op that stands for a loop's iterations counts: every
+    iteration, or, as TensorFlow's NextIteration, all but the first.
+    """
+
+    ops: Mapping[str, OpStatistics]
+    counts_iterations: bool
+
+    def find(self, names: Iterable[str]) -> OpStatistics | None:
+        """The statistics of the first of `names` that has any."""
+        return next((self.ops[name] for name in names if name in self.ops), None)
+
+
+def read_profile(path: Path) -> Profile:
+    """The profile in the file at `path`, whichever format it has.
+
+    Raises `BraidError` where the file cannot be read or has none of the formats.
+    """
+    location = SourceLocation(str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BraidError(f"cannot read profile: {error}", location=location) from error
+    try:
+        if not text.lstrip().startswith(("{", "[")):
+            return _from_rows(list(csv.reader(io.StringIO(text))))
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise ValueError("the JSON is no object")
+        fields = cast(dict[str, Any], data)
+        return _from_braid(fields["ops"]) if "ops" in fields else _from_data_table(fields)
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise BraidError(
+            f"not a profile: {error}",
+            location=location,
+            hint="expected a file of 'braid run --profile', or TensorFlow's op statistics "
+            "(CSV or JSON)",
+        ) from error
+
+
+def _from_braid(ops: Mapping[str, Mapping[str, float]]) -> Profile:
+    if not isinstance(ops, dict):
+        raise ValueError("'ops' is no object")
+    result: dict[str, OpStatistics] = {}
+    for joined, entry in ops.items():
+        statistics = OpStatistics(_number(entry["count"]), _number(entry["seconds"]))
+        # A kernel that stands for several ops of the model says so by all of their names.
+        for name in (joined, *joined.split("+")):
+            result.setdefault(name, statistics)
+    return Profile(result, counts_iterations=True)
+
+
+def _from_data_table(data: Mapping[str, Any]) -> Profile:
+    header = [str(column.get("label") or column["id"]) for column in data["cols"]]
+    rows = [[_cell(cell) for cell in row["c"]] for row in data["rows"]]
+    return _from_rows([header, *rows])
+
+
+def _cell(cell: object) -> str:
+    value = cast(dict[str, Any], cell).get("v") if isinstance(cell, dict) else cell
+    return str(value)
+
+
+def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
+    if not rows:
+        raise ValueError("the file is empty")
+    header = [_normalized(title) for title in rows[0]]
+    name = _column(header, lambda t: t in ("operation name", "op name", "operation", "name"))
+    count = _column(header, lambda t: "occurrences" in t)
+    total = _column(header, lambda t: t.startswith("total time") and "%" not in t)
+    unit = re.search(r"\(([^)]*)\)", header[total])
+    scale = _UNITS.get(unit[1], 1e-6) if unit else 1e-6
+    ops: dict[str, OpStatistics] = {}
+    for row in rows[1:]:
+        if any(field.strip() for field in row):
+            found = OpStatistics(_number(row[count]), scale * _number(row[total]))
+            known = ops.get(row[name], OpStatistics(0.0, 0.0))
+            # An op has a row for each device that took part in running it.
+            ops[row[name]] = OpStatistics(
+                max(known.count, found.count), known.seconds + found.seconds
+            )
+    return Profile(ops, counts_iterations=False)
+
+
+def _normalized(title: str) -> str:
+    return " ".join(title.lower().replace("#", " ").replace("_", " ").split())
+
+
+def _column(header: Sequence[str], matches: Callable[[str], bool]) -> int:
+    for index, title in enumerate(header):
+        if matches(title):
+            return index
+    raise ValueError(f"a column is missing; there are {list(header)}")
+
+
+def _number(text: str | float) -> float:
+    number = float(text.replace(",", "") if isinstance(text, str) else text)
+    if not (0 <= number < math.inf):
+        raise ValueError(f"{text} is neither a count nor a time")
+    return number

@@ -1,0 +1,1 @@
+"""What tensors take in memory, how they are addressed, and when they are live."""

@@ -1,0 +1,120 @@
+"""Tensors that are boxes inside the memory of larger ones, decided by `select-storage`.
+
+An operand of a concatenation, for example, may be computed right where the result has it. The
+decision stands on the ops that read and write such tensors: their strides, and what lies where.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+
+STRIDES = "braid.strides"
+"""On a group or its call: `array<i64>` of the strides of each operand, then of each result, in
+elements along the dims of storage; unit for a tensor on its own."""
+
+BOXES = "braid.boxes"
+"""On what joins or pads tensors: `array<i64: operand, offset>` for each operand that lies in the
+memory of the result, from so many bytes on. It is not copied there."""
+
+VIEW_OFFSET = "braid.view_offset"
+"""On a slice: its result is the memory of its operand, from so many bytes on."""
+
+OVERLAP = "braid.overlap"
+"""On a group, its call or its kernel: the number of the operand that may begin where the memory of
+the result does. The kernel has read every element of it by the time it writes over it."""
+
+STORAGE_DECISIONS = (STRIDES, BOXES, OVERLAP)
+"""What decides how a kernel finds its tensors."""
+
+Strides = tuple[int, ...]
+
+
+def strides_of(op: Operation) -> list[Strides | None]:
+    """The strides of each operand and then each result, None for a tensor on its own."""
+    attribute = op.attributes.get(STRIDES)
+    if attribute is None:
+        return [None] * (len(op.operands) + len(op.results))
+    entries = cast(ArrayAttr[Attribute], attribute)
+    return [None if isinstance(entry, UnitAttr) else _integers(entry) for entry in entries]
+
+
+def set_strides(op: Operation, strides: Sequence[Strides | None]) -> None:
+    """Writes the strides of all operands and results, or nothing where all are None."""
+    op.attributes.pop(STRIDES, None)
+    if any(entry is not None for entry in strides):
+        op.attributes[STRIDES] = ArrayAttr(
+            [UnitAttr() if s is None else DenseArrayBase.from_list(i64, list(s)) for s in strides]
+        )
+
+
+def boxes_of(op: Operation) -> dict[int, int]:
+    """The operands that lie in the memory of the result of `op`, with their first byte in it."""
+    attribute = op.attributes.get(BOXES)
+    entries = cast(ArrayAttr[Attribute], attribute) if attribute is not None else ()
+    pairs = [_integers(entry) for entry in entries]
+    return dict(cast(list[tuple[int, int]], pairs))
+
+
+def set_boxes(op: Operation, boxes: dict[int, int]) -> None:
+    """Writes which operands lie in the memory of the result of `op`."""
+    pairs = sorted(boxes.items())
+    op.attributes[BOXES] = ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
+
+
+def view_offset(op: Operation) -> int | None:
+    """The byte of the operand at which the result of `op` begins; None if that is no view."""
+    attribute = op.attributes.get(VIEW_OFFSET)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def overlap_of(op: Operation) -> int | None:
+    """The operand that may lie where the result of `op` begins; None if there is none."""
+    attribute = op.attributes.get(OVERLAP)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def set_overlap(op: Operation, operand: int | None) -> None:
+    """Writes which operand may lie where the result of `op` begins."""
+    op.attributes.pop(OVERLAP, None)
+    if operand is not None:
+        op.attributes[OVERLAP] = IntegerAttr(operand, i64)
+
+
+def is_only_storage(op: Operation) -> bool:
+    """Whether nothing is left to compute: a slice that is a view, operands that lie in place."""
+    boxes = boxes_of(op)
+    is_join = len(boxes) == len(op.operands) and len(boxes) > 1
+    return view_offset(op) is not None or is_join
+
+
+def stored_choice(op: Operation) -> LayoutChoice:
+    """The layouts in the types of `op`, with the strides of tensors inside larger ones."""
+    values = (*op.operands, *op.results)
+    layouts = tuple(map(_with_strides, values, strides_of(op)))
+    return LayoutChoice(layouts[: len(op.operands)], layouts[len(op.operands) :])
+
+
+def _with_strides(value: SSAValue, strides: Strides | None) -> Layout:
+    layout = layout_of(value.type)
+    return layout if strides is None else layout.with_strides(strides)
+
+
+def dense_strides(value: SSAValue) -> Strides:
+    """The strides of a tensor on its own, in its layout."""
+    return layout_of(value.type).storage_strides(shape_of(value))
+
+
+def span(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last one of a box, both included."""
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+
+def _integers(attribute: Attribute) -> Strides:
+    return tuple(cast(DenseArrayBase[IntegerType], attribute).get_values())

@@ -1,0 +1,131 @@
+"""Whether a module is valid: every op's own verifier, and SSA dominance.
+
+xDSL's verifier neither says which op it rejects nor checks that definitions dominate their
+uses; both are added here.
+"""
+
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from braid.analysis.diagnostics.locations import definition_location, source_location
+from braid.analysis.structure.dominance import DominatorTree
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.names import NAME_ATTRIBUTE
+from braid.support.errors import BraidError, Note
+
+_Kind = tuple[object, ...]
+
+_GRAPH_REGION_OPS = frozenset({"builtin.module", "hw.module"})
+"""Ops in whose regions order has no meaning; xDSL does not model MLIR's RegionKindInterface."""
+
+
+class InvalidIRError(BraidError):
+    """The IR breaks a rule of MLIR or of one of its dialects."""
+
+
+def verify_module(module: Operation) -> None:
+    """Check `module` and everything in it, in time linear in the number of ops and operands.
+
+    Raises `InvalidIRError` with the location of the first op that is wrong, innermost first.
+    """
+    valid: set[_Kind] = set()
+    for op in module.walk(region_first=True):
+        kind = _kind(op)
+        if kind is not None and kind in valid:
+            continue
+        try:
+            op.verify(verify_nested_ops=False)
+            _verify_blocks_not_empty(op)
+        except VerifyException as error:
+            message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
+            if op.name not in message:
+                message = f"'{op.name}' op {message}"
+            raise InvalidIRError(message, location=source_location(op)) from error
+        if kind is not None:
+            valid.add(kind)
+    verify_dominance(module)
+
+
+def _kind(op: Operation) -> _Kind | None:
+    """What the verifier of `op` depends on; None if that may be more than types and attributes.
+
+    In large graphs most ops are of the kind of an earlier one. Attributes count by identity,
+    which is safe as long as the module lives.
+    """
+    if not isinstance(op, TensorOp) or op.regions or op.next_op is None:
+        return None
+    return (
+        type(op),
+        *((type(operand), id(operand.type)) for operand in op.operands),
+        *(id(result.type) for result in op.results),
+        *((name, id(value)) for name, value in op.attributes.items() if name != NAME_ATTRIBUTE),
+        None,
+        *((name, id(value)) for name, value in op.properties.items()),
+    )
+
+
+def _verify_blocks_not_empty(op: Operation) -> None:
+    for region in op.regions:
+        block = region.first_block
+        if block is not None and block.first_op is None and not op.has_trait(NoTerminator):
+            raise VerifyException("expects its blocks to end in a terminator, but one is empty")
+
+
+def verify_dominance(top: Operation) -> None:
+    """Check that every value nested in `top` is defined before it is used, on every path.
+
+    Raises `InvalidIRError` at the first use, in textual order, that no definition dominates.
+    """
+    dominance = _ValueDominance(top)
+    for op in top.walk():
+        for index, operand in enumerate(op.operands):
+            if not dominance.dominates(operand, op):
+                raise InvalidIRError(
+                    f"'{op.name}' op operand #{index} does not dominate this use",
+                    location=source_location(op),
+                    notes=[Note("the operand is defined here", definition_location(operand))],
+                )
+
+
+class _ValueDominance:
+    """Dominance of values over ops; the trees of multi-block regions are built when needed."""
+
+    def __init__(self, top: Operation) -> None:
+        self._index = {op: index for index, op in enumerate(top.walk())}
+        self._trees: dict[Region, DominatorTree] = {}
+
+    def dominates(self, value: SSAValue, user: Operation) -> bool:
+        if isinstance(value, OpResult):
+            definition, block = value.op, value.op.parent
+            # By far the most common case, and the walk's numbering answers it at once.
+            if block is user.parent and self._index[definition] < self._index[user]:
+                return True
+        else:
+            definition, block = None, value.owner
+        if not isinstance(block, Block) or block.parent is None:
+            return False
+        ancestor = _ancestor_in_region(user, block.parent)
+        if ancestor is None or ancestor.parent is None:
+            return False
+        owner = block.parent.parent
+        if owner is not None and owner.name in _GRAPH_REGION_OPS:
+            return True
+        if ancestor.parent is block:
+            return definition is None or self._index[definition] < self._index[ancestor]
+        return self._tree(block.parent).dominates(block, ancestor.parent)
+
+    def _tree(self, region: Region) -> DominatorTree:
+        if region not in self._trees:
+            self._trees[region] = DominatorTree(region)
+        return self._trees[region]
+
+
+def _ancestor_in_region(op: Operation, region: Region) -> Operation | None:
+    """`op` or the op around it that lies directly in a block of `region`."""
+    current: Operation | None = op
+    while current is not None:
+        if current.parent is not None and current.parent.parent is region:
+            return current
+        current = current.parent_op()
+    return None

@@ -1,0 +1,1 @@
+"""Which part of an operand a part of a result reads, and tiles made of such parts."""

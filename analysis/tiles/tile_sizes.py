@@ -1,0 +1,178 @@
+"""Into which tiles the result of a group is cut, so that what is inside of it stays in a cache."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.tiles.boxes import whole
+from braid.analysis.tiles.tile_classes import Tiling
+from braid.analysis.tiles.tiles import (
+    GroupTile,
+    box_bytes,
+    group_tile,
+    recomputation,
+    scratch_bytes,
+    tiled_shape,
+)
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.matmul import MatmulOp
+
+SCRATCH_TARGET = 768 * 1024
+"""Bytes that a tile may use: most of a second-level cache."""
+
+_SHARE_OF_INTERNAL = 32
+"""Tiles of products that would be too flat may use one part in so many of what is saved."""
+
+_EFFICIENT_ROWS = 32
+"""Rows of a product below which loading the other operand takes most of the time."""
+
+_RECOMPUTATION = 1.1
+"""How much more may be computed because tiles overlap."""
+
+_LOOKED_AT = 16
+"""Tiles along each dim that are tried before a size is taken."""
+
+_ENOUGH_TILES = 8
+"""Fewer tiles would not spread over the cores of one machine."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The group whose tiles are searched, and what they may use."""
+
+    members: tuple[Operation, ...]
+    result: SSAValue
+    target: int
+    rows: int
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape that is cut."""
+        return tiled_shape(self.members, self.result)
+
+    def tile(self, extents: Sequence[int]) -> GroupTile | None:
+        """A tile in the middle, if it is legal and not much is computed repeatedly."""
+        tiling = Tiling(self.members, self.result, tuple(extents))
+        tile = tiling.tile([count // 2 for count in tiling.counts])
+        if tile is None or not self._is_efficient(tile) or not self._are_boxes(tiling):
+            return None
+        tiles = math.prod(n / size for n, size in zip(self.shape, extents, strict=True))
+        return tile if recomputation(self.members, tile, tiles) <= _RECOMPUTATION else None
+
+    def need(self, extents: Sequence[int]) -> float:
+        """Bytes of such a tile, infinite if there is none."""
+        tile = self.tile(extents)
+        return math.inf if tile is None else scratch_bytes(tile)
+
+    def _are_boxes(self, tiling: Tiling) -> bool:
+        """Whether the first tiles can be made: a reshape may cut some of them in two."""
+        if not any(is_view(op) for op in self.members):
+            return True
+        return all(
+            tiling.tile([number if d == dim else 0 for d in range(len(self.shape))]) is not None
+            for dim, count in enumerate(tiling.counts)
+            for number in range(min(_LOOKED_AT, count))
+        )
+
+    def _is_efficient(self, tile: GroupTile) -> bool:
+        return all(
+            tile.boxes[op.output][-2][1] >= min(self.rows, shape_of(op.output)[-2])
+            for op in tile.ops
+            if isinstance(op, MatmulOp)
+        )
+
+
+def tile_sizes(
+    members: Sequence[Operation], result: SSAValue, target: int = SCRATCH_TARGET
+) -> tuple[int, ...] | None:
+    """Extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
+
+    The dims are cut one after the other, first the one that saves most, each as little as
+    suffices. None where a tile would need more than `target` bytes, or much more work would be
+    done than without tiles. Rows of products are cut finely only where a tile of many rows
+    would use a large part of what the group saves.
+    """
+    shape = shape_of(result)
+    if min(shape, default=0) < 1:
+        return None
+    everything = group_tile(members, result, whole(shape))
+    if everything is None:
+        return None
+    room = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
+    for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, room), (1, target)):
+        search = _Search(tuple(members), result, target, rows)
+        found = _cut(search, _dims_by_need(search))
+        if search.need(found) <= limit:
+            return _spread(search, found)
+    return None
+
+
+def internal_bytes(tile: GroupTile) -> int:
+    """Bytes of all values inside of the tile."""
+    return sum(
+        box_bytes(op.results[0], tile.boxes[op.results[0]])
+        for op in tile.ops
+        if op.results[0] is not tile.result and not is_view(op)
+    )
+
+
+def _dims_by_need(search: _Search) -> list[int]:
+    """The dims of the result, first those that leave the least when they are cut."""
+    shape = search.shape
+
+    def left(dim: int) -> float:
+        return min(
+            search.need([size if d == dim else n for d, n in enumerate(shape)])
+            for size in (1, min(2 * _EFFICIENT_ROWS, shape[dim]))
+        )
+
+    return sorted((d for d in range(len(shape)) if shape[d] > 1), key=left)
+
+
+def _cut(search: _Search, dims: Sequence[int]) -> list[int]:
+    """Cuts one dim after the other until the tile fits."""
+    extents = list(search.shape)
+    for dim in dims:
+        best = search.need(extents)
+        if best <= search.target:
+            break
+        for size in candidates(extents[dim]):
+            trial = [size if d == dim else n for d, n in enumerate(extents)]
+            need = search.need(trial)
+            if need < best:
+                best, chosen = need, size
+                extents[dim] = chosen
+                if need <= search.target:
+                    break
+    return extents
+
+
+def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
+    """More tiles where there are few, as long as nothing is computed twice for it."""
+    shape = search.shape
+    for dim in range(len(shape)):
+        for size in candidates(extents[dim]):
+            tiles = math.prod(-(-n // e) for n, e in zip(shape, extents, strict=True))
+            if tiles >= _ENOUGH_TILES:
+                return tuple(extents)
+            trial = [size if d == dim else n for d, n in enumerate(extents)]
+            tile = search.tile(trial)
+            if tile is not None and scratch_bytes(tile) <= search.need(extents):
+                extents = trial
+    return tuple(extents)
+
+
+def candidates(extent: int) -> list[int]:
+    """Sizes of parts of a dim, the largest first: its divisors, and halves where none is near."""
+    small = [size for size in range(1, math.isqrt(extent) + 1) if extent % size == 0]
+    sizes = {*small, *(extent // size for size in small)} - {extent}
+    half = extent
+    while half > 1:
+        half = (half + 1) // 2
+        if not any(half // 2 < size <= half for size in sizes):
+            sizes.add(half)
+    return sorted(sizes, reverse=True)

@@ -1,0 +1,1 @@
+"""Models with open dims: buckets, padding between them, which dims arguments have."""

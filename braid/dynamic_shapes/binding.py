@@ -1,0 +1,119 @@
+"""From the arguments of a call to the arrays of a model's inputs and outputs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.runtime.artifact import numpy_dtype
+from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError
+
+Array = NDArray[Any]
+
+
+def bind_inputs(
+    specs: Sequence[TensorSpec], positional: Sequence[object], named: Mapping[str, object]
+) -> list[Array]:
+    """Return one array per input, in the model's order.
+
+    Raises:
+        BraidError: an input that is missing, given twice or unknown, or that is no array.
+
+    """
+    names = [spec.name for spec in specs]
+    if len(positional) > len(specs):
+        raise BraidError(
+            f"the model has {len(specs)} inputs, got {len(positional)} positional arguments",
+            hint=f"the inputs are {_listed(names)}",
+        )
+    given = dict(zip(names, positional, strict=False))
+    for name, value in named.items():
+        if name not in names:
+            raise BraidError(
+                f"the model has no input '{name}'", hint=f"the inputs are {_listed(names)}"
+            )
+        if name in given:
+            raise BraidError(f"input '{name}' is given by position and by name")
+        given[name] = value
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise BraidError(
+            f"no value for {'input' if len(missing) == 1 else 'inputs'} {_listed(missing)}",
+            hint=f"the inputs are {_listed(names)}",
+        )
+    return [as_array(spec, given[spec.name]) for spec in specs]
+
+
+def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Array]:
+    """Return the caller's buffers, in the model's order.
+
+    `out` is one array where there is one output, a sequence in the model's order, or a mapping by
+    name; all outputs are given, or none.
+
+    Raises:
+        BraidError: a wrong number of buffers, a wrong name, or something that is no numpy array.
+
+    """
+    names = [spec.name for spec in specs]
+    if isinstance(out, np.ndarray):
+        buffers: list[object] = [out]
+    elif isinstance(out, Mapping):
+        by_name = cast(Mapping[str, object], out)
+        if set(by_name) != set(names):
+            raise BraidError(
+                f"buffers are given for {_listed(by_name)}, expected one for each output: "
+                f"{_listed(names)}"
+            )
+        buffers = [by_name[name] for name in names]
+    else:
+        buffers = list(cast(Sequence[object], out))
+    if len(buffers) != len(specs):
+        raise BraidError(f"the model has {len(specs)} outputs, got {len(buffers)} buffers")
+    for spec, buffer in zip(specs, buffers, strict=True):
+        if not isinstance(buffer, np.ndarray):
+            raise BraidError(
+                f"the buffer for output '{spec.name}' is a {type(buffer).__name__}, expected a "
+                "numpy array"
+            )
+    return cast(list[Array], buffers)
+
+
+def as_array(spec: TensorSpec, value: object) -> Array:
+    """View `value` as a numpy array, without a copy where its memory can be shared.
+
+    Arrays keep their dtype (a wrong one is an error later); Python's numbers and lists of them
+    take that of the input.
+
+    Raises:
+        BraidError: the value is no array, or one on another device.
+
+    """
+    if isinstance(value, np.ndarray):
+        return cast(Array, value)
+    try:
+        if hasattr(value, "__dlpack__"):
+            return _from_dlpack(value)
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        return np.asarray(value, dtype=numpy_dtype(spec.dtype))
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise BraidError(
+            f"input '{spec.name}' is a {type(value).__name__} that is no array in this "
+            f"computer's memory: {error}",
+            hint="give a numpy array, or an object with __dlpack__ or __array__",
+        ) from error
+
+
+def _from_dlpack(value: Any) -> Array:
+    try:
+        return np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError):
+        if not hasattr(value, "__array__"):
+            raise
+        return np.asarray(value)  # such as bfloat16, which numpy's DLPack does not take
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"

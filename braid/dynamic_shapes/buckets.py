@@ -1,0 +1,95 @@
+"""Which sizes of a model's open dims to compile for, as users say it."""
+
+from collections.abc import Mapping, Sequence
+
+from braid.dialects.braid.variants import PADDED_FROM, sizes_attribute
+from braid.dynamic_shapes.open_model import OnnxSource, OpenModel, combinations
+from braid.dynamic_shapes.padding import Paddings, find_paddings
+from braid.dynamic_shapes.variants import Variant, merge_variants, output_dims, output_shapes
+from braid.sources.signature import signature_of
+from braid.sources.source_model import SourceModel
+from braid.support.errors import BraidError
+
+_MOST_VARIANTS = 64
+
+Buckets = Mapping[str, Sequence[int]]
+Bounds = Mapping[str, int]
+
+
+def read_bucketed(
+    source: OnnxSource,
+    *,
+    buckets: Buckets | None = None,
+    bounds: Bounds | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> SourceModel:
+    """Read an ONNX model with a variant for each combination of sizes of its open dims.
+
+    `buckets` gives the sizes by the names of the dims; other sizes below them are padded up where
+    that provably gives the same results. `bounds` gives the largest size: the buckets are then
+    the powers of two below it and itself, and padding must be possible. `shapes` fixes inputs.
+
+    Raises:
+        BraidError: the model cannot be read, a dim is unknown, left open or given twice, a size
+            is not positive, there are more than 64 variants, or a dim with a bound cannot be
+            padded.
+
+    """
+    model = OpenModel(source, shapes)
+    sizes = _chosen_sizes(model, buckets or {}, bounds or {})
+    paddings = find_paddings(model, sizes)
+    _require_padding(bounds or {}, sizes, paddings)
+    variants = [Variant(chosen, model.at(chosen)) for chosen in combinations(sizes)]
+    observed = [(v.sizes, output_shapes(v.imported)) for v in variants] + paddings.observed
+    outputs = output_dims(observed)
+    first = variants[0].imported.module
+    inputs = [model.input_dims(spec.name) for spec in signature_of(first)[0]]
+    merged = merge_variants(variants, model.initializers(), inputs, [dims for dims, _ in outputs])
+    if paddings.least and all(explained for _, explained in outputs):
+        merged.module.attributes[PADDED_FROM] = sizes_attribute(paddings.least)
+    return SourceModel(model.name, merged.module, merged.parameters)
+
+
+def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[str, list[int]]:
+    known = model.dims
+    listed = ", ".join(f"'{dim}'" for dim in known) or "none"
+    chosen: dict[str, list[int]] = {}
+    for name in (*buckets, *bounds):
+        if name not in known:
+            raise BraidError(
+                f"the model has no open dim '{name}'", hint=f"its open dims are {listed}"
+            )
+        if name in buckets and name in bounds:
+            raise BraidError(f"dim '{name}' has both buckets and a bound")
+        sizes = list(buckets[name]) if name in buckets else _powers_of_two(bounds[name])
+        if not sizes or min(sizes) < 1:
+            raise BraidError(f"sizes of dim '{name}' are {sizes}, expected sizes of at least 1")
+        chosen[name] = sorted(set(sizes))
+    if left := [dim for dim in known if dim not in chosen]:
+        raise BraidError(
+            f"dims of inputs are left open: {', '.join(repr(dim) for dim in left)}",
+            hint=f"give sizes for them too, such as --shape-buckets {left[0]}=1,2,4",
+        )
+    count = sum(1 for _ in combinations(chosen))
+    if count > _MOST_VARIANTS:
+        raise BraidError(
+            f"{count} combinations of sizes would be compiled, expected at most {_MOST_VARIANTS}",
+            hint="give fewer sizes",
+        )
+    return {dim: chosen[dim] for dim in known}
+
+
+def _powers_of_two(bound: int) -> list[int]:
+    return [*(1 << e for e in range(max(bound, 1).bit_length()) if 1 << e < bound), bound]
+
+
+def _require_padding(bounds: Bounds, sizes: Mapping[str, Sequence[int]], found: Paddings) -> None:
+    for name in bounds:
+        if name not in found.reasons:
+            continue
+        known = ",".join(str(size) for size in sizes[name])
+        raise BraidError(
+            f"dim '{name}' cannot be padded, so a bound for it is not enough: "
+            f"{found.reasons[name]}",
+            hint=f"give the sizes that will be used, such as --shape-buckets {name}={known}",
+        )

@@ -1,0 +1,100 @@
+"""Which sizes of a model's open dims may be padded up to the sizes that it is compiled for.
+
+Inputs are padded with zeros at their ends, and of the outputs the first elements are taken. That
+is right where the model at the smaller size provably computes these elements of what it computes
+at the larger size. There are finitely many sizes, so each is imported and compared: nothing is
+concluded from one size about another.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp
+
+from braid.analysis.structure.prefix import NotAPrefix, is_prefix, prove_prefix
+from braid.dialects.braid.decomposition import decompose_all
+from braid.dynamic_shapes.open_model import OpenModel, Sizes, combinations
+from braid.dynamic_shapes.variants import OutputShapes, output_shapes
+from braid.frontends.onnx import ImportedModel
+from braid.sources.signature import entry_of
+from braid.support.errors import BraidError
+
+_MOST_COMPARISONS = 1024
+
+
+@dataclass
+class Paddings:
+    """`least` sizes by open dim from which on sizes may be padded, and why other dims have none.
+
+    `observed` are the shapes of the outputs at every size that was looked at.
+    """
+
+    least: Sizes = field(default_factory=dict[str, int])
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
+    observed: list[tuple[Sizes, OutputShapes]] = field(
+        default_factory=list[tuple[Sizes, OutputShapes]]
+    )
+
+
+def find_paddings(model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> Paddings:
+    """Decide for each dim from which size on it may be padded."""
+    search = _Search(model, buckets)
+    for dim in buckets:
+        search.decide(dim)
+    return search.paddings
+
+
+class _Search:
+    def __init__(self, model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> None:
+        self._model = model
+        self._buckets = buckets
+        self._initializers = model.initializers()
+        self._large: dict[tuple[int, ...], tuple[ImportedModel, FuncOp]] = {}
+        self._served = {name: list(sizes) for name, sizes in buckets.items()}
+        self.paddings = Paddings()
+
+    def decide(self, dim: str) -> None:
+        """Go down from the largest size until there is no proof."""
+        sizes = [s for s in range(max(self._buckets[dim]), 0, -1) if s not in self._buckets[dim]]
+        for size in sizes:
+            try:
+                self._prove({**self._served, dim: [size]})
+            except NotAPrefix as reason:
+                self.paddings.reasons[dim] = str(reason)
+                return
+            self.paddings.least[dim] = size
+            self._served[dim].append(size)
+
+    def _prove(self, served: Mapping[str, Sequence[int]]) -> None:
+        for sizes in combinations(served):
+            if len(self.paddings.observed) >= _MOST_COMPARISONS:
+                raise NotAPrefix(f"more than {_MOST_COMPARISONS} sizes would have to be compared")
+            self._compare(sizes)
+
+    def _compare(self, sizes: Sizes) -> None:
+        above = {
+            name: min(bucket for bucket in self._buckets[name] if bucket >= size)
+            for name, size in sizes.items()
+        }
+        large, large_function = self._import_large(above)
+        try:
+            small = self._model.at(sizes)
+        except BraidError as error:
+            raise NotAPrefix(error.message) from error
+        decompose_all(small.module)
+
+        def agree(small_key: str, large_key: str) -> bool:
+            if small_key == large_key and small_key in self._initializers:
+                return True
+            return is_prefix(small.parameters[small_key], large.parameters[large_key])
+
+        prove_prefix(entry_of(small.module), large_function, agree)
+        self.paddings.observed.append((sizes, output_shapes(small)))
+
+    def _import_large(self, sizes: Sizes) -> tuple[ImportedModel, FuncOp]:
+        key = tuple(sizes.values())
+        if key not in self._large:
+            imported = self._model.at(sizes)
+            decompose_all(imported.module)
+            self._large[key] = imported, entry_of(imported.module)
+        return self._large[key]

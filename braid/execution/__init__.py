@@ -1,0 +1,1 @@
+"""Running a model, compiled or interpreted, whole or layer by layer."""

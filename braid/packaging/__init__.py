@@ -1,0 +1,1 @@
+"""What a compiled model is shipped as: weights, artifact, library for C."""

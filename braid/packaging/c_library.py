@@ -1,0 +1,89 @@
+"""Shared objects that hold a whole model, with a header for C and C++."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.lowering.cpu.codegen.link import LibrarySources, link_library
+from braid.packaging.c_interface import CInterface, identifier
+from braid.runtime.artifact import index_weights
+from braid.runtime.manifest import Manifest
+from braid.runtime.native_abi import find_headers, find_runtime
+from braid.support.atomic_file import atomic_file
+from braid.support.errors import BraidError
+
+_LARGEST_WEIGHTS = 2**31 - 2**26
+"""Bytes that code can be away from, less room for the code itself."""
+
+_WEIGHTS = """
+    .section .rodata
+    .balign 4096
+    .globl braid_weights
+    .hidden braid_weights
+braid_weights:
+    .incbin "weights"
+    .byte 0
+    .section .note.GNU-stack,"",%progbits
+"""
+
+
+def write_c_library(
+    path: str | os.PathLike[str],
+    manifest: Manifest,
+    objects: Sequence[bytes],
+    weights: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a shared object at `path`, and beside it the header, with the suffix `.h`.
+
+    The shared object holds the weights and braid's runtime; it exports only the functions of the
+    header, whose names start with the file's.
+
+    Raises:
+        BraidError: the weights take 2 GiB or more, there is no C compiler, or a file cannot be
+            written.
+
+    """
+    target = Path(path)
+    prefix = identifier(target.stem)
+    interface = CInterface(
+        prefix, manifest.model, manifest.builder, manifest.inputs, manifest.outputs, manifest.dims
+    )
+    section = _section(weights)
+    if section.nbytes > _LARGEST_WEIGHTS:
+        raise BraidError(
+            f"the weights take {section.nbytes} bytes, a shared object holds at most "
+            f"{_LARGEST_WEIGHTS}",
+            hint="write an artifact (.braid), and open it with braid_model_open",
+        )
+    header = interface.header()
+    sources = LibrarySources(
+        files={
+            f"{prefix}.h": header.encode(),
+            "interface.c": interface.source().encode(),
+            "weights.s": _WEIGHTS.encode(),
+            "weights": section.data,
+        },
+        includes=find_headers(),
+        archive=find_runtime("libbraid_runtime.a"),
+        exports=f"{prefix}_*",
+        name=target.name,
+    )
+    library = link_library(objects, sources)
+    with atomic_file(target) as file:
+        file.write(library)
+        with atomic_file(target.with_suffix(".h")) as header_file:
+            header_file.write(header.encode())
+
+
+def _section(weights: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """The weights as the runtime wants them."""
+    index = index_weights(weights)
+    section = np.zeros(index[-1].offset + index[-1].nbytes if index else 0, np.uint8)
+    for spec, array in zip(index, weights.values(), strict=True):
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        section[spec.offset : spec.offset + spec.nbytes] = raw
+    return section

@@ -1,0 +1,100 @@
+"""The weights section of a compiled model: where `plan-memory` put each value, and its bytes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.func import FuncOp
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
+from braid.dialects.braid.relayout import to_storage
+from braid.passes.storage.plan_memory import BUFFERS
+from braid.support.errors import BraidError
+
+Array = NDArray[Any]
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class WeightsSection:
+    """`data` is the section; `arrays` are views of it, by name, in the order of their offsets."""
+
+    data: NDArray[np.uint8]
+    arrays: Mapping[str, Array]
+
+
+def fill_weights(
+    functions: Sequence[FuncOp], size: int, parameters: Mapping[str, Array]
+) -> WeightsSection:
+    """Store the parameters and constants of planned functions in a section of `size` bytes.
+
+    Each is written to its place once, in the layout of its type, so that the weights take memory
+    once.
+
+    Raises:
+        BraidError: a parameter has no value, or one of another shape or dtype.
+
+    """
+    data = _aligned(size)
+    placed: dict[int, ConstantOp | ParameterOp] = {}
+    for op in (op for function in functions for op in function.walk()):
+        if isinstance(op, ConstantOp | ParameterOp):
+            placed.setdefault(_offset(op), op)
+    arrays: dict[str, Array] = {}
+    for offset, op in sorted(placed.items()):
+        name = op.key.data if isinstance(op, ParameterOp) else f"constant@{offset}"
+        value = parameter_value(op, parameters) if isinstance(op, ParameterOp) else None
+        stored = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
+        assert stored is not None
+        layout = layout_of(op.output.type)
+        stored = stored if layout.is_row_major else to_storage(stored, layout)
+        view = data[offset : offset + stored.nbytes].view(stored.dtype).reshape(stored.shape)
+        np.copyto(view, stored)
+        arrays[name] = view
+    return WeightsSection(data, arrays)
+
+
+def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
+    """The value of a parameter in its logical shape.
+
+    Raises:
+        BraidError: there is none, or it is of another shape or dtype.
+
+    """
+    key = op.key.data
+    try:
+        value = parameters[key]
+    except KeyError as error:
+        raise BraidError(
+            f"parameter '{key}' has no value",
+            location=source_location(op),
+            hint="give the file with the weights: the module's attribute 'braid.parameters', or "
+            "the argument 'parameters' of braid.compile",
+        ) from error
+    shape, dtype = op.result_type().get_shape(), to_numpy(op.result_type().element_type)
+    if value.shape != shape or value.dtype != dtype:
+        raise BraidError(
+            f"the value of parameter '{key}' is {value.dtype.name}{list(value.shape)}, expected "
+            f"{dtype.name}{list(shape)}",
+            location=source_location(op),
+        )
+    return value
+
+
+def _offset(op: ConstantOp | ParameterOp) -> int:
+    (buffer,) = cast(ArrayAttr[BufferAttr], op.attributes[BUFFERS])
+    assert buffer.space.data == "weights"
+    return buffer.offset.data
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size]

@@ -1,0 +1,1 @@
+"""From a model in any form that a user has to a module."""

@@ -1,0 +1,108 @@
+"""Reading `.mlir` text that is in the syntax of xDSL or of upstream MLIR."""
+
+import re
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr, UnregisteredOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.verification import InvalidIRError, verify_module
+from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
+from braid.frontends.mlir.upstream import from_upstream
+from braid.support.errors import BraidError, SourceLocation
+from braid.universe import make_context
+
+_ONLY_UPSTREAM = ("linalg", "math")
+"""Dialects whose ops stay unregistered: xDSL's are fewer, and older, than upstream's."""
+
+_PUBLIC = StringAttr("public")
+"""The visibility of functions that do not say theirs."""
+
+_STABLEHLO = re.compile(r"\b(?:stablehlo|chlo)\.")
+
+_INLINING = "builtin.module(inline,symbol-dce)"
+
+_TEXT = "-"
+"""What upstream calls the file of a text."""
+
+
+def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
+    """The valid module `text`; what xDSL does not take is read by upstream, if it is installed.
+
+    Ops of `linalg` and `math` that upstream read are unregistered ones. Raises `MLIRSyntaxError`
+    or `InvalidIRError`, with xDSL's diagnostic, where neither takes the text.
+    """
+    try:
+        module = parse_mlir(context, text, file).module
+        verify_module(module)
+        return module
+    except (MLIRSyntaxError, InvalidIRError):
+        read = _read_by_upstream(text, file)
+        if read is None:
+            raise
+        return read
+
+
+def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
+    try:
+        from braid.support.mlir_bindings import ir, passmanager, register_stablehlo
+    except BraidError:
+        return None
+    with ir.Context() as upstream:
+        upstream.allow_unregistered_dialects = True
+        has_stablehlo = _STABLEHLO.search(text) is not None and register_stablehlo(upstream)
+        try:
+            parsed: Any = ir.Module.parse(text)
+            if has_stablehlo:
+                # Exporters write functions for what they reuse; braid's models have one.
+                passmanager.PassManager.parse(_INLINING).run(parsed.operation)
+        except ir.MLIRError as error:
+            if has_stablehlo:
+                raise _syntax_error(str(error), file) from error
+            return None
+        context = make_context(allow_unregistered=True, without=_ONLY_UPSTREAM)
+        module = from_upstream(context, parsed)
+    _finish(module, file)
+    unknown = next((op for op in module.walk() if not _is_known(op)), None)
+    if unknown is not None and has_stablehlo:
+        raise MLIRSyntaxError(
+            f"op '{_name(unknown)}' is not registered", location=source_location(unknown)
+        )
+    return module if unknown is None and _is_valid(module) else None
+
+
+def _syntax_error(message: str, file: str) -> MLIRSyntaxError:
+    """The first of upstream's diagnostics in `message`."""
+    match = re.search(r'error: "-":([0-9]+):([0-9]+): (.*)', message)
+    if match is None:
+        return MLIRSyntaxError(message, location=SourceLocation(file))
+    return MLIRSyntaxError(match[3], location=SourceLocation(file, int(match[1]), int(match[2])))
+
+
+def _finish(module: ModuleOp, file: str) -> None:
+    """Give `module` the name of its file, and its functions the visibility that is the default."""
+    for op in module.walk():
+        if isinstance(op, FuncOp) and op.sym_visibility == _PUBLIC:
+            op.sym_visibility = None
+        location = op.location
+        if isinstance(location, FileLineColLoc) and location.filename.data == _TEXT:
+            op.location = FileLineColLoc(StringAttr(file), location.line, location.column)
+
+
+def _is_valid(module: ModuleOp) -> bool:
+    try:
+        verify_module(module)
+    except InvalidIRError:
+        return False
+    return True
+
+
+def _is_known(op: Operation) -> bool:
+    return not isinstance(op, UnregisteredOp) or op.op_name.data.partition(".")[0] in _ONLY_UPSTREAM
+
+
+def _name(op: Operation) -> str:
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -1,0 +1,125 @@
+"""The inputs and outputs of a module: what its one public function takes and returns."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.variants import public_functions, variant_sizes
+from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError, Note
+
+
+def entry_of(module: ModuleOp) -> FuncOp:
+    """The function that is the model, the only public one.
+
+    Raises:
+        BraidError: there is none, or more than one, or it has no body or branches between blocks.
+
+    """
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_visibility is None]
+    if len(functions) != 1:
+        names = ", ".join(f"@{op.sym_name.data}" for op in functions) or "none"
+        raise BraidError(
+            f"a model is a module with one public function, this one has {names}",
+            location=source_location(module),
+            hint="name the function that is the model @main, and make the others private",
+        )
+    _check_body(functions[0])
+    return functions[0]
+
+
+def _check_body(function: FuncOp) -> None:
+    blocks = len(function.body.blocks)
+    if not blocks:
+        raise BraidError(
+            f"the model '@{function.sym_name.data}' has no body",
+            location=source_location(function),
+        )
+    if blocks > 1:
+        raise BraidError(
+            f"the model '@{function.sym_name.data}' has {blocks} blocks, expected one",
+            location=source_location(function),
+            hint="mlir-opt --lift-cf-to-scf makes scf.if and scf.while of branches",
+        )
+
+
+def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """Specs of the inputs and of the outputs.
+
+    Raises:
+        BraidError: there is no entry, or it takes or returns something else than tensors, or
+            two of one name.
+
+    """
+    function = entry_of(module)
+    types = function.function_type
+    inputs = _specs(function, input_names(function), types.inputs.data)
+    return inputs, _specs(function, output_names(function), types.outputs.data)
+
+
+def check_model(module: ModuleOp) -> None:
+    """Check the functions that are the model before anything is done with them.
+
+    Raises:
+        BraidError: there is none, or more than one that is no variant of the others, or one has
+            no body or branches between blocks, or takes or returns something else than tensors,
+            or two of one name; or one parameter has two types.
+
+    """
+    functions = public_functions(module)
+    if not all(map(variant_sizes, functions)) or not functions:
+        functions = [entry_of(module)]
+    for function in functions:
+        _check_body(function)
+        types = function.function_type
+        _specs(function, input_names(function), types.inputs.data)
+        _specs(function, output_names(function), types.outputs.data)
+    _check_parameters(module)
+
+
+def _check_parameters(module: ModuleOp) -> None:
+    first: dict[str, ParameterOp] = {}
+    for op in module.walk():
+        if isinstance(op, ParameterOp):
+            other = first.setdefault(op.key.data, op)
+            if other.output.type != op.output.type:
+                raise BraidError(
+                    f"parameter '{op.key.data}' has type {op.output.type}, and "
+                    f"{other.output.type} elsewhere",
+                    location=source_location(op),
+                    notes=[Note("it is read here as well", source_location(other))],
+                )
+
+
+def _specs(
+    function: FuncOp, names: Sequence[str], types: Sequence[Attribute]
+) -> tuple[TensorSpec, ...]:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise BraidError(
+            f"several inputs or several outputs of the model are named '{repeated[0]}'",
+            location=source_location(function),
+            hint="give them different names (braid.name)",
+        )
+    specs: list[TensorSpec] = []
+    for name, type in zip(names, types, strict=True):
+        if not isinstance(type, TensorType):
+            is_scalar = isinstance(type, IntegerType | AnyFloat)
+            raise BraidError(
+                f"'{name}' of the model has type {type}, expected a ranked tensor",
+                location=source_location(function),
+                hint=f"take a tensor<{type}> and read it with tensor.extract"
+                if is_scalar
+                else None,
+            )
+        tensor = cast(TensorType[Any], type)
+        dtype = to_numpy(tensor.element_type).name
+        specs.append(TensorSpec.static(name, dtype, tensor.get_shape()))
+    return tuple(specs)

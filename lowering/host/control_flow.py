@@ -1,0 +1,137 @@
+"""Control flow of a program: `scf` ops on scalars, with copies of the tensors they hand on.
+
+The tensors that a branch gives, or that a loop carries, are in buffers that the plan names, so
+only scalars are results and arguments of what is emitted.
+"""
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from braid.analysis.structure.handed_values import forwarded
+from braid.lowering.host.pointers import PointerBuilder
+from braid.lowering.host.profile import ProfileCounters
+from braid.lowering.host.values import Values, buffers_of, scalars
+from braid.passes.storage.plan_memory import CARRIED, STAGING
+
+EmitOp = Callable[[Operation, PointerBuilder], None]
+"""Emits an op of the source, of whatever kind."""
+
+
+class ControlFlow:
+    """Emits `scf.if`, `scf.for` and `scf.while`, with `emit_op` for the ops in their regions."""
+
+    def __init__(self, values: Values, counters: ProfileCounters, emit_op: EmitOp) -> None:
+        self._values = values
+        self._counters = counters
+        self._emit_op = emit_op
+
+    def emit(self, op: scf.IfOp | scf.ForOp | scf.WhileOp, builder: PointerBuilder) -> None:
+        """Emits `op`, which counts itself and each time one of its regions is entered."""
+        self._values.bind_results(op)
+        self._counters.count(op, builder)
+        match op:
+            case scf.IfOp():
+                emitted = self._if(op)
+            case scf.ForOp():
+                emitted = self._for(op, builder)
+            case scf.WhileOp():
+                emitted = self._while(op, builder)
+        self._values.bind_scalars(op.results, builder.insert(emitted).results)
+
+    def _if(self, op: scf.IfOp) -> Operation:
+        taken, other = (
+            self._branch(op, region, key)
+            for region, key in zip(op.regions, ("then", "else"), strict=True)
+        )
+        return scf.IfOp(self._values.scalars[op.cond], _scalar_types(op.results), taken, other)
+
+    def _for(self, op: scf.ForOp, builder: PointerBuilder) -> Operation:
+        values, (number, *carried) = self._values, op.body.block.args
+        self._counters.enter(op, "enter", builder)
+        initial = self._enter(op.iter_args, op.results, carried, builder)
+        lower, upper, step = (values.scalars[value] for value in (op.lb, op.ub, op.step))
+        body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
+        values.bind_scalars([number, *carried], body.args)
+        self._counters.enter(op, "next", PointerBuilder(InsertPoint.at_end(body)))
+        self._fill(body, op.body.block, carried)
+        return scf.ForOp(lower, upper, step, initial, Region(body))
+
+    def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> Operation:
+        values, before, after = self._values, op.before_region.block, op.after_region.block
+        self._counters.enter(op, "enter", builder)
+        values.bind_buffers(before.args, buffers_of(op, CARRIED, len(op.results)))
+        for argument, result in zip(after.args, op.results, strict=True):
+            if isinstance(result.type, TensorType):
+                values.tensors[argument] = values.tensors[result]
+        initial = self._enter(op.arguments, before.args, before.args, builder)
+        head = Block(arg_types=[value.type for value in initial])
+        values.bind_scalars(before.args, head.args)
+        self._fill(head, before, op.results)
+        body = Block(arg_types=_scalar_types(after.args))
+        values.bind_scalars(after.args, body.args)
+        self._counters.enter(op, "next", PointerBuilder(InsertPoint.at_end(body)))
+        self._fill(body, after, before.args)
+        return scf.WhileOp(initial, _scalar_types(op.results), Region(head), Region(body))
+
+    def _enter(
+        self,
+        initial: Sequence[SSAValue],
+        carried: Sequence[SSAValue],
+        arguments: Sequence[SSAValue],
+        builder: PointerBuilder,
+    ) -> list[SSAValue]:
+        """Copies tensors into the buffers of the loop; gives the scalars to carry."""
+        tensors = self._values.tensors
+        for value, slot, argument in zip(initial, carried, arguments, strict=True):
+            if isinstance(value.type, TensorType):
+                tensors[argument] = tensors[slot]
+                self._values.copy(value, tensors[value], tensors[slot], builder)
+        return [self._values.scalars[value] for value in scalars(initial)]
+
+    def _branch(self, op: scf.IfOp, region: Region, key: str) -> Region:
+        block = Block()
+        self._counters.enter(op, key, PointerBuilder(InsertPoint.at_end(block)))
+        if region.blocks:
+            self._fill(block, region.block, op.results)
+        else:
+            block.add_op(scf.YieldOp())
+        return Region(block)
+
+    def _fill(self, block: Block, source: Block, targets: Sequence[SSAValue]) -> None:
+        """Emits `source` into `block`; its terminator hands its values on to `targets`."""
+        builder = PointerBuilder(InsertPoint.at_end(block))
+        terminator = source.last_op
+        assert terminator is not None
+        for op in source.ops:
+            if op is not terminator:
+                self._emit_op(op, builder)
+        self._hand_on(terminator, targets, builder)
+        known = self._values.scalars
+        handed = [known[value] for value in forwarded(terminator) if value in known]
+        if isinstance(terminator, scf.ConditionOp):
+            builder.insert(scf.ConditionOp(known[terminator.condition], *handed))
+        else:
+            builder.insert(scf.YieldOp(*handed))
+
+    def _hand_on(
+        self, terminator: Operation, targets: Sequence[SSAValue], builder: PointerBuilder
+    ) -> None:
+        """Copies to all targets at once: what a copy may overwrite is staged first."""
+        values, tensors = forwarded(terminator), self._values.tensors
+        staging = buffers_of(terminator, STAGING, len(values))
+        sources = dict(tensors)
+        for value, buffer in zip(values, staging, strict=True):
+            if buffer is not None:
+                sources[value] = self._values.buffers.address(buffer)
+                self._values.copy(value, tensors[value], sources[value], builder)
+        for value, target in zip(values, targets, strict=True):
+            if isinstance(value.type, TensorType):
+                self._values.copy(value, sources[value], tensors[target], builder)
+
+
+def _scalar_types(values: Sequence[SSAValue]) -> list[Attribute]:
+    return [value.type for value in scalars(values)]

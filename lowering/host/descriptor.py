@@ -1,0 +1,148 @@
+"""The descriptor `braid_model` that compiled code exports; see the runtime's header."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from onnx import helper
+from xdsl.ir import Attribute
+
+from braid.dialects.braid.dtypes import to_numpy
+from braid.lowering.host.emit_program import ENTRY
+
+ir: Any = import_module("llvmlite.ir")
+"""llvmlite comes without types."""
+
+ABI_VERSION = 3
+OLDEST_ABI_VERSION = 2
+"""Of code whose kernels do not wait for each other; every runtime since then runs it."""
+SYMBOL = "braid_model"
+
+_I64 = ir.IntType(64)
+_POINTER = ir.PointerType()
+_TENSOR = ir.LiteralStructType([_POINTER, _I64, _I64, _POINTER, _POINTER, _POINTER])
+_DIM = ir.LiteralStructType([_POINTER, _I64])
+_VARIANT = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
+_ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a model: `shape` has -1 for open dims, `bound` their upper bounds.
+
+    `dims` are the numbers of the open dims among the model's, -1 elsewhere.
+    """
+
+    name: str
+    element_type: Attribute
+    shape: tuple[int, ...]
+    bound: tuple[int, ...]
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Dim:
+    """An open dim of a model; `padded_from` is 0 where nothing may be padded."""
+
+    name: str
+    padded_from: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The program `entry`, for these sizes of the open dims."""
+
+    entry: str
+    sizes: tuple[int, ...]
+    output_shapes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """What the descriptor says; a model without variants is the program `ENTRY`."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    arena_bytes: int
+    arena_alignment: int
+    features: tuple[str, ...]
+    counters: tuple[str, ...]
+    dims: tuple[Dim, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    lanes: int = 1
+
+
+def descriptor_module(description: ModelDescription) -> str:
+    """LLVM IR that defines `braid_model` and refers to the program's entry."""
+    return str(_Descriptor(description).module)
+
+
+class _Descriptor:
+    def __init__(self, description: ModelDescription) -> None:
+        self.module = ir.Module()
+        self._globals = 0
+        run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
+        fields = [
+            _I64(ABI_VERSION if description.lanes > 1 else OLDEST_ABI_VERSION),
+            *self._list([self._port(port) for port in description.inputs], _TENSOR),
+            *self._list([self._port(port) for port in description.outputs], _TENSOR),
+            _I64(description.arena_bytes),
+            _I64(description.arena_alignment),
+            *self._list([self._text(name) for name in description.features], _POINTER),
+            *self._list([self._text(name) for name in description.counters], _POINTER),
+            run,
+            *self._list([self._dim(dim) for dim in description.dims], _DIM),
+            *self._list([self._variant(variant) for variant in description.variants], _VARIANT),
+        ]
+        type = ir.LiteralStructType([field.type for field in fields])
+        model = ir.GlobalVariable(self.module, type, SYMBOL)
+        model.global_constant = True
+        model.initializer = ir.Constant(type, fields)
+
+    def _port(self, port: Port) -> Any:
+        dtype = helper.np_dtype_to_tensor_dtype(to_numpy(port.element_type))
+        return ir.Constant(
+            _TENSOR,
+            [
+                self._text(port.name),
+                _I64(int(dtype)),
+                _I64(len(port.shape)),
+                self._integers(port.shape),
+                self._integers(port.bound),
+                self._integers(port.dims),
+            ],
+        )
+
+    def _dim(self, dim: Dim) -> Any:
+        return ir.Constant(_DIM, [self._text(dim.name), _I64(dim.padded_from)])
+
+    def _variant(self, variant: Variant) -> Any:
+        shapes = [self._integers(shape) for shape in variant.output_shapes]
+        fields = [self._integers(variant.sizes), self._list(shapes, _POINTER)[1]]
+        return ir.Constant(_VARIANT, [*fields, self._entry(variant.entry)])
+
+    def _entry(self, symbol: str) -> Any:
+        return ir.Function(self.module, _ENTRY, symbol)
+
+    def _text(self, text: str) -> Any:
+        data = bytearray(text.encode() + b"\0")
+        return self._global(ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data))
+
+    def _integers(self, values: Sequence[int]) -> Any:
+        return self._list([_I64(value) for value in values], _I64)[1]
+
+    def _list(self, elements: Sequence[Any], type: Any) -> tuple[Any, Any]:
+        """The length, and the address of a constant array of the elements."""
+        if not elements:
+            return _I64(0), ir.Constant(_POINTER, None)
+        array = ir.Constant(ir.ArrayType(type, len(elements)), list(elements))
+        return _I64(len(elements)), self._global(array)
+
+    def _global(self, initializer: Any) -> Any:
+        variable = ir.GlobalVariable(self.module, initializer.type, f"constant.{self._globals}")
+        self._globals += 1
+        variable.global_constant = True
+        variable.linkage = "private"
+        variable.initializer = initializer
+        return variable

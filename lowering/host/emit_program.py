@@ -1,0 +1,181 @@
+"""A planned function as a program: kernel calls and control flow on raw pointers."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, func, llvm, scf, tensor
+from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.execution.lanes import LaneOrder, lane_count
+from braid.analysis.storage.strided_storage import is_only_storage
+from braid.analysis.storage.tensor_storage import is_view
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.lowering.host.control_flow import ControlFlow
+from braid.lowering.host.environment import Buffers, Environment
+from braid.lowering.host.kernel_calls import KernelCalls
+from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
+from braid.lowering.host.lane_sections import LaneCall, LaneSections
+from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
+from braid.lowering.host.profile import ProfileCounters
+from braid.lowering.host.values import Values, scalars
+from braid.passes.storage.plan_memory import SCRATCH
+from braid.support.errors import BraidError, UnsupportedError
+
+ENTRY = "braid_run"
+"""The symbol of a program, unless it is one of several variants."""
+
+
+def emit_program(
+    source: ModuleOp,
+    function: func.FuncOp,
+    *,
+    symbol: str = ENTRY,
+    counters: dict[str, int] | None = None,
+) -> ModuleOp:
+    """The program of a function after `plan-memory`.
+
+    The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
+    and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
+    op; what is missing there is added. Raises BraidError for counters in a function of several
+    lanes, where waiting would count as running.
+    """
+    if counters is not None and lane_count(function) > 1:
+        raise BraidError(
+            "kernels that run side by side cannot be profiled",
+            location=source_location(function),
+            hint="profile with one lane; the profile holds for several",
+        )
+    return _ProgramEmitter(source, function, symbol, counters).emit()
+
+
+class _ProgramEmitter:
+    """Emits one planned function into `module`."""
+
+    def __init__(
+        self, source: ModuleOp, function: func.FuncOp, symbol: str, counters: dict[str, int] | None
+    ) -> None:
+        self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
+        self._symbol = symbol
+        self._function = function
+        self._grids = kernel_grids(source)
+        self._entry = Block(arg_types=[POINTER] * 5)
+        self._prologue = Block()
+        environment = Environment(*self._entry.args)
+        at_entry = PointerBuilder(InsertPoint.at_end(self._prologue))
+        self._values = Values(Buffers(environment, at_entry))
+        self._kernels = KernelCalls(self.module, environment, at_entry)
+        self._order = LaneOrder(function)
+        self._lanes = LaneSections(
+            self.module, symbol, self._order, environment, self._kernels, at_entry
+        )
+        numbers = {} if counters is None else counters
+        self._counters = ProfileCounters(environment, numbers, enabled=counters is not None)
+        self._control_flow = ControlFlow(self._values, self._counters, self._operation)
+
+    def emit(self) -> ModuleOp:
+        """The module with the program in it."""
+        block, body = self._function.body.block, Block()
+        inputs = [BufferAttr.input(index) for index in range(len(block.args))]
+        self._values.bind_buffers(block.args, inputs)
+        self._body(block, PointerBuilder(InsertPoint.at_end(body)))
+        _move_ops(self._prologue, self._entry)
+        _move_ops(body, self._entry)
+        signature = llvm.LLVMFunctionType([POINTER] * 5, i32)
+        linkage = llvm.LinkageAttr("external")
+        entry = llvm.FuncOp(self._symbol, signature, linkage, body=Region(self._entry))
+        self.module.body.block.add_op(entry)
+        return self.module
+
+    def _body(self, block: Block, builder: PointerBuilder) -> None:
+        """Emits the body of the function: calls on lanes in sections, the rest as it stands."""
+        section: list[func.CallOp] = []
+        for op in block.ops:
+            step = self._order.steps.get(op)
+            if step is None:
+                self._operation(op, builder)
+            elif step.lane is None:
+                self._section(section, builder)
+                section = []
+                self._operation(op, builder)
+            else:
+                assert isinstance(op, func.CallOp)
+                self._values.bind_results(op)
+                section.append(op)
+
+    def _section(self, calls: Sequence[func.CallOp], builder: PointerBuilder) -> None:
+        """Runs `calls` on their lanes, or as they stand where there is nothing beside them."""
+        steps = [self._order.steps[call] for call in calls]
+        if len({step.lane for step in steps}) <= 1:
+            for call in calls:
+                self._call(call, builder)
+            return
+        self._lanes.emit([self._lane_call(call) for call in calls], builder)
+
+    def _lane_call(self, op: func.CallOp) -> LaneCall:
+        symbol, grid = self._kernel(op)
+        return LaneCall(self._order.steps[op], symbol, tuple(self._arguments(op)), grid)
+
+    def _operation(self, op: Operation, builder: PointerBuilder) -> None:
+        match op:
+            case ConstantOp() | ParameterOp():
+                self._values.bind_results(op)
+            case func.CallOp():
+                self._call(op, builder)
+            case func.ReturnOp():
+                self._return(op, builder)
+            case scf.IfOp() | scf.ForOp() | scf.WhileOp():
+                self._control_flow.emit(op, builder)
+            case tensor.ExtractOp():
+                self._values.extract(op, builder)
+            case tensor.FromElementsOp():
+                self._values.from_elements(op, builder)
+            case _ if is_only_storage(op):
+                self._values.bind_results(op)
+            case _ if is_view(op):
+                tensors = self._values.tensors
+                tensors[op.results[0]] = tensors[op.operands[0]]
+            case _ if _is_scalar(op):
+                self._values.compute(op, builder)
+            case _:
+                raise UnsupportedError(
+                    f"'{op.name}' cannot be part of a program", location=source_location(op)
+                )
+
+    def _call(self, op: func.CallOp, builder: PointerBuilder) -> None:
+        self._values.bind_results(op)
+        buffers = self._arguments(op)
+        symbol, grid = self._kernel(op)
+        with self._counters.around(op, builder):
+            self._kernels.call(builder, symbol, buffers, grid)
+
+    def _kernel(self, op: func.CallOp) -> tuple[str, KernelGrid]:
+        symbol = op.callee.root_reference.data
+        return symbol, self._grids.get(symbol, KernelGrid())
+
+    def _arguments(self, op: func.CallOp) -> list[SSAValue]:
+        """The buffers of a kernel: operands, results, scratch memory."""
+        buffers = [self._values.tensors[value] for value in (*op.operands, *op.results)]
+        scratch = op.attributes.get(SCRATCH)
+        if isinstance(scratch, BufferAttr):
+            buffers.append(self._values.buffers.address(scratch))
+        return buffers
+
+    def _return(self, op: func.ReturnOp, builder: PointerBuilder) -> None:
+        for index, value in enumerate(op.operands):
+            target = self._values.buffers.address(BufferAttr.output(index))
+            self._values.copy(value, self._values.tensors[value], target, builder)
+        builder.insert(llvm.ReturnOp(builder.emit(arith.ConstantOp.from_int_and_width(0, 32))))
+
+
+def _is_scalar(op: Operation) -> bool:
+    values = (*op.operands, *op.results)
+    return not op.regions and len(scalars(values)) == len(values)
+
+
+def _move_ops(source: Block, target: Block) -> None:
+    for op in list(source.ops):
+        op.detach()
+        target.add_op(op)

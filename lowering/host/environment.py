@@ -1,0 +1,84 @@
+"""What a program finds in `braid_env` and in its own arguments; see the runtime's header."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
+from braid.lowering.host.pointers import POINTER, PointerBuilder
+from braid.support.errors import UnsupportedError
+
+PARALLEL_FOR_OFFSET = 8
+NOW_OFFSET = 16
+COUNTS_OFFSET = 32
+TIMES_OFFSET = 40
+POST_OFFSET = 64
+WAIT_OFFSET = 72
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The arguments of the entry point: services, inputs, outputs, weights, arena."""
+
+    env: SSAValue
+    inputs: SSAValue
+    outputs: SSAValue
+    weights: SSAValue
+    arena: SSAValue
+
+    def service(self, builder: PointerBuilder, offset: int) -> SSAValue:
+        """The pointer in `braid_env` at `offset`."""
+        return builder.load(builder.address(self.env, offset), POINTER)
+
+
+class Buffers:
+    """Addresses of buffers, computed once at the entry, where they dominate every use."""
+
+    def __init__(self, environment: Environment, entry: PointerBuilder) -> None:
+        self._environment = environment
+        self._entry = entry
+        self._known: dict[BufferAttr, SSAValue] = {}
+
+    def address(self, buffer: BufferAttr) -> SSAValue:
+        """The address of `buffer`."""
+        if buffer not in self._known:
+            self._known[buffer] = self._compute(buffer)
+        return self._known[buffer]
+
+    def _compute(self, buffer: BufferAttr) -> SSAValue:
+        space, _, number = buffer.space.data.partition(":")
+        base = self._base(space, number)
+        return self._entry.address(base, buffer.offset.data)
+
+    def _base(self, space: str, number: str) -> SSAValue:
+        """The address of the first byte of a memory space."""
+        environment = self._environment
+        match space, number:
+            case "arena", "":
+                return environment.arena
+            case "arena", memory:
+                raise UnsupportedError(f"a program on the CPU has no access to memory '{memory}'")
+            case "weights", _:
+                return environment.weights
+            case "output", _ if number.endswith(":aligned"):
+                key = BufferAttr.of(f"output:{number}")
+                if key not in self._known:
+                    output = BufferAttr.of(f"output:{number.removesuffix(':aligned')}")
+                    self._known[key] = self._aligned(output)
+                return self._known[key]
+            case _:
+                slots = environment.inputs if space == "input" else environment.outputs
+                key = BufferAttr.of(f"{space}:{number}")
+                if key not in self._known:
+                    self._known[key] = self._entry.load_pointer(slots, int(number))
+                return self._known[key]
+
+    def _aligned(self, buffer: BufferAttr) -> SSAValue:
+        """The first multiple of the alignment in a buffer."""
+        entry, first = self._entry, self.address(buffer)
+        address = entry.emit(llvm.PtrToIntOp(first, i64))
+        backwards = entry.emit(arith.SubiOp(entry.constant(0), address))
+        skipped = entry.emit(arith.AndIOp(backwards, entry.constant(ALIGNMENT - 1)))
+        return entry.address_at(first, skipped)

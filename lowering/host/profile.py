@@ -1,0 +1,86 @@
+"""Counting and timing what a program does, through the counters of `braid_env`."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.profile_keys import region_counter
+from braid.lowering.host.environment import (
+    COUNTS_OFFSET,
+    NOW_OFFSET,
+    TIMES_OFFSET,
+    Environment,
+)
+from braid.lowering.host.pointers import PointerBuilder
+
+COUNTER_BYTES = 8
+
+
+class ProfileCounters:
+    """One counter per op, named by the op's stable names; emits nothing when not enabled.
+
+    `numbers`, by name, are shared by the variants of a model, and grow.
+    """
+
+    def __init__(self, environment: Environment, numbers: dict[str, int], *, enabled: bool) -> None:
+        self._environment = environment
+        self._enabled = enabled
+        self._numbers = numbers
+        self._clock: tuple[Block, SSAValue] | None = None
+
+    def count(self, op: Operation, builder: PointerBuilder) -> None:
+        """Adds one to the counter of control flow, if it has a name."""
+        self._clock = None
+        if self._enabled and names_of(op):
+            self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
+
+    def enter(self, op: Operation, key: str, builder: PointerBuilder) -> None:
+        """Adds one to the counter of a region of `op`, which its profile keys name."""
+        name = region_counter(op, key)
+        if self._enabled and name is not None:
+            self._add(COUNTS_OFFSET, self._counter(name), builder.constant(1), builder)
+
+    @contextmanager
+    def around(self, op: Operation, builder: PointerBuilder) -> Generator[None]:
+        """Counts and times what is emitted inside.
+
+        Reading the clock takes as long as a small kernel: an op begins when the one before it
+        in its block ended.
+        """
+        if not self._enabled or not names_of(op):
+            self._clock = None
+            yield
+            return
+        counter, block = self._new(op), builder.insertion_point.block
+        if self._clock is not None and self._clock[0] is block:
+            begin = self._clock[1]
+        else:
+            begin = self._now(builder)
+        yield
+        end = self._now(builder)
+        self._clock = (block, end)
+        elapsed = builder.emit(arith.SubiOp(end, begin))
+        self._add(TIMES_OFFSET, counter, elapsed, builder)
+        self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
+
+    def _new(self, op: Operation) -> int:
+        return self._counter("+".join(names_of(op)))
+
+    def _counter(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def _now(self, builder: PointerBuilder) -> SSAValue:
+        clock = self._environment.service(builder, NOW_OFFSET)
+        now = builder.call_pointer(clock, [], i64)
+        assert now is not None
+        return now
+
+    def _add(self, offset: int, counter: int, amount: SSAValue, builder: PointerBuilder) -> None:
+        base = self._environment.service(builder, offset)
+        slot = builder.address(base, counter * COUNTER_BYTES)
+        total = builder.emit(arith.AddiOp(builder.load(slot, i64), amount))
+        builder.store(total, slot)

@@ -1,0 +1,92 @@
+"""Where the values of a function are while its program is emitted."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import ArrayAttr, IndexType, TensorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.host.environment import Buffers
+from braid.lowering.host.pointers import PointerBuilder
+from braid.passes.storage.plan_memory import BUFFERS
+
+
+class Values:
+    """The address of each tensor and the value of each scalar of the source, as emitted so far."""
+
+    def __init__(self, buffers: Buffers) -> None:
+        self.buffers = buffers
+        self.tensors: dict[SSAValue, SSAValue] = {}
+        self.scalars: dict[SSAValue, SSAValue] = {}
+
+    def bind_results(self, op: Operation) -> None:
+        """Results are where the plan says."""
+        self.bind_buffers(op.results, buffers_of(op, BUFFERS, len(op.results)))
+
+    def bind_buffers(
+        self, values: Sequence[SSAValue], buffers: Sequence[BufferAttr | None]
+    ) -> None:
+        """The tensors among `values` are in `buffers`."""
+        for value, buffer in zip(values, buffers, strict=True):
+            if buffer is not None:
+                self.tensors[value] = self.buffers.address(buffer)
+
+    def bind_scalars(self, sources: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """The scalars among `sources` are `values`."""
+        self.scalars.update(zip(scalars(sources), values, strict=True))
+
+    def copy(
+        self, value: SSAValue, source: SSAValue, target: SSAValue, builder: PointerBuilder
+    ) -> None:
+        """Copies the tensor `value` from one address to another, unless they are the same."""
+        if source is not target:
+            builder.copy(target, source, builder.constant(storage_bytes(value.type)))
+
+    def extract(self, op: tensor.ExtractOp, builder: PointerBuilder) -> None:
+        """Reads one element of a row-major tensor."""
+        pointer, type = self.tensors[op.tensor], cast(AnyTensor, op.tensor.type)
+        stride = bytes_of(type.element_type)
+        for index, extent in reversed(list(zip(op.indices, type.get_shape(), strict=True))):
+            position = builder.emit(arith.IndexCastOp(self.scalars[index], i64))
+            offset = builder.emit(arith.MuliOp(position, builder.constant(stride)))
+            pointer = builder.address_at(pointer, offset)
+            stride *= extent
+        self.scalars[op.result] = _load(pointer, op.result.type, builder)
+
+    def from_elements(self, op: tensor.FromElementsOp, builder: PointerBuilder) -> None:
+        """Writes the elements of a tensor one by one."""
+        self.bind_results(op)
+        stride = bytes_of(op.result.type.element_type)
+        base = self.tensors[op.result]
+        for index, element in enumerate(op.elements):
+            builder.store(self.scalars[element], builder.address(base, index * stride))
+
+    def compute(self, op: Operation, builder: PointerBuilder) -> None:
+        """Emits an op on scalars as it stands."""
+        clone = op.clone(dict(self.scalars))
+        self.bind_scalars(op.results, builder.insert(clone).results)
+
+
+def scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Those of `values` that are no tensors."""
+    return [value for value in values if not isinstance(value.type, TensorType)]
+
+
+def buffers_of(op: Operation, name: str, count: int) -> list[BufferAttr | None]:
+    """The `count` buffers in attribute `name` of `op`; None for what has none."""
+    attribute = op.attributes.get(name)
+    if not isinstance(attribute, ArrayAttr):
+        return [None] * count
+    entries = cast(ArrayAttr[Attribute], attribute).data
+    return [entry if isinstance(entry, BufferAttr) else None for entry in entries]
+
+
+def _load(pointer: SSAValue, type: Attribute, builder: PointerBuilder) -> SSAValue:
+    if isinstance(type, IndexType):
+        return builder.emit(arith.IndexCastOp(builder.load(pointer, i64), type))
+    return builder.load(pointer, type)

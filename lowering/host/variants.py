@@ -1,0 +1,119 @@
+"""The programs of a model, one a variant, and what its descriptor says about them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute
+
+from braid.analysis.execution.lanes import lane_count
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.buffer import ALIGNMENT
+from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
+from braid.lowering.host.descriptor import Dim, ModelDescription, Port, Variant
+from braid.lowering.host.emit_program import ENTRY, emit_program
+from braid.passes.storage.plan_memory import ARENA_BYTES
+from braid.support.errors import BraidError
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Modules that define the entries of a model, and the names of their profile counters."""
+
+    modules: tuple[ModuleOp, ...]
+    counters: tuple[str, ...]
+
+
+def model_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The functions that are the model: the only public one, or all its variants.
+
+    Raises BraidError if there is none, or more than one that is no variant.
+    """
+    functions = public_functions(module)
+    if len(functions) == 1 or (functions and all(map(variant_sizes, functions))):
+        return functions
+    names = ", ".join(op.sym_name.data for op in functions) or "none"
+    raise BraidError(
+        f"a model is a module with one public function, this one has {names}",
+        hint="make the other functions private",
+    )
+
+
+def emit_programs(module: ModuleOp, *, profile: bool = False) -> Programs:
+    """The programs of a module after `plan-memory`; raises BraidError as `emit_program`."""
+    counters: dict[str, int] | None = {} if profile else None
+    modules = tuple(
+        emit_program(module, function, symbol=_entry(function), counters=counters)
+        for function in model_functions(module)
+    )
+    return Programs(modules, tuple(counters or ()))
+
+
+def describe(
+    module: ModuleOp, features: tuple[str, ...], counters: tuple[str, ...]
+) -> ModelDescription:
+    """The description of a planned model."""
+    functions = model_functions(module)
+    first = functions[0]
+    least = padded_from(module)
+    names = list(variant_sizes(first))
+    types = [function.function_type for function in functions]
+    return ModelDescription(
+        _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names),
+        _ports(output_names(first), [t.outputs.data for t in types], first.res_attrs, names),
+        max(_integer(function, ARENA_BYTES) for function in functions),
+        ALIGNMENT,
+        features,
+        counters,
+        tuple(Dim(name, least.get(name, 0)) for name in names),
+        tuple(_variant(function, names) for function in functions if names),
+        max(map(lane_count, functions)),
+    )
+
+
+def _entry(function: func.FuncOp) -> str:
+    return f"{ENTRY}_{function.sym_name.data}" if variant_sizes(function) else ENTRY
+
+
+def _variant(function: func.FuncOp, names: Iterable[str]) -> Variant:
+    sizes = variant_sizes(function)
+    shapes = _shapes(function.function_type.outputs.data)
+    return Variant(_entry(function), tuple(sizes[name] for name in names), tuple(shapes))
+
+
+def _shapes(types: Sequence[Attribute]) -> list[tuple[int, ...]]:
+    return [cast(AnyTensor, type).get_shape() for type in types]
+
+
+def _ports(
+    names: Sequence[str],
+    types: Sequence[Sequence[Attribute]],
+    attributes: ArrayAttr[DictionaryAttr] | None,
+    dims: Sequence[str],
+) -> tuple[Port, ...]:
+    """The ports of all variants together; `types` are those of each variant."""
+    ports: list[Port] = []
+    for index, name in enumerate(names):
+        shapes = _shapes([variant[index] for variant in types])
+        sizes = [set(extents) for extents in zip(*shapes, strict=True)]
+        own = port_dims(attributes, index) or ("",) * len(sizes)
+        is_open = [len(s) > 1 or bool(dim) for s, dim in zip(sizes, own, strict=True)]
+        ports.append(
+            Port(
+                name,
+                cast(AnyTensor, types[0][index]).element_type,
+                tuple(-1 if o else min(s) for o, s in zip(is_open, sizes, strict=True)),
+                tuple(max(s) for s in sizes),
+                tuple(dims.index(dim) if dim else -1 for dim in own),
+            )
+        )
+    return tuple(ports)
+
+
+def _integer(function: func.FuncOp, name: str) -> int:
+    attribute = function.attributes[name]
+    assert isinstance(attribute, IntegerAttr)
+    return int(attribute.value.data)

@@ -1,0 +1,152 @@
+"""Cuts the ops of a block into subgraphs that compile on their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from xdsl.ir import Operation
+
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.lowering.npu.compile_subgraph import SubgraphSource
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import ChipProblem
+from braid.solvers.ordering import Graph, LatencyProblem, Traffic, Value
+from braid.targets.costs.simulator.steps import steps_of
+from braid.targets.costs.simulator.stream_object import Placement
+from braid.targets.machines.target import Backend
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The ops of `block` in `pieces`, in data-flow order.
+
+    What only the next piece reads stays on the chip between them, as far as there is room. All
+    else that a later piece reads goes through memory, and what comes from outside is loaded by
+    each piece that reads it.
+    """
+
+    block: BlockGraph
+    chip: ChipProblem
+    backend: Backend
+    pieces: Sequence[Sequence[int]]
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """That of the whole block."""
+        assert self.chip.problem.traffic is not None
+        return self.chip.problem.traffic
+
+    @cached_property
+    def piece_of(self) -> dict[int, int]:
+        """The piece of each op."""
+        return {op: number for number, piece in enumerate(self.pieces) for op in piece}
+
+    @cached_property
+    def carried(self) -> frozenset[int]:
+        """The values that stay on the chip between their piece and the next."""
+        found: dict[int, list[int]] = {}
+        for number, value in enumerate(self.traffic.values):
+            if value.producer is not None:
+                maker = self.piece_of[value.producer]
+                if {self.piece_of[op] for op in value.consumers} - {maker} == {maker + 1}:
+                    found.setdefault(maker, []).append(number)
+        kept: set[int] = set()
+        for values in found.values():
+            left = self.traffic.capacity
+            for number in sorted(values, key=self._size):
+                left -= self._size(number)
+                if left >= 0:
+                    kept.add(number)
+        return frozenset(kept)
+
+    def source(self, piece: int, search_seconds: float = 0.0) -> SubgraphSource:
+        """What a piece is compiled from."""
+        imports, inner = self._imports[piece], self.pieces[piece]
+        local = {op: place for place, op in enumerate((*imports, *inner))}
+        predecessors = self.block.graph.predecessors
+        edges = [(local[before], local[op]) for op in inner for before in predecessors[op]]
+        whole = self.chip.problem
+        place = {number: place for place, number in enumerate(self._values[piece])}
+        values = tuple(
+            replace(
+                self._value(number, piece, local),
+                over=tuple(place[o] for o in self.traffic.values[number].over if o in place),
+            )
+            for number in self._values[piece]
+        )
+        problem = LatencyProblem(
+            Graph.from_edges(len(local) + 1, edges),
+            (*(() for _ in imports), *(whole.stages[op] for op in inner), ()),
+            replace(self.traffic, values=values),
+        )
+        steps = (
+            *(() for _ in imports),
+            *(steps_of(self.block.ops[op], self.backend) for op in inner),
+            (),
+        )
+        return SubgraphSource(problem, steps, len(imports), search_seconds)
+
+    def placement(self, piece: int) -> Placement:
+        """Which ops and values of the whole those of a piece are."""
+        ops = (*self._imports[piece], *self.pieces[piece])
+        values = self._values[piece]
+        return Placement(
+            ops,
+            values,
+            tuple(self.traffic.values[number].sources for number in values),
+            tuple(label(self.block.ops[op]) for op in ops),
+        )
+
+    @cached_property
+    def _imports(self) -> list[tuple[int, ...]]:
+        """For each piece the ops of earlier ones that it waits for, ascending."""
+        predecessors = self.block.graph.predecessors
+        needed = [
+            {before for op in piece for before in predecessors[op]} - {*piece}
+            for piece in self.pieces
+        ]
+        for number in self.carried:
+            producer = self.traffic.values[number].producer
+            assert producer is not None
+            needed[self.piece_of[producer] + 1].add(producer)
+        return [tuple(sorted(ops)) for ops in needed]
+
+    @cached_property
+    def _values(self) -> list[tuple[int, ...]]:
+        """For each piece the values that it reads or makes."""
+        used: list[list[int]] = [[] for _ in self.pieces]
+        for number, value in enumerate(self.traffic.values):
+            makers = () if value.producer is None else (value.producer,)
+            for piece in {self.piece_of[op] for op in (*makers, *value.consumers)}:
+                used[piece].append(number)
+        return [tuple(numbers) for numbers in used]
+
+    def _value(self, number: int, piece: int, local: dict[int, int]) -> Value:
+        value = self.traffic.values[number]
+        made_here = value.producer is not None and self.piece_of[value.producer] == piece
+        users = [op for op in value.consumers if self.piece_of[op] == piece]
+        elsewhere = len(users) < len(value.consumers)
+        stays = number in self.carried
+        consumers = [local[op] for op in users]
+        if made_here and stays:
+            consumers.append(len(local))
+        arrives = made_here or stays
+        return replace(
+            value,
+            producer=local[value.producer] if value.producer is not None and arrives else None,
+            consumers=tuple(consumers),
+            output=made_here and (value.output or (elsewhere and not stays)),
+            sources=(),
+        )
+
+    def _size(self, number: int) -> int:
+        return self.traffic.values[number].size
+
+
+def label(op: Operation) -> str:
+    """A name for reports: that of the model's layer, or the op's own and `#` for a number."""
+    if names := names_of(op):
+        return "+".join(names)
+    kind = op.kind.data if isinstance(op, OpaqueOp) else op.name.removeprefix("braid.")
+    return f"{kind}#"

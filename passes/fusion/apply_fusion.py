@@ -1,0 +1,115 @@
+"""`apply-fusion`: every fusion group becomes one `braid.fused`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.execution.compute_ops import (
+    blocks_outside_groups,
+    is_compute,
+    runtime_functions,
+)
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.names import union_names
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.passes.fusion.select_fusion import GROUP_ATTRIBUTE
+from braid.support.errors import BraidError
+
+
+def _group_number(op: Operation) -> int:
+    attribute = op.attributes.get(GROUP_ATTRIBUTE)
+    if not isinstance(attribute, IntegerAttr):
+        raise BraidError(
+            f"'{op.name}' is in no fusion group",
+            location=source_location(op),
+            hint="run select-fusion before apply-fusion",
+        )
+    return cast(IntegerAttr, attribute).value.data
+
+
+def _groups(func: FuncOp) -> list[list[Operation]]:
+    """The members of every group, in their order in the block."""
+    groups: dict[tuple[Block, int], list[Operation]] = {}
+    for block in blocks_outside_groups(func):
+        for op in block.ops:
+            if is_compute(op) or GROUP_ATTRIBUTE in op.attributes:
+                groups.setdefault((block, _group_number(op)), []).append(op)
+    return list(groups.values())
+
+
+def _outside_operands(members: Sequence[Operation]) -> list[SSAValue]:
+    """What the group reads, each value once; constants are not among them: they move inside."""
+    inside = {result for op in members for result in op.results}
+    operands = dict.fromkeys(operand for op in members for operand in op.operands)
+    return [o for o in operands if o not in inside and not isinstance(o.owner, ConstantOp)]
+
+
+def _escaping(members: Sequence[Operation]) -> Sequence[SSAValue]:
+    """Results that are used outside the group; those of the last op if none is used at all."""
+    inside = set(members)
+    results = [result for op in members for result in op.results]
+    used = [r for r in results if any(use.operation not in inside for use in r.uses)]
+    return used or list(members[-1].results)
+
+
+def _fuse(members: Sequence[Operation]) -> None:
+    operands, escaping = _outside_operands(members), _escaping(members)
+    body = Block(arg_types=[operand.type for operand in operands])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))
+    for op in members:
+        for operand in op.operands:
+            if isinstance(operand.owner, ConstantOp) and operand not in mapping:
+                constant = operand.owner.clone()
+                body.add_op(constant)
+                mapping[operand] = constant.output
+        copy = op.clone(value_mapper=mapping)
+        del copy.attributes[GROUP_ATTRIBUTE]
+        body.add_op(copy)
+        mapping.update(zip(op.results, copy.results, strict=True))
+    body.add_op(YieldOp(*(mapping[value] for value in escaping)))
+    fused = FusedOp(operands, [value.type for value in escaping], body)
+    union_names(fused, *members)
+    fused.location = members[-1].location
+    Rewriter.insert_op(fused, InsertPoint.before(members[-1]))
+    for old, new in zip(escaping, fused.outputs, strict=True):
+        old.replace_all_uses_with(new)
+    for op in reversed(members):
+        Rewriter.erase_op(op)
+    for constant in dict.fromkeys(operand.owner for operand in mapping):
+        if isinstance(constant, ConstantOp) and constant.output.first_use is None:
+            Rewriter.erase_op(constant)
+
+
+@dataclass(frozen=True)
+class ApplyFusionPass(ModulePass):
+    """Makes one `braid.fused` of every fusion group, in the place of the group's last op.
+
+    In: `braid.fusion_group` on every compute op, as `select-fusion` writes it. Out: compute ops
+    stand only inside groups; beside these are parameters, views and control flow. Constants are
+    copied into the groups that read them. Raises `BraidError` for an op without a group.
+
+    ```mlir
+    %1 = braid.fused (%x, %w, %b) : … {
+      ^bb0(%0: …, %1: …, %2: …):
+        %3 = braid.matmul %0, %1 …
+        %4 = braid.add %3, %2 …
+        braid.yield %4 : …
+    }
+    ```
+    """
+
+    name = "apply-fusion"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Fuse in every function that runs with the model."""
+        for func in runtime_functions(op):
+            for members in _groups(func):
+                _fuse(members)

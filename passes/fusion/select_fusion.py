@@ -1,0 +1,171 @@
+"""`select-fusion`: which ops share a kernel.
+
+A group has one op whose result leaves it, the root; every other member is used by members only.
+Then no cycle can arise between groups: a path out of a group leads through its root, which
+depends on every member, so a path back into the group would be a cycle of the ops themselves.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import (
+    blocks_outside_groups,
+    is_compute,
+    runtime_functions,
+)
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.movement import SliceOp
+from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
+from braid.passes.fusion.select_tiles import tile_groups
+
+GROUP_ATTRIBUTE = "braid.fusion_group"
+"""Number of the group that an op belongs to, unique within its function."""
+
+
+@dataclass
+class _Group:
+    number: int
+    root: Operation
+    anchor: Operation | None
+
+
+def _consumers(op: Operation) -> list[Operation]:
+    return [use.operation for result in op.results for use in result.uses]
+
+
+def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
+    """For every op that could share a kernel with an anchor before it, that anchor.
+
+    Where there are several, it is the one of an operand that nothing else uses, and among these
+    the latest, for which the other operands are there when it runs.
+    """
+    found: dict[Operation, Operation] = {}
+    position: dict[Operation, int] = {}
+    for index, op in enumerate(block.ops):
+        position[op] = index
+        owners = [o.owner for o in op.operands if isinstance(o.owner, Operation)]
+        candidates = [o for o in owners if o in found and rules.allow(o, op)]
+        if rules.is_anchor(op):
+            found[op] = op
+        elif candidates:
+            best = max(candidates, key=lambda o: (_has_one_user(o), position[found[o]]))
+            found[op] = found[best]
+    return found
+
+
+def _has_one_user(op: Operation) -> bool:
+    return len(set(_consumers(op))) == 1
+
+
+def _joins(
+    op: Operation, consumers: Sequence[Operation], group: _Group, rules: FusionRules
+) -> bool:
+    """Whether `op`, whose users are all in `group`, may and should join it."""
+    if not all(rules.allow(op, consumer) for consumer in consumers):
+        return False
+    if isinstance(op, SliceOp) and group.anchor is not None:
+        return False  # What follows a product reads whole tensors.
+    # A smaller tensor that is repeated inside would be computed once for every repetition.
+    return shape_of(op.results[0]) == shape_of(group.root.results[0])
+
+
+def _given_number(op: Operation) -> int | None:
+    """The group that `op` was put into before: recomputed ops come with that of their reader."""
+    attribute = op.attributes.get(GROUP_ATTRIBUTE)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+
+def first_free_number(func: FuncOp) -> int:
+    """The least number above those of all groups in `func`."""
+    given = (_given_number(op) for op in func.walk())
+    return max((number for number in given if number is not None), default=-1) + 1
+
+
+def _select_tiles(block: Block, rules: FusionRules, numbers: Iterator[int]) -> set[Operation]:
+    """Numbers the groups that are computed by tiles; returns all their members."""
+    members: set[Operation] = set()
+    for group in tile_groups(block, rules):
+        number = IntegerAttr(next(numbers), i64)
+        for op in group:
+            op.attributes[GROUP_ATTRIBUTE] = number
+        members.update(group)
+    return members
+
+
+def _select(
+    block: Block, rules: FusionRules, numbers: Iterator[int], closed: set[Operation]
+) -> list[_Group]:
+    """Groups the compute ops of `block`, users before what they use; new ones get `numbers`.
+
+    Ops in `closed` have a group that no other op may join.
+    """
+    groups: list[_Group] = []
+    given_groups: dict[int, _Group] = {}
+    group_of: dict[Operation, _Group] = {}
+    anchors = _anchors(block, rules)
+    for op in reversed(list(block.ops)):
+        if not is_compute(op) or op in closed:
+            continue
+        if (given := _given_number(op)) is not None:
+            group_of[op] = given_groups.setdefault(given, _Group(given, op, anchors.get(op)))
+            continue
+        consumers = _consumers(op)
+        candidates = {id(group_of.get(c)): group_of.get(c) for c in consumers}
+        group = next(iter(candidates.values())) if len(candidates) == 1 else None
+        anchor = anchors.get(op)
+        if (
+            group is None
+            or anchor not in (None, group.anchor)
+            or not _joins(op, consumers, group, rules)
+        ):
+            group = _Group(next(numbers), op, anchor)
+            groups.append(group)
+        group_of[op] = group
+        op.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group.number, i64)
+    return [*groups, *given_groups.values()]
+
+
+@dataclass(frozen=True)
+class SelectFusionPass(ModulePass):
+    """Puts every compute op into a fusion group, as the rules allow.
+
+    In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
+    per group. An op joins the group of its users if all of them are in one group of the same
+    block, a rule allows it (`rules`: `default` or a TOML file as `fusion_rules.toml`), the group
+    has no second anchor, and nothing is computed twice. Ops that have a group already keep it.
+    Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
+
+    With `tiles`, ops with large tensors between them, such as those of attention, come first:
+    they share a kernel that computes one tile of the result after the other.
+
+    ```mlir
+    %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
+    %1 = braid.add %0, %b …                  // {braid.fusion_group = 0 : i64}
+    ```
+    """
+
+    name = "select-fusion"
+
+    rules: str = "default"
+    tiles: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decide for every function that runs with the model."""
+        rules = fusion_rules(self.rules)
+        for func in runtime_functions(op):
+            ops, groups, numbers = 0, 0, count(first_free_number(func))
+            for block in list(blocks_outside_groups(func)):
+                closed = _select_tiles(block, rules, numbers) if self.tiles else set[Operation]()
+                groups += len({op.attributes[GROUP_ATTRIBUTE] for op in closed})
+                groups += len(_select(block, rules, numbers, closed))
+                ops += sum(1 for inner in block.ops if is_compute(inner))
+            message = f"{ops} ops in {groups} groups"
+            emit_remark(func, self.name, message, ops=ops, groups=groups)

@@ -1,0 +1,175 @@
+"""Groups that are computed tile by tile: several products, reductions and movements in one kernel.
+
+A group grows from its root backward. An op joins only if all who read it are members, so that
+nothing but the root's result leaves the group. Then no cycle can arise between groups: a path
+out of a group leads through its root, which depends on every member.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation
+
+from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.storage.tensor_storage import is_view, logical_bytes
+from braid.analysis.tiles.tile_classes import Tiling
+from braid.analysis.tiles.tile_sizes import tile_sizes
+from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.layout import DYNAMIC
+from braid.passes.fusion.fusion_rules import FusionRules
+
+_MOST_MEMBERS = 256
+"""Of a longer chain only the end becomes a group, whose tiles are found in a second or two."""
+
+_DROPPED_ONE_BY_ONE = 16
+"""From a group that cannot be cut; after these, by halves."""
+
+
+@dataclass
+class _Growth:
+    """Ops in the order in which they joined; `last` are those behind which nothing joins."""
+
+    joined: dict[Operation, None]
+    last: set[Operation]
+
+    def starts(self, rules: FusionRules) -> int | None:
+        """With how many members, the first ones, a rule says at the earliest that a group pays.
+
+        None where none says so: a simpler kernel will do.
+        """
+        place = {op: index for index, op in enumerate(self.joined)}
+        pays = (
+            max(place[producer], place[consumer]) + 1
+            for consumer in self.joined
+            for producer, _ in _producers(consumer)
+            if producer in place and rules.starts_tiles(producer, consumer, _result_bytes(producer))
+        )
+        return min(pays, default=None)
+
+
+def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
+    """The groups of `block` that pay as tiles, each with its members in order."""
+    position = {op: index for index, op in enumerate(block.ops)}
+    taken: set[Operation] = set()
+    fruitless: set[Operation] = set()
+    groups: list[list[Operation]] = []
+    for root in reversed(list(block.ops)):
+        if root in taken or root in fruitless or not _is_candidate(root):
+            continue
+        growth = _grow(root, rules, taken)
+        least = growth.starts(rules)
+        if least is None:
+            # What grows from a member is a part of this, unless nothing could join behind it.
+            fruitless |= growth.joined.keys() - growth.last
+            continue
+        # From the first members, the end of a long chain, a group would be too large.
+        fruitless.update(list(growth.joined)[: max(0, least - _MOST_MEMBERS)])
+        members = _largest_legal(growth, least, position)
+        taken.update(members)
+        if members:
+            groups.append(members)
+    return groups
+
+
+def _is_candidate(op: Operation) -> bool:
+    """Whether `op` may be a member: one static result, and not in a group already."""
+    return (
+        is_compute(op)
+        and isinstance(op, TensorOp)
+        and not op.regions
+        and len(op.results) == 1
+        and "braid.fusion_group" not in op.attributes
+        and DYNAMIC not in shape_of(op.results[0])
+    )
+
+
+def _grow(root: Operation, rules: FusionRules, taken: set[Operation]) -> _Growth:
+    """Every op is looked at when it joins and again when another of its readers does."""
+    growth = _Growth({root: None}, set())
+    waiting = deque([root])
+    while waiting:
+        op = waiting.popleft()
+        if op in growth.last:
+            continue
+        for producer, views in _producers(op):
+            if producer in taken or not _may_join(producer, views, growth, rules):
+                continue
+            growth.joined.update(dict.fromkeys([*reversed(views), producer]))
+            if any(rules.is_last(producer, reader) for reader in _readers(producer, views)):
+                growth.last.add(producer)
+            waiting.append(producer)
+    return growth
+
+
+def _producers(op: Operation) -> Iterator[tuple[Operation, list[Operation]]]:
+    """What computes the operands of `op`, each with the views between, in order."""
+    if is_view(op):
+        return
+    for operand in dict.fromkeys(op.operands):
+        views: list[Operation] = []
+        owner = operand.owner
+        while isinstance(owner, Operation) and is_view(owner):
+            views.insert(0, owner)
+            owner = owner.operands[0].owner
+        if isinstance(owner, Operation) and not isinstance(owner, ConstantOp):
+            yield owner, views
+
+
+def _may_join(
+    producer: Operation, views: Sequence[Operation], growth: _Growth, rules: FusionRules
+) -> bool:
+    """Whether only members read it, now or through these views, and every one of them may."""
+    if producer in growth.joined or not _is_candidate(producer):
+        return False
+    if producer.parent is not next(iter(growth.joined)).parent:
+        return False
+    if any(view.parent is not producer.parent for view in views):
+        return False
+    readers = _readers(producer, views)
+    if any(reader not in growth.joined and reader not in views for reader in readers):
+        return False
+    bytes = _result_bytes(producer)
+    return all(is_view(reader) or rules.joins_tiles(producer, reader, bytes) for reader in readers)
+
+
+def _readers(producer: Operation, views: Sequence[Operation]) -> list[Operation]:
+    return [use.operation for op in (producer, *views) for use in op.results[0].uses]
+
+
+def _result_bytes(op: Operation) -> int:
+    assert isinstance(op, TensorOp)
+    return logical_bytes(op.result_type())
+
+
+def _largest_legal(growth: _Growth, least: int, position: dict[Operation, int]) -> list[Operation]:
+    """The members in order, without those that joined last and cannot be cut like the others.
+
+    At least the first `least` remain, else none. Where many have to go, their number is found
+    by bisection, as if fewer members could be cut whenever more can.
+    """
+    joined = list(growth.joined)[:_MOST_MEMBERS]
+    lengths = [n for n in range(least, len(joined) + 1) if not is_view(joined[n - 1])]
+    for _ in range(min(_DROPPED_ONE_BY_ONE, len(lengths))):
+        if members := _legal(joined[: lengths.pop()], position):
+            return members
+    found: list[Operation] = []
+    low, high = 0, len(lengths)
+    while low < high:
+        middle = (low + high) // 2
+        if members := _legal(joined[: lengths[middle]], position):
+            found, low = members, middle + 1
+        else:
+            high = middle
+    return found
+
+
+def _legal(joined: Sequence[Operation], position: dict[Operation, int]) -> list[Operation]:
+    """These ops in the order of their block if they can be computed by tiles, else none."""
+    members = sorted(joined, key=lambda op: position[op])
+    result = joined[0].results[0]
+    extents = tile_sizes(members, result)
+    if extents is None or Tiling(tuple(members), result, extents).classes() is None:
+        return []
+    return members

@@ -1,0 +1,1 @@
+"""What runs passes: registry, options, textual pipelines, the manager, reproducers."""

@@ -1,1 +1,0 @@
-"""What is recomputed, fused, and where in memory it lives."""

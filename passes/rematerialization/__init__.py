@@ -1,0 +1,1 @@
+"""Which values are computed again instead of kept."""

@@ -1,0 +1,191 @@
+"""`apply-rematerialization`: copies of producers next to the ops that they were picked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
+from braid.analysis.storage.memory_graph import MemoryGraph
+from braid.analysis.storage.tensor_storage import is_view
+from braid.dialects.braid.order import ORDER, plain_orders
+from braid.passes.fusion.select_fusion import GROUP_ATTRIBUTE, first_free_number
+from braid.passes.rematerialization.recompute_decisions import (
+    OPERANDS,
+    RECOMPUTED,
+    SETS,
+    DecidedSet,
+    clear_sets,
+    read_sets,
+)
+from braid.passes.rematerialization.recompute_order import replay
+from braid.passes.rematerialization.rematerialization_rules import (
+    RematerializationRules,
+    load_rules,
+)
+from braid.support.byte_sizes import format_size
+from braid.support.errors import BraidError
+
+
+@dataclass(frozen=True)
+class RecomputeSubgraph:
+    """What a set became: copies in front of the reader, and the values that it is to read."""
+
+    source: DecidedSet
+    copies: tuple[Operation, ...]
+    values: tuple[SSAValue, ...]
+
+
+def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
+    """Puts copies of the members in front of the reader, which does not read them yet."""
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies: list[Operation] = []
+    place = InsertPoint.before(chosen.reader)
+    for member in chosen.members:
+        for operand in member.operands:
+            _copy_views(operand, mapping, place)
+        copy = member.clone(value_mapper=mapping)
+        copy.attributes.pop(SETS, None)
+        copy.attributes.pop(OPERANDS, None)
+        copy.attributes[RECOMPUTED] = IntegerAttr(chosen.number, i64)
+        Rewriter.insert_op(copy, place)
+        copies.append(copy)
+    read = [chosen.reader.operands[index] for index in chosen.operands]
+    for value in read:
+        _copy_views(value, mapping, place)
+    return RecomputeSubgraph(chosen, tuple(copies), tuple(mapping[value] for value in read))
+
+
+def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], place: InsertPoint) -> None:
+    """Copies the views through which `value` shows what a copy makes."""
+    views: list[Operation] = []
+    while value not in mapping and isinstance(value, OpResult) and is_view(value.op):
+        views.append(value.op)
+        value = value.op.operands[0]
+    if value in mapping:
+        for view in reversed(views):
+            Rewriter.insert_op(view.clone(value_mapper=mapping), place)
+
+
+def connect(subgraph: RecomputeSubgraph) -> None:
+    """Lets the reader read from the copies."""
+    for index, value in zip(subgraph.source.operands, subgraph.values, strict=True):
+        subgraph.source.reader.operands[index] = value
+
+
+def erase_unused(ops: Sequence[Operation]) -> None:
+    """Erases those of `ops`, and the views of them, that nothing reads any more."""
+    for op in reversed(ops):
+        for user in [use.operation for result in op.results for use in result.uses]:
+            if is_view(user):
+                erase_unused([user])
+        if all(result.first_use is None for result in op.results):
+            Rewriter.erase_op(op)
+
+
+def mark_fused(
+    subgraphs: Sequence[RecomputeSubgraph], rules: RematerializationRules, first_group: int
+) -> int:
+    """Puts copies that fuse into their reader, at once or in steps, into a group with it.
+
+    No cycle arises: only the reader's results leave the group. Returns the next free number.
+    """
+    number = first_group
+    for subgraph in subgraphs:
+        reader = subgraph.source.reader
+        group: set[Operation] = {reader}
+        for copy in reversed(subgraph.copies):
+            users = {use.operation for result in copy.results for use in result.uses}
+            if users <= group and all(rules.allow(copy, user) for user in users):
+                group.add(copy)
+        if len(group) == 1:
+            continue
+        if GROUP_ATTRIBUTE not in reader.attributes:
+            reader.attributes[GROUP_ATTRIBUTE] = IntegerAttr(number, i64)
+            number += 1
+        for op in group:
+            op.attributes[GROUP_ATTRIBUTE] = reader.attributes[GROUP_ATTRIBUTE]
+    return number
+
+
+def recompute_sets(block: Block, rules: RematerializationRules, first_group: int) -> int:
+    """Applies the sets decided on for `block`; returns the next free group number."""
+    sets = read_sets(block)
+    subgraphs = [copy_set(chosen) for chosen in sets]
+    for subgraph in subgraphs:
+        connect(subgraph)
+    clear_sets(block)
+    members = {member for chosen in sets for member in chosen.members}
+    erase_unused([op for op in block.ops if op in members])
+    return mark_fused(subgraphs, rules, first_group)
+
+
+def recompute_in_order(function: FuncOp) -> None:
+    """Applies `braid.order` of the function, in which ops may occur several times."""
+    orders = plain_orders(function.attributes[ORDER])
+    blocks = list(function.body.blocks)
+    if orders is None or len(orders) != len(blocks):
+        raise BraidError(
+            f"{ORDER} is no array of one array<i64> for each of {len(blocks)} blocks",
+            location=source_location(function),
+            hint="run select-rematerialization again, or remove the attribute",
+        )
+    if any(OPERANDS in op.attributes for block in blocks for op in block.ops):
+        raise BraidError(
+            f"the function has {ORDER} and {OPERANDS}, two decisions that exclude each other",
+            location=source_location(function),
+            hint="run apply-order before select-rematerialization",
+        )
+    for block, order in zip(blocks, orders, strict=True):
+        replay(block, order)
+    del function.attributes[ORDER]
+
+
+@dataclass(frozen=True)
+class ApplyRematerializationPass(ModulePass):
+    """Does what `select-rematerialization` decided, and removes its attributes.
+
+    In: `braid.recompute_sets` and `braid.recompute_operands`, or `braid.order` on a function, in
+    which an op may occur several times. Out: for each set a copy of its ops in front of the op
+    that it is for, with the same names and with `braid.recomputed`; ops that nothing reads any
+    more are gone. Copies that a rule in `fusion_rules` (`default` or a TOML file) lets fuse with
+    their reader have the same `braid.fusion_group` as it has. Raises BraidError for decisions
+    that do not fit the module.
+
+    ```mlir
+    %0 = braid.exp %x … {braid.recompute_sets = array<i64: 0>}
+    %1 = braid.neg %0 …
+    %2 = braid.add %1, %0 … {braid.recompute_operands = array<i64: -1, 0>}
+    // becomes
+    %0 = braid.exp %x …
+    %1 = braid.neg %0 …
+    %3 = braid.exp %x … {braid.fusion_group = 0, braid.recomputed = 0}
+    %2 = braid.add %1, %3 … {braid.fusion_group = 0}
+    ```
+    """
+
+    name = "apply-rematerialization"
+
+    fusion_rules: str = "default"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Applies the decisions in every function that runs with the model."""
+        rules = load_rules(self.fusion_rules)
+        for function in runtime_functions(op):
+            before = MemoryGraph.of(function.body.block).peak
+            if ORDER in function.attributes:
+                recompute_in_order(function)
+            else:
+                group = first_free_number(function)
+                for block in list(blocks_outside_groups(function)):
+                    group = recompute_sets(block, rules, group)
+            after = MemoryGraph.of(function.body.block).peak
+            message = f"peak {format_size(after)} instead of {format_size(before)} without fusion"
+            emit_remark(function, self.name, message, peak_bytes=after, natural_peak_bytes=before)

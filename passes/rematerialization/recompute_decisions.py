@@ -1,0 +1,124 @@
+"""Recomputation as attributes of ops: how `select-rematerialization` writes what it decided.
+
+Sets have numbers, unique within a block. A set's members carry its number in
+`braid.recompute_sets`, and the op that it is for in `braid.recompute_operands`, at the operands
+that are to come from the copy. Under a budget the decision is `braid.order` with positions that
+occur as often as the op runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i64
+from xdsl.ir import Block, Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.memory_graph import MemoryGraph, viewed
+from braid.passes.rematerialization.rematerialization_sets import RecomputeSet
+from braid.support.errors import BraidError
+
+SETS = "braid.recompute_sets"
+"""On a member: the numbers of its sets, `array<i64>`."""
+OPERANDS = "braid.recompute_operands"
+"""On a reader: for each operand the number of the set that it comes from, or -1."""
+RECOMPUTED = "braid.recomputed"
+"""On a copy: which one it is; it also keeps copies from being merged again."""
+
+_HINT = "run select-rematerialization again, or remove its attributes"
+
+
+@dataclass(frozen=True)
+class DecidedSet:
+    """Set `number`: the ops to copy, in their order, in front of `reader` for its `operands`."""
+
+    number: int
+    members: tuple[Operation, ...]
+    reader: Operation
+    operands: tuple[int, ...]
+
+
+def write_sets(graph: MemoryGraph, sets: Sequence[RecomputeSet]) -> None:
+    """Replaces the decisions on the ops of the graph by `sets`, numbered in their order."""
+    member_of: dict[int, list[int]] = {}
+    operands: dict[int, list[int]] = {}
+    for number, chosen in enumerate(sets):
+        for member in chosen.members:
+            member_of.setdefault(member, []).append(number)
+        reader = graph.ops[chosen.reader]
+        entry = operands.setdefault(chosen.reader, [-1] * len(reader.operands))
+        for index, operand in enumerate(reader.operands):
+            if viewed(operand) is graph.tensors[chosen.tensor]:
+                entry[index] = number
+    clear_sets(graph.block)
+    for number, sets_of_op in member_of.items():
+        graph.ops[number].attributes[SETS] = _array(sets_of_op)
+    for number, entry in operands.items():
+        graph.ops[number].attributes[OPERANDS] = _array(entry)
+
+
+def clear_sets(block: Block) -> None:
+    """Removes the decisions on the ops of `block`."""
+    for op in block.ops:
+        op.attributes.pop(SETS, None)
+        op.attributes.pop(OPERANDS, None)
+
+
+def read_sets(block: Block) -> list[DecidedSet]:
+    """The sets decided on for `block`, by number.
+
+    Raises BraidError where members, readers and operands do not fit together.
+    """
+    members: dict[int, list[Operation]] = {}
+    readers: dict[int, tuple[Operation, list[int]]] = {}
+    for op in block.ops:
+        for number in _numbers(op, SETS):
+            members.setdefault(number, []).append(op)
+        for index, number in enumerate(_numbers(op, OPERANDS)):
+            if number < 0:
+                continue
+            if readers.setdefault(number, (op, []))[0] is not op:
+                raise _malformed(op, f"set {number} is for two ops")
+            readers[number][1].append(index)
+    if members.keys() != readers.keys():
+        wrong = min(members.keys() ^ readers.keys())
+        op = members[wrong][0] if wrong in members else readers[wrong][0]
+        raise _malformed(op, f"set {wrong} lacks members or the op that it is for")
+    sets = [
+        DecidedSet(number, tuple(members[number]), reader, tuple(operands))
+        for number, (reader, operands) in sorted(readers.items())
+    ]
+    for chosen in sets:
+        _verify(chosen)
+    return sets
+
+
+def _verify(chosen: DecidedSet) -> None:
+    if max(chosen.operands) >= len(chosen.reader.operands):
+        raise _malformed(chosen.reader, f"set {chosen.number} is for an operand that is not there")
+    for index in chosen.operands:
+        if viewed(chosen.reader.operands[index]).owner not in chosen.members:
+            message = f"set {chosen.number} does not have the op that makes operand {index}"
+            raise _malformed(chosen.reader, message)
+
+
+def _array(numbers: Sequence[int]) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i64, list(numbers))
+
+
+def _numbers(op: Operation, name: str) -> Iterator[int]:
+    attribute = op.attributes.get(name)
+    if attribute is None:
+        return
+    numbers = cast(DenseArrayBase[IntegerType], attribute)
+    if not isinstance(attribute, DenseArrayBase) or numbers.elt_type != i64:
+        raise _malformed(op, f"{name} is {attribute}, expected array<i64>")
+    yield from numbers.get_values()
+
+
+def _malformed(op: Operation, message: str) -> BraidError:
+    return BraidError(
+        f"the decision to recompute is malformed: {message}",
+        location=source_location(op),
+        hint=_HINT,
+    )

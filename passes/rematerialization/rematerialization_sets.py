@@ -1,0 +1,182 @@
+"""Which sets of ops are recomputed for which reader, by thresholds.
+
+A set is named by one tensor and one reader of it: its producer, and the ops that the producer
+needs and that would otherwise have to keep a large tensor alive for it.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import OpResult, SSAValue
+
+from braid.analysis.storage.memory_graph import MemoryGraph, viewed
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.passes.rematerialization.rematerialization_rules import RematerializationRules
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What makes an edge between producer and reader worth recomputing; sizes are in bytes.
+
+    `fuse` switches the criterion on that is named after the fusion rules; `rules` also say how
+    far sets grow. With `require_all` every criterion that is given must hold, otherwise one.
+    """
+
+    rules: RematerializationRules
+    tensor: int | None = None
+    peak: int | None = None
+    jump: int | None = None
+    fuse: bool = False
+    require_all: bool = False
+
+
+@dataclass(frozen=True)
+class RecomputeSet:
+    """The ops `members` (ascending) of a graph, recomputed for what op `reader` reads of `tensor`.
+
+    `reasons` are the names of the criteria that held.
+    """
+
+    tensor: int
+    reader: int
+    members: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+
+def select_sets(graph: MemoryGraph, criteria: Criteria) -> list[RecomputeSet]:
+    """The sets that `criteria` pick, by reader and then by tensor.
+
+    A reader that will not be run itself, because all that reads it is served by sets, gets none.
+    """
+    return _Selection(graph, criteria).run()
+
+
+class _Selection:
+    def __init__(self, graph: MemoryGraph, criteria: Criteria) -> None:
+        self.graph = graph
+        self.criteria = criteria
+        self.candidates: dict[tuple[int, int], RecomputeSet] = {}
+
+    def run(self) -> list[RecomputeSet]:
+        """Judge every edge, readers in order, since a set grows through edges judged before."""
+        graph = self.graph
+        for reader in range(len(graph.ops)):
+            for tensor in graph.inputs[reader]:
+                if graph.producer[tensor] >= 0:
+                    self._judge(tensor, reader)
+        kept = {graph.producer[tensor] for tensor in graph.results}
+        kept |= {op for op, made in enumerate(graph.outputs) if not self._is_read(made)}
+        kept |= {op for op in range(len(graph.ops)) if not graph.can_recompute(op)}
+        chosen: list[RecomputeSet] = []
+        for reader in reversed(range(len(graph.ops))):
+            if reader not in kept:
+                continue
+            for tensor in reversed(graph.inputs[reader]):
+                candidate = self.candidates.get((tensor, reader))
+                if candidate is None:
+                    kept.add(graph.producer[tensor])
+                else:
+                    chosen.append(candidate)
+                    kept.update(graph.producer[t] for t in self._inputs(candidate.members))
+        return chosen[::-1]
+
+    def _is_read(self, tensors: tuple[int, ...]) -> bool:
+        return any(self.graph.readers[tensor] for tensor in tensors)
+
+    def _judge(self, tensor: int, reader: int) -> None:
+        graph, producer = self.graph, self.graph.producer[tensor]
+        # What an op reads only inside its regions cannot be replaced at its operands.
+        operands = {viewed(operand) for operand in graph.ops[reader].operands}
+        if graph.tensors[tensor] not in operands or not graph.can_recompute(producer):
+            return
+        members = self._grow(tensor, reader)
+        criteria = dict(self._criteria(tensor, reader, members))
+        holds = all if self.criteria.require_all else any
+        if criteria and holds(criteria.values()):
+            reasons = tuple(name for name, held in criteria.items() if held)
+            found = RecomputeSet(tensor, reader, members, reasons)
+            self.candidates[tensor, reader] = found
+
+    def _criteria(
+        self, tensor: int, reader: int, members: tuple[int, ...]
+    ) -> Iterator[tuple[str, bool]]:
+        """The criteria that are given, and whether they hold."""
+        graph, criteria = self.graph, self.criteria
+        size, producer = graph.sizes[tensor], graph.producer[tensor]
+        indirect = graph.has_indirect_path(producer, reader)
+        large = criteria.tensor is not None and size > criteria.tensor
+        high = (
+            criteria.peak is not None
+            and indirect
+            and graph.peak_between(producer, reader) > criteria.peak
+        )
+        if criteria.tensor is not None and criteria.peak is not None:
+            # Each has its own kind of edge, so together they are one criterion.
+            yield ("peak", high) if indirect else ("tensor", large)
+        elif criteria.tensor is not None:
+            yield "tensor", large
+        elif criteria.peak is not None:
+            yield "peak", high
+        if criteria.jump is not None:
+            jump = criteria.jump
+            yield "jump", any(size - s > jump for s in self._input_sizes(members))
+        if criteria.fuse:
+            yield "fusion", indirect or self._fuses(producer, reader)
+
+    def _grow(self, tensor: int, reader: int) -> tuple[int, ...]:
+        """The producer of `tensor` with what it needs.
+
+        An op joins when its result should not exist either, because its own edge was picked and
+        it fuses; or when its result is as large as `tensor`, is not live at the reader anyway,
+        and would have to be kept for it. Nearer ops come first, and only one anchor joins.
+        """
+        graph = self.graph
+        producer, size = graph.producer[tensor], graph.sizes[tensor]
+        indirect = graph.has_indirect_path(producer, reader)
+        members, frontier = {producer}, deque([producer])
+        anchored = self._is_anchor(producer)
+        while frontier:
+            member = frontier.popleft()
+            for read in graph.inputs[member]:
+                maker = graph.producer[read]
+                if maker < 0 or maker in members or not graph.can_recompute(maker):
+                    continue
+                if anchored and self._is_anchor(maker):
+                    continue
+                fuses = self._fuses(maker, member)
+                picked = fuses and (read, member) in self.candidates
+                held = graph.sizes[read] >= size and graph.last_use[read] < reader
+                if picked or (held and (fuses or indirect)):
+                    members.add(maker)
+                    frontier.append(maker)
+                    anchored = anchored or self._is_anchor(maker)
+        return tuple(sorted(members))
+
+    def _is_anchor(self, op: int) -> bool:
+        return self.criteria.rules.is_anchor(self.graph.ops[op])
+
+    def _fuses(self, producer: int, reader: int) -> bool:
+        """Whether a rule lets the producer fuse with the reader; not through a view."""
+        first, second = self.graph.ops[producer], self.graph.ops[reader]
+        direct = any(operand.owner is first for operand in second.operands)
+        return direct and self.criteria.rules.allow(first, second)
+
+    def _inputs(self, members: tuple[int, ...]) -> set[int]:
+        """The tensors that the ops read and none of them makes."""
+        made = {tensor for op in members for tensor in self.graph.outputs[op]}
+        return {tensor for op in members for tensor in self.graph.inputs[op]} - made
+
+    def _input_sizes(self, members: tuple[int, ...]) -> list[int]:
+        """Bytes of the inputs; weights and constants take no memory while the model runs."""
+        values = {tensor: self.graph.tensors[tensor] for tensor in self._inputs(members)}
+        return [
+            self.graph.sizes[tensor]
+            for tensor, value in values.items()
+            if isinstance(value.type, TensorType) and not _is_weight(value)
+        ]
+
+
+def _is_weight(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and is_leaf(value.op)

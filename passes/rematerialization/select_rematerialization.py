@@ -1,0 +1,154 @@
+"""`select-rematerialization`: what is recomputed, by thresholds or for a byte budget."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.memory_graph import MemoryGraph
+from braid.dialects.braid.order import ORDER, order_attribute
+from braid.passes.rematerialization.recompute_decisions import clear_sets, write_sets
+from braid.passes.rematerialization.recompute_order import schedule_positions
+from braid.passes.rematerialization.rematerialization_budget import (
+    SolverOptions,
+    describe,
+    fit_budget,
+)
+from braid.passes.rematerialization.rematerialization_options import Option, resolve
+from braid.passes.rematerialization.rematerialization_sets import (
+    Criteria,
+    RecomputeSet,
+    select_sets,
+)
+from braid.solvers.rematerialization import Problem, Schedule, simulate
+from braid.support.byte_sizes import format_size
+from braid.targets.costs.expected_seconds import expected_seconds
+from braid.targets.costs.op_seconds import OpSeconds
+
+
+@dataclass(frozen=True)
+class SelectRematerializationPass(ModulePass):
+    """Picks ops to recompute instead of keeping what they made.
+
+    By thresholds, it looks at every edge from a producer to a reader. The path between them is
+    indirect if the reader also depends on the producer through other ops, whether or not there
+    is a direct edge beside that. A set, the producer with what it needs, is picked if
+
+    - `tensor-threshold`: what it makes is larger than this;
+    - `peak-threshold`: the path is indirect and the bytes live while an op between the two runs
+      are more than this;
+    - `jump-threshold`: what it makes is larger than one of its inputs by more than this (weights
+      and constants are not counted);
+    - `fusion-rules` (`default` or a TOML file as `rematerialization_rules.toml`): the producer
+      can be fused with the reader, or it cannot and the path is indirect.
+
+    One that holds is enough, with `mode=all` all that are given must. Where `tensor-threshold`
+    and `peak-threshold` are both given, the first is for edges without an indirect path, the
+    second for those with one, and together they are one criterion. Out: the decision as
+    `recompute_decisions.py` says.
+
+    With `budget`, order and recomputation are chosen for the least time with a peak of at most
+    that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
+    measured (`braid.seconds`) or an estimate, times its expected executions. Out: `braid.order`
+    of the function, in which an op stands as often as it runs. The search takes at most
+    `time_limit` seconds in `workers` threads; with `fixed_order` the first runs keep their order.
+    Raises InfeasibleError, which names the smallest budget found and the tensors to blame.
+
+    Sizes are bytes or have a unit (`64MiB`). Parameters may also stand in an attribute
+    `braid.rematerialization` of a function or the module; those of the pass come first.
+
+    ```mlir
+    func.func @main(…) attributes {braid.rematerialization = {tensor_threshold = "64MiB"}} {…}
+    %0 = braid.broadcast %x … {braid.recompute_sets = array<i64: 0>}
+    %1 = braid.exp %0 … {braid.recompute_operands = array<i64: 0>}
+    ```
+    """
+
+    name = "select-rematerialization"
+
+    tensor_threshold: int | str | None = None
+    peak_threshold: int | str | None = None
+    jump_threshold: int | str | None = None
+    fusion_rules: str | None = None
+    mode: Literal["union", "all"] | None = None
+    budget: int | str | None = None
+    time_limit: float = 60.0
+    workers: int = 1
+    seed: int = 0
+    fixed_order: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decides for every function that runs with the model."""
+        given: dict[str, Option | None] = {
+            "tensor_threshold": self.tensor_threshold,
+            "peak_threshold": self.peak_threshold,
+            "jump_threshold": self.jump_threshold,
+            "fusion_rules": self.fusion_rules,
+            "mode": self.mode,
+            "budget": self.budget,
+        }
+        counts = ExecutionCounts.of(op)
+        for function in runtime_functions(op):
+            parameters = resolve(function, given)
+            for block in blocks_outside_groups(function):
+                clear_sets(block)
+            if parameters.criteria is not None:
+                for block in blocks_outside_groups(function):
+                    self._select_sets(function, block, parameters.criteria)
+            elif parameters.budget is not None:
+                self._fit_budget(function, parameters.budget, expected_seconds(counts))
+
+    def _select_sets(self, function: FuncOp, block: Block, criteria: Criteria) -> None:
+        graph = MemoryGraph.of(block)
+        sets = select_sets(graph, criteria)
+        write_sets(graph, sets)
+        for chosen in sets:
+            self._report_set(graph, chosen)
+        if block is function.body.block:
+            members = sum(len(chosen.members) for chosen in sets)
+            message = f"sets: {len(sets)}, ops to recompute: {members}"
+            emit_remark(function, self.name, message, sets=len(sets), ops=members)
+
+    def _report_set(self, graph: MemoryGraph, chosen: RecomputeSet) -> None:
+        size = graph.sizes[chosen.tensor]
+        names = "; ".join(describe(graph.ops[member]) for member in chosen.members)
+        reader = graph.ops[chosen.reader]
+        message = (
+            f"recompute {names} for {describe(reader)}: {format_size(size)} "
+            f"by {' and '.join(chosen.reasons)}"
+        )
+        emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
+
+    def _fit_budget(self, function: FuncOp, budget: int, seconds: OpSeconds) -> None:
+        graph = MemoryGraph.of(function.body.block)
+        options = SolverOptions(self.time_limit, self.seed, self.workers, self.fixed_order)
+        problem, schedule = fit_budget(graph, budget, options, seconds)
+        function.attributes[ORDER] = order_attribute([schedule_positions(graph, schedule.sequence)])
+        self._report_schedule(function, problem, schedule)
+
+    def _report_schedule(self, function: FuncOp, problem: Problem, schedule: Schedule) -> None:
+        base = problem.base_duration
+        increase = schedule.duration / base - 1 if base else 0.0
+        natural = simulate(problem, range(len(problem.ops))).peak
+        again = len(schedule.sequence) - len(set(schedule.sequence))
+        emit_remark(
+            function,
+            self.name,
+            f"peak {format_size(schedule.peak)} instead of {format_size(natural)}, time "
+            f"{schedule.duration:.6g} s (+{increase:.3%}), recomputations {again}, lower bound "
+            f"{schedule.lower_bound:.6g} s, gap {schedule.gap:.3%}",
+            cost=schedule.duration,
+            lower_bound=schedule.lower_bound,
+            gap=schedule.gap,
+            time_increase=increase,
+            recomputations=again,
+            peak_bytes=schedule.peak,
+            natural_peak_bytes=natural,
+        )

@@ -1,0 +1,1 @@
+"""Where in memory values live."""

@@ -1,0 +1,198 @@
+"""What a planned function takes in memory: its arena, and what is live when that is fullest."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.names import names_of
+from braid.passes.storage.memory_spaces import MemorySpaces
+from braid.passes.storage.plan_memory import (
+    ARENA_BOUND,
+    ARENA_BYTES,
+    BUFFERS,
+    SCRATCH,
+    WEIGHTS_BYTES,
+    Plan,
+)
+from braid.passes.storage.storage import Storage
+from braid.support.byte_sizes import format_size
+from braid.targets.machines.load import load_target
+
+_LARGEST = 8
+
+
+@dataclass(frozen=True)
+class TensorMemory:
+    """A buffer: the op that makes what is in it, its type, bytes, and where it is."""
+
+    name: str
+    type: str
+    bytes: int
+    space: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """Bytes of one function's arena, outputs and weights; the tensors at the arena's peak.
+
+    No arena for this order of ops is smaller than `lower_bound`. `live` are the tensors in the
+    arena while `peak_op` runs, `largest` the largest of all; both the largest first.
+    """
+
+    function: str
+    arena_bytes: int
+    lower_bound: int
+    output_bytes: int
+    weights_bytes: int
+    peak_op: str
+    live: tuple[TensorMemory, ...]
+    largest: tuple[TensorMemory, ...]
+
+    @property
+    def activation_bytes(self) -> int:
+        """The arena, with the kernels' scratch, and the outputs."""
+        return self.arena_bytes + self.output_bytes
+
+    def to_json(self) -> dict[str, object]:
+        """The report as a JSON object."""
+        return {**asdict(self), "activation_bytes": self.activation_bytes}
+
+    def __str__(self) -> str:
+        gap = 1 - self.lower_bound / self.arena_bytes if self.arena_bytes else 0.0
+        lines = [
+            f"@{self.function}: arena {format_size(self.arena_bytes)} (bound "
+            f"{format_size(self.lower_bound)}, gap {gap:.2%}), outputs "
+            f"{format_size(self.output_bytes)}, weights {format_size(self.weights_bytes)}",
+            f"live at the peak, while '{self.peak_op}' runs:",
+            *_rows(self.live),
+            "largest tensors:",
+            *_rows(self.largest),
+        ]
+        return "\n".join(lines)
+
+
+def _rows(tensors: Sequence[TensorMemory]) -> list[str]:
+    return [
+        f"  {format_size(t.bytes):>10}  {t.space} + {t.offset}  {t.name}  {t.type}" for t in tensors
+    ]
+
+
+@dataclass(frozen=True)
+class LiveTensor:
+    """A buffer and the first and last step, counted from 0, at which it is needed."""
+
+    tensor: TensorMemory
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class MemoryTimeline:
+    """The ops of a planned function in their order, and when each buffer is in use."""
+
+    steps: tuple[str, ...]
+    tensors: tuple[LiveTensor, ...]
+
+
+def memory_timeline(function: FuncOp, target: str = "host") -> MemoryTimeline:
+    """What is where at which step of a function after `plan-memory`."""
+    plan = Plan(function, MemorySpaces(load_target(target)))
+    numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
+    every = sorted(numbers)
+    live: list[LiveTensor] = []
+    for storage, tensor in _tensors(plan).items():
+        first = bisect_left(every, storage.lower)
+        last = max(bisect_right(every, storage.upper) - 1, first)
+        live.append(LiveTensor(tensor, min(first, len(every) - 1), min(last, len(every) - 1)))
+    return MemoryTimeline(tuple(_name(numbers[number]) for number in every), tuple(live))
+
+
+def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
+    """The report of a function after `plan-memory`."""
+    plan = Plan(function, MemorySpaces(load_target(target)))
+    tensors = _tensors(plan)
+    in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
+    peak = _peak(list(in_arena))
+    at_peak = [s for s in in_arena if any(b <= peak < e for b, e in s.lifetimes_apart)]
+    if plan.values.order.lanes > 1:
+        # A moment has no op: the last that begins is one that may run then.
+        peak = max((storage.lower for storage in at_peak), default=-1)
+    numbers = _numbers(plan, function)
+    stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
+    return MemoryReport(
+        function=function.sym_name.data,
+        arena_bytes=_integer(function, ARENA_BYTES),
+        lower_bound=_integer(function, ARENA_BOUND),
+        output_bytes=sum(map(storage_bytes, function.function_type.outputs)),
+        weights_bytes=_integer(function, WEIGHTS_BYTES),
+        peak_op=_name(numbers[peak]) if peak in numbers else "",
+        live=_largest([in_arena[storage] for storage in at_peak]),
+        largest=_largest(stored)[:_LARGEST],
+    )
+
+
+def _numbers(plan: Plan, function: FuncOp) -> dict[int, Operation]:
+    return {plan.values.numbering.span(op).start: op for op in function.walk() if op != function}
+
+
+def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
+    """Every buffer once, with the first value that is in it."""
+    tensors: dict[Storage, TensorMemory] = {}
+    for value, storage in plan.values.of.items():
+        place = _place(value)
+        if place is not None and storage not in tensors and not plan.values.offset.get(value):
+            tensors[storage] = TensorMemory(
+                _name(value.owner),
+                str(value.type),
+                storage.size,
+                place.space.data,
+                place.offset.data,
+            )
+    for call, storage in plan.scratch.items():
+        place = call.attributes[SCRATCH]
+        assert isinstance(place, BufferAttr)
+        tensors[storage] = TensorMemory(
+            f"scratch of {_name(call)}", "", storage.size, place.space.data, place.offset.data
+        )
+    return tensors
+
+
+def _peak(storages: Sequence[Storage]) -> int:
+    """The first op or moment at which most bytes are live, -1 if none ever are."""
+    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes_apart]
+    live = np.zeros(max((end for _, _, end in lifetimes), default=0), np.int64)
+    for size, begin, end in lifetimes:
+        live[begin:end] += size
+    return int(live.argmax()) if live.size else -1
+
+
+def _largest(tensors: Sequence[TensorMemory]) -> tuple[TensorMemory, ...]:
+    return tuple(sorted(tensors, key=lambda tensor: -tensor.bytes))
+
+
+def _place(value: SSAValue) -> BufferAttr | None:
+    buffers = value.op.attributes.get(BUFFERS) if isinstance(value, OpResult) else None
+    if not isinstance(value, OpResult) or not isinstance(buffers, ArrayAttr):
+        return None
+    place = cast(ArrayAttr[Attribute], buffers).data[value.index]
+    return place if isinstance(place, BufferAttr) else None
+
+
+def _name(owner: object) -> str:
+    return ", ".join(names_of(owner)) or owner.name if isinstance(owner, Operation) else ""
+
+
+def _integer(function: FuncOp, name: str) -> int:
+    attribute = function.attributes[name]
+    assert isinstance(attribute, IntegerAttr)
+    return int(attribute.value.data)

@@ -1,0 +1,205 @@
+"""`plan-memory`: an offset in one arena for every tensor of a program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    UnitAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.structure.handed_values import forwarded
+from braid.dialects.braid.buffer import ALIGNMENT
+from braid.dialects.braid.variants import public_functions
+from braid.passes.storage.lane_lifetimes import accesses, write_moments
+from braid.passes.storage.memory_spaces import MAIN, MemorySpaces
+from braid.passes.storage.overlaps import link_overlaps
+from braid.passes.storage.placement import (
+    Arena,
+    WeightsSection,
+    place_in_arenas,
+    place_in_outputs,
+)
+from braid.passes.storage.storage import Storage
+from braid.passes.storage.storage_assignment import StorageAssignment
+from braid.support.errors import InfeasibleError
+from braid.targets.machines.load import load_target
+
+BUFFERS = "braid.buffers"
+CARRIED = "braid.carried_buffers"
+STAGING = "braid.staging_buffers"
+SCRATCH = "braid.scratch_buffer"
+SCRATCH_BYTES = "braid.scratch_bytes"
+ARENA_BYTES = "braid.arena_bytes"
+ARENA_BOUND = "braid.arena_bound"
+ARENAS = "braid.arenas"
+WEIGHTS_BYTES = "braid.weights_bytes"
+
+
+class Plan:
+    """Storages of one function, and after `place` their buffers."""
+
+    def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
+        self.function = function
+        self.values = StorageAssignment(function, memories)
+        self.scratch: dict[Operation, Storage] = {}
+        self.staging: dict[Operation, dict[int, Storage]] = {}
+        for op in function.walk():
+            if isinstance(op, func.CallOp):
+                self._plan_scratch(op)
+            elif isinstance(op, scf.YieldOp | scf.ConditionOp):
+                self._plan_staging(op)
+        link_overlaps(function, self.values)
+        if self.values.order.lanes > 1:
+            write_moments(self.values.order, self._accesses())
+
+    def storages(self) -> list[Storage]:
+        """Every storage once, in order of appearance."""
+        staging = (storage for entry in self.staging.values() for storage in entry.values())
+        return list(dict.fromkeys((*self.values.of.values(), *self.scratch.values(), *staging)))
+
+    def _accesses(self) -> dict[Storage, set[Operation]]:
+        """The ops of the function's body that access each storage."""
+        order = self.values.order
+        values: dict[Storage, list[SSAValue]] = {}
+        for value, storage in self.values.of.items():
+            values.setdefault(storage, []).append(value)
+        found = {storage: accesses(order, own) for storage, own in values.items()}
+        found |= {storage: {order.in_body(call)} for call, storage in self.scratch.items()}
+        for terminator, staged in self.staging.items():
+            found |= {storage: {order.in_body(terminator)} for storage in staged.values()}
+        return found
+
+    def _plan_scratch(self, call: func.CallOp) -> None:
+        callee = SymbolTable.lookup_symbol(call, call.callee)
+        size = callee.attributes.get(SCRATCH_BYTES) if callee is not None else None
+        if isinstance(size, IntegerAttr) and size.value.data > 0:
+            number = self.values.numbering.span(call).start
+            memory = self.values.memory_of(call)
+            scratch = Storage(size.value.data, number, number, ALIGNMENT, memory)
+            self.scratch[call] = scratch
+
+    def _plan_staging(self, terminator: Operation) -> None:
+        number = self.values.numbering.span(terminator).start
+        for index, staged in self.values.copies(terminator, targets_of(terminator)):
+            if staged:
+                source = self.values.of[forwarded(terminator)[index]]
+                entry = self.staging.setdefault(terminator, {})
+                staging = replace(source, lower=number, upper=number, place=None)
+                entry[index] = staging
+
+
+def targets_of(terminator: Operation) -> Sequence[SSAValue]:
+    """The values that become what `terminator` hands on, one for each."""
+    parent = terminator.parent_op()
+    if isinstance(parent, scf.ForOp):
+        return parent.body.block.args[1:]
+    if isinstance(parent, scf.WhileOp) and isinstance(terminator, scf.YieldOp):
+        return parent.before_region.block.args
+    return parent.results if parent is not None else ()
+
+
+def record(plan: Plan) -> None:
+    """Writes the buffers as attributes of the ops."""
+
+    def buffers(values: Sequence[SSAValue]) -> ArrayAttr[Attribute]:
+        places = [plan.values.place_of(value) for value in values]
+        return ArrayAttr([place or UnitAttr() for place in places])
+
+    for op in plan.function.walk():
+        if any(isinstance(result.type, TensorType) for result in op.results):
+            op.attributes[BUFFERS] = buffers(op.results)
+        if isinstance(op, scf.WhileOp):
+            op.attributes[CARRIED] = buffers(op.before_region.block.args)
+        if op in plan.scratch and (place := plan.scratch[op].place) is not None:
+            op.attributes[SCRATCH] = place
+        if op in plan.staging:
+            staged = plan.staging[op]
+            places = [staged[i].place if i in staged else None for i in range(len(forwarded(op)))]
+            op.attributes[STAGING] = ArrayAttr([place or UnitAttr() for place in places])
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """Gives every tensor of a public function a buffer and writes it as an attribute.
+
+    In: functions after `outline-kernels`, kernels with their scratch in `braid.scratch_bytes`.
+    Out: `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
+    `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
+    `braid.staging_buffers` on terminators whose copies would overwrite each other, and
+    `braid.arena_bytes`, the bound of that, and `braid.weights_bytes` on the function,
+    `braid.arenas` for the arenas of the target's other memories. Functions share the weights. A
+    tensor may live in the memory of an output until that is written. In a function with lanes,
+    tensors share bytes only where all that accesses the one ends before anything that accesses
+    the other begins, whichever lane is faster. Raises UnsupportedError for open dims,
+    InfeasibleError where the tensors in another memory are more than it holds.
+
+    ```mlir
+    %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
+        : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    """
+
+    name = "plan-memory"
+
+    target: str = "host"
+    time_limit: float = 5.0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Plans each public function."""
+        weights = WeightsSection()
+        functions = public_functions(op)
+        for function in functions:
+            self._plan(function, weights)
+        for function in functions:
+            function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights.size, i64)
+
+    def _plan(self, function: func.FuncOp, weights: WeightsSection) -> None:
+        memories = MemorySpaces(load_target(self.target))
+        plan = Plan(function, memories)
+        weights.place(list(plan.values.of.items()))
+        storages = plan.storages()
+        place_in_outputs(storages)
+        arenas = place_in_arenas(storages, self.time_limit)
+        record(plan)
+        sizes = {arena.memory: IntegerAttr(arena.size, i64) for arena in arenas}
+        function.attributes[ARENA_BYTES] = sizes.pop(MAIN)
+        function.attributes[ARENA_BOUND] = IntegerAttr(arenas[0].lower_bound, i64)
+        if sizes:
+            function.attributes[ARENAS] = DictionaryAttr(sizes)
+        for arena in arenas:
+            self._report(function, arena, memories)
+
+    def _report(self, function: func.FuncOp, arena: Arena, memories: MemorySpaces) -> None:
+        of_memory = f" in {arena.memory}" if arena.memory else ""
+        emit_remark(
+            function,
+            self.name,
+            f"arena of {arena.size} bytes{of_memory}, lower bound {arena.lower_bound}, "
+            f"gap {arena.gap:.3%}",
+            memory=arena.memory,
+            arena_bytes=arena.size,
+            cost=arena.size,
+            lower_bound=arena.lower_bound,
+            gap=arena.gap,
+        )
+        room = memories.bytes.get(arena.memory, arena.size)
+        if arena.size > room:
+            raise InfeasibleError(
+                f"the tensors in memory '{arena.memory}' take {arena.size} bytes at once, it has "
+                f"{room}",
+                location=source_location(function),
+                hint="split the ops that need them, or keep fewer of them there",
+            )

@@ -1,0 +1,70 @@
+"""A buffer of a program before it has a place, and what tensors take in one."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
+from braid.passes.storage.memory_spaces import MAIN
+from braid.support.errors import UnsupportedError
+
+AnyTensor = TensorType[Attribute]
+
+
+@dataclass(eq=False)
+class Storage:
+    """One buffer: live from `lower` to `upper` (numbers of ops, both included).
+
+    It must be aligned to `element_bytes` at least. `memory` is the memory of the target that it
+    is in; `place` is set where it is not in the arena of that. Where ops run side by side, the
+    order of their numbers is only one of many, and `moments` say what is live together.
+
+    `within` is a buffer that is written while this one is read for the last time; if both are in
+    one memory, this one is where that one begins.
+    """
+
+    size: int
+    lower: int
+    upper: int
+    element_bytes: int
+    memory: str = MAIN
+    place: BufferAttr | None = None
+    moments: tuple[tuple[int, int], ...] = ()
+    within: "Storage | None" = None
+
+    @property
+    def lifetimes(self) -> tuple[tuple[int, int], ...]:
+        """The intervals `[begin, end)` in which it is live."""
+        return self.moments or ((self.lower, self.upper + 1),)
+
+    @property
+    def lifetimes_apart(self) -> tuple[tuple[int, int], ...]:
+        """The intervals in which it takes bytes that are not counted as those of `within`."""
+        if self.within is None or self.within.place is not None:
+            return self.lifetimes
+        return ((self.lower, self.upper),)
+
+
+def tensor_bytes(tensor: Attribute, op: Operation) -> int:
+    """Bytes that a tensor of this type takes in its layout.
+
+    Raises UnsupportedError for open dims.
+    """
+    if DYNAMIC in cast(AnyTensor, tensor).get_shape():
+        raise UnsupportedError(
+            f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
+            location=source_location(op),
+            hint="give the shapes of the inputs (--shape name=1,3,224,224)",
+        )
+    return storage_bytes(tensor)
+
+
+def element_bytes(tensor: Attribute) -> int:
+    """Bytes of one element of a tensor type."""
+    return bytes_of(cast(AnyTensor, tensor).element_type)

@@ -1,0 +1,210 @@
+"""Deciding box by box which tensors lie inside others: what follows, who can, what it costs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from braid.analysis.storage.reshaped_strides import reshaped_strides
+from braid.analysis.storage.strided_storage import (
+    BOXES,
+    STRIDES,
+    VIEW_OFFSET,
+    Strides,
+    boxes_of,
+    dense_strides,
+    is_only_storage,
+    set_boxes,
+    set_strides,
+    stored_choice,
+    view_offset,
+)
+from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.movement import PadOp, ReshapeOp
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.op_seconds import op_seconds
+
+_DECISION = (STRIDES, BOXES, VIEW_OFFSET)
+
+
+@dataclass
+class StoragePlacement:
+    """The strides decided on so far, in elements, and the tensors that lie in others.
+
+    `costs` say which kernels can take strides; groups that no family takes are emitted by the
+    generic lowering, which takes them unless it reshapes.
+    """
+
+    costs: KernelCosts
+    strides: dict[SSAValue, Strides] = field(default_factory=dict[SSAValue, Strides])
+    placed: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    def strides_of(self, value: SSAValue) -> Strides:
+        """The strides of a tensor as decided so far."""
+        return self.strides.get(value) or dense_strides(value)
+
+    def place(self, candidate: Candidate, accept: Callable[[Candidate], bool]) -> float | None:
+        """Lets the boxes of `candidate` lie in its whole, if all kernels take that.
+
+        Returns the seconds that are saved, or None where nothing was changed: a kernel cannot, it
+        would not save time, or `accept`, called with the decision written, does not.
+        """
+        found = self._spread(candidate)
+        if found is None:
+            return None
+        touched = self._groups(found, candidate)
+        before = {group: _decision(group) for group in (*touched, candidate.group)}
+        known = self.strides
+        seconds = sum(self._seconds(group) or 0.0 for group in touched)
+        self.strides = {**known, **found}
+        self._write(candidate, touched)
+        after = [self._seconds(group) for group in touched]
+        saved = seconds - sum(s or 0.0 for s in after) + self._saved(candidate)
+        possible = None not in after and self._seconds(candidate.group) is not None
+        if not possible or saved <= 0 or not accept(candidate):
+            self.strides = known
+            for group, decision in before.items():
+                _restore(group, decision)
+            return None
+        self.placed.update(_root(box.value) for box in candidate.boxes.values())
+        return saved
+
+    def _spread(self, candidate: Candidate) -> dict[SSAValue, Strides] | None:
+        """The strides of all values that are the memory of a box; None where one cannot move."""
+        found: dict[SSAValue, Strides] = {}
+        if candidate.is_view and any(_root(r) in self.placed for r in candidate.group.results):
+            return None  # The slice is computed inside another tensor already.
+        outer = self.strides_of(candidate.whole)
+        for box in candidate.boxes.values():
+            movable = candidate.is_view or self._is_movable(box, candidate)
+            if not movable or not self._follow(box.value, box.strides(outer), candidate, found):
+                return None
+        return found
+
+    def _is_movable(self, box: Box, candidate: Candidate) -> bool:
+        root = _root(box.value)
+        owner = root.owner
+        return (
+            isinstance(owner, FusedOp)
+            and owner.parent is candidate.group.parent
+            and root not in self.placed
+            and view_offset(owner) is None
+        )
+
+    def _follow(
+        self, value: SSAValue, strides: Strides, end: Candidate, found: dict[SSAValue, Strides]
+    ) -> bool:
+        """Gives strides to `value` and to all that is the same memory."""
+        if value in found:
+            return found[value] == strides
+        found[value] = strides
+        links: list[tuple[SSAValue, Strides | None]] = []
+        owner = value.owner
+        if isinstance(owner, Operation) and owner is not end.group:
+            if is_view(owner):
+                links.append((owner.operands[0], _through(owner, owner.operands[0], strides)))
+            links += [(owner.operands[i], strides) for i in boxes_of(owner)]
+        for use in value.uses:
+            user = use.operation
+            if is_view(user):
+                links.append((user.results[0], _through(user, user.results[0], strides)))
+            elif not isinstance(user, FusedOp):
+                return False
+            elif view_offset(user) is not None and (cut := candidate_of(user)) is not None:
+                links.append((user.results[0], cut.boxes[0].strides(strides)))
+        return all(s is not None and self._follow(v, s, end, found) for v, s in links)
+
+    def _groups(self, values: Iterable[SSAValue], candidate: Candidate) -> list[FusedOp]:
+        """The groups that read or write `values`, without those that are only storage."""
+        groups: dict[FusedOp, None] = {}
+        for value in values:
+            ops = [value.owner, *(use.operation for use in value.uses)]
+            groups |= {op: None for op in ops if isinstance(op, FusedOp)}
+        return [g for g in groups if g is not candidate.group and not is_only_storage(g)]
+
+    def _write(self, candidate: Candidate, touched: Sequence[FusedOp]) -> None:
+        """Writes the decision on the groups, for families to look at."""
+        width = bytes_of(element_type_of(candidate.whole))
+        outer = self.strides_of(candidate.whole)
+        offsets = {i: width * box.offset(outer) for i, box in candidate.boxes.items()}
+        if candidate.is_view:
+            candidate.group.attributes[VIEW_OFFSET] = IntegerAttr(offsets[0], i64)
+        else:
+            set_boxes(candidate.group, offsets)
+        for group in (*touched, candidate.group):
+            set_strides(group, self._group_strides(group))
+            if group is not candidate.group and boxes_of(group):
+                self._update_boxes(group)
+
+    def _update_boxes(self, group: FusedOp) -> None:
+        """Offsets in a whole that now has other strides."""
+        moved = candidate_of(group)
+        assert moved is not None
+        width, outer = bytes_of(element_type_of(moved.whole)), self.strides_of(moved.whole)
+        set_boxes(group, {i: width * box.offset(outer) for i, box in moved.boxes.items()})
+
+    def _group_strides(self, group: FusedOp) -> list[Strides | None]:
+        """What `braid.strides` says: nothing for tensors on their own, or that are not touched."""
+        boxes = boxes_of(group)
+        values = [None if i in boxes else v for i, v in enumerate(group.operands)]
+        return [
+            None if v is None or self.strides_of(v) == dense_strides(v) else self.strides_of(v)
+            for v in (*values, *group.results)
+        ]
+
+    def _seconds(self, group: FusedOp) -> float | None:
+        """Predicted time of the group's kernel; None where none can take its strides."""
+        if is_only_storage(group):
+            return 0.0
+        choice = stored_choice(group)
+        family = self.costs.family_for(group, choice)
+        if family is not None:
+            return family.seconds(group, choice)
+        strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
+        reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
+        return None if boxes_of(group) or (strided and reshapes) else op_seconds(group)
+
+    def _saved(self, candidate: Candidate) -> float:
+        """Seconds of the copies that are not made."""
+        whole = op_seconds(candidate.group)
+        if not isinstance(candidate.op, PadOp):
+            return whole
+        inner, outer = (storage_bytes(v.type) for v in (*candidate.group.operands, candidate.whole))
+        return whole * inner / max(outer, 1)
+
+
+def _decision(group: FusedOp) -> dict[str, Attribute]:
+    return {name: group.attributes[name] for name in _DECISION if name in group.attributes}
+
+
+def clear_decision(group: FusedOp) -> None:
+    """Removes what was decided on `group`."""
+    for name in _DECISION:
+        group.attributes.pop(name, None)
+
+
+def _restore(group: FusedOp, decision: dict[str, Attribute]) -> None:
+    clear_decision(group)
+    group.attributes.update(decision)
+
+
+def _root(value: SSAValue) -> SSAValue:
+    """What `value` is a whole view of."""
+    while isinstance(value, OpResult) and is_view(value.op):
+        value = value.op.operands[0]
+    return value
+
+
+def _through(view: Operation, target: SSAValue, strides: Strides) -> Strides | None:
+    """The strides of one end of a view (`target`), by those of the other end."""
+    source = view.operands[0] if target is view.results[0] else view.results[0]
+    if strides == dense_strides(source):
+        return dense_strides(target)
+    if not isinstance(view, ReshapeOp):
+        return None
+    return reshaped_strides(shape_of(source), strides, shape_of(target))

@@ -1,0 +1,53 @@
+"""Diagnostics that do not stop a pass: warnings, and the channel that remarks use as well.
+
+An error is raised, as a `BraidError`. What is only worth saying is emitted here, and reaches
+whoever installed a handler with `handle_diagnostics`; without one it is dropped, so that the
+Python API stays silent unless asked.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.support.errors import BraidError, Note, SourceLocation
+
+Severity = Literal["error", "warning", "remark", "note"]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about one place, with the notes that belong to it."""
+
+    severity: Severity
+    message: str
+    location: SourceLocation | None = None
+    notes: tuple[Note, ...] = ()
+    hint: str | None = None
+
+    @classmethod
+    def from_error(cls, error: BraidError) -> "Diagnostic":
+        """The diagnostic that says what `error` says."""
+        return cls("error", error.message, error.location, error.notes, error.hint)
+
+
+Handler = Callable[[Diagnostic], None]
+
+_handler: ContextVar[Handler | None] = ContextVar("braid_diagnostic_handler", default=None)
+
+
+@contextmanager
+def handle_diagnostics(handler: Handler) -> Generator[None]:
+    """Send every diagnostic emitted within the `with` block to `handler`."""
+    token = _handler.set(handler)
+    try:
+        yield
+    finally:
+        _handler.reset(token)
+
+
+def emit(diagnostic: Diagnostic) -> None:
+    """Hand `diagnostic` to the innermost handler, if there is one."""
+    if (handler := _handler.get()) is not None:
+        handler(diagnostic)

@@ -1,0 +1,29 @@
+"""Where the files are that CMake builds from the C sources of a room."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from braid.support.errors import BraidError
+
+
+def find_built(name: str, packages: Iterable[str]) -> Path:
+    """Return the path of a built file: in one of `packages`, or the checkout's `build/`.
+
+    `packages` are the directories of the room that the file belongs to. Where there are several
+    files, as in an editable install whose C sources are being worked on, the newest is taken.
+
+    Raises:
+        BraidError: there is none.
+
+    """
+    places = [Path(directory) for directory in packages]
+    builds = [place.resolve().parent / "build" for place in places]
+    places += [*builds, *(build / "wheel" for build in builds)]
+    found = [place / name for place in places if (place / name).is_file()]
+    if not found:
+        raise BraidError(
+            f"'{name}', a native part of braid, is not built",
+            hint="in a checkout run 'make build', or 'cmake -B build && cmake --build build'; "
+            "elsewhere install braid again",
+        )
+    return max(found, key=lambda path: path.stat().st_mtime)

@@ -1,0 +1,1 @@
+"""What ops and groups cost on a machine: measured, declared or estimated."""

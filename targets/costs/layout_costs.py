@@ -1,0 +1,234 @@
+"""In which layouts an op can run on a backend, and what each choice and each reorder costs.
+
+Facts come from the first source that knows: declared on the op, a profile of it in these layouts,
+a measurement, the kernel families that take the group, the generic lowering being one of them, and
+where none does the roofline of the target.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.utils.exceptions import VerifyException
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import logical_bytes, stored_alike
+from braid.analysis.storage.view_groups import moves_nothing
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.support.errors import BraidError
+from braid.targets.costs.cost_records import CostRecords
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.op_seconds import measured_seconds
+from braid.targets.costs.roofline import Roofline
+from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.target import Backend
+
+REORDER_COSTS = "braid.reorder_costs"
+"""On the module: the reorders between abstract layouts, an array of dictionaries
+`{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
+
+
+@dataclass(frozen=True)
+class CostedChoice:
+    """One way to run an op: its layouts, what one run costs, and which family makes its kernel.
+
+    `family` is empty where the target has none that does.
+    """
+
+    layouts: LayoutChoice
+    cost: float
+    family: str = ""
+
+
+class LayoutCosts:
+    """Answers for one module on one backend; `resource` is what is counted (`seconds`, …)."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        backend: Backend,
+        resource: str,
+        records: CostRecords | None = None,
+    ) -> None:
+        """`records` are by default this user's measurements."""
+        self._resource = resource
+        self._roofline = Roofline(backend)
+        families = [cast(KernelFamily, family) for family in backend.families()]
+        self._kernels = KernelCosts(families, records)
+        self._launch = backend.launch_seconds
+        self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
+        self._declared_reorders = _declared_reorders(module, resource)
+
+    def choices(self, op: Operation) -> list[CostedChoice]:
+        """The ways to run `op`, the preferred one first; at least one.
+
+        Raises `BraidError` where a declared op says nothing about the resource.
+        """
+        if isinstance(op, OpaqueOp):
+            return self._opaque_choices(op)
+        if isinstance(op, FusedOp):
+            return self._group_choices(op)
+        return [CostedChoice(as_typed(op), self._estimate(op))]
+
+    def reorder(self, tensor: Attribute, source: Layout, target: Layout) -> float:
+        """Cost of one reorder of a tensor of this type, infinity where there is none."""
+        if source == target:
+            return 0.0
+        if source.is_abstract or target.is_abstract:
+            return self._declared_reorders.get((source.tag, target.tag), math.inf)
+        tensor_type = cast(AnyTensor, tensor)
+        if stored_alike(tensor_type.get_shape(), source, target):
+            return 0.0
+        key = (tensor_type.element_type, tensor_type.shape, source, target)
+        if key not in self._reorder_costs:
+            self._reorder_costs[key] = self._reorder_cost(tensor_type, source, target)
+        return self._reorder_costs[key]
+
+    def _reorder_cost(self, tensor: AnyTensor, source: Layout, target: Layout) -> float:
+        if self._resource == "seconds":
+            options = self._kernels.options(reorder_group(tensor, source, target))
+            if options:
+                return self._launch + min(option.seconds for option in options)
+        return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
+
+    def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+        """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
+        names = dict.fromkeys(name for pair in self._declared_reorders for name in pair)
+        others = [x for x in map(Layout.named, names) if x not in layouts]
+        every = [*layouts, *others]
+        cost = np.array([[self.reorder(tensor, a, b) for b in every] for a in every])
+        count = len(layouts)
+        shortened = (shortest_paths(cost) < cost)[:count, :count]
+        return tuple(others) if shortened.any() else ()
+
+    def _estimate(self, op: Operation) -> float:
+        return self._roofline.of_op(op, self._resource)
+
+    def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
+        options = self._kernels.options(group)
+        if not options:
+            estimate = self._estimate(group)
+            return [
+                CostedChoice(choice, self._known(group, choice) or estimate)
+                for choice in flexible_choices(group)
+            ]
+        if self._resource != "seconds":
+            estimate = self._estimate(group)
+            return [CostedChoice(o.layouts, estimate, o.family.name) for o in options]
+        return [
+            CostedChoice(
+                option.layouts,
+                0.0
+                if moves_nothing(group, option.layouts)
+                else self._known(group, option.layouts) or option.seconds,
+                option.family.name,
+            )
+            for option in options
+        ]
+
+    def _known(self, group: FusedOp, choice: LayoutChoice) -> float | None:
+        return _profiled(group, choice) if self._resource == "seconds" else None
+
+    def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
+        whole = None if op.cost is None else self._declared(plain_cost(op.cost))
+        if op.layouts is None:
+            return [CostedChoice(as_typed(op), whole or 0.0)]
+        choices: list[CostedChoice] = []
+        for entry in op.layouts:
+            attribute = entry.data.get("cost")
+            cost = whole if attribute is None else self._declared(plain_cost(attribute))
+            if cost is None:
+                raise BraidError(
+                    f"opaque op '{op.kind.data}' declares no '{self._resource}' for a choice of "
+                    "layouts",
+                    location=source_location(op),
+                    hint="give the choice, or the op, a 'cost'",
+                )
+            choices.append(CostedChoice(_declared_choice(entry), cost))
+        return choices
+
+    def _declared(self, cost: Cost) -> float | None:
+        if isinstance(cost, Mapping):
+            return cost.get(self._resource)
+        return cost if self._resource == "seconds" else None
+
+
+def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
+    """A group that stores a tensor of this type in another layout."""
+    body = Block(arg_types=[with_layout(tensor, source)])
+    op = ReorderOp.to(body.args[0], target)
+    body.add_ops([op, YieldOp(op.output)])
+    operands = Block(arg_types=[body.args[0].type])
+    group = FusedOp(operands.args, [op.output.type], body)
+    operands.add_op(group)
+    return group
+
+
+def _profiled(group: FusedOp, choice: LayoutChoice) -> float | None:
+    """Seconds of a run as a profile says, if it ran in `choice`: the layouts of the types.
+
+    Types without a layout say nothing about how the profiled model stored its tensors.
+    """
+    typed = as_typed(group)
+    if choice != typed or all(x.is_row_major for x in (*typed.operands, *typed.results)):
+        return None
+    return measured_seconds(group)
+
+
+def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Least cost of getting from one to the other in any number of steps (R. W. Floyd, 1962)."""
+    best = cost.copy()
+    for via in range(len(cost)):
+        best = np.minimum(best, best[:, via, None] + best[None, via, :])
+    return best
+
+
+def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:
+    def layouts(key: str) -> tuple[Layout, ...]:
+        names = cast(ArrayAttr[StringAttr], entry.data[key])
+        return tuple(Layout.named(name.data) for name in names)
+
+    return LayoutChoice(layouts("operands"), layouts("results"))
+
+
+def _declared_reorders(module: ModuleOp, resource: str) -> dict[tuple[str, str], float]:
+    entries = module.attributes.get(REORDER_COSTS)
+    if entries is None:
+        return {}
+    if not isinstance(entries, ArrayAttr):
+        raise _malformed(module, entries)
+    costs: dict[tuple[str, str], float] = {}
+    for entry in cast(ArrayAttr[Attribute], entries):
+        if not isinstance(entry, DictionaryAttr):
+            raise _malformed(module, entry)
+        source, target, cost = (entry.data.get(key) for key in ("source", "target", "cost"))
+        if not isinstance(source, StringAttr) or not isinstance(target, StringAttr) or not cost:
+            raise _malformed(module, entry)
+        try:
+            amount = plain_cost(cost)
+            _ = [Layout.named(name.data) for name in (source, target)]
+        except (VerifyException, InvalidLayout) as error:
+            raise _malformed(module, entry) from error
+        per_run = amount.get(resource, math.inf) if isinstance(amount, Mapping) else amount
+        costs[source.data, target.data] = per_run
+    return costs
+
+
+def _malformed(module: ModuleOp, entry: Attribute) -> BraidError:
+    return BraidError(
+        f"'{REORDER_COSTS}' holds {entry}",
+        location=source_location(module),
+        hint='expected [{source = "l0", target = "l1", cost = 2.0e-3 : f64}, …]',
+    )

@@ -1,0 +1,1 @@
+"""Kernel families: their protocol, who has which, calling those of others."""

@@ -1,0 +1,110 @@
+"""Layouts of groups without regard to kernel families: what the generic lowering can do.
+
+Ops whose operands have the rank of their result and whose meaning does not depend on the order
+of dims in memory run in any permutation, as long as all their tensors have the same one.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+
+_WEIGHTED = (ConvOp, ConvTransposeOp)
+"""Ops whose operand 1 holds weights, which stay as they are."""
+
+_FLEXIBLE = (
+    *_WEIGHTED,
+    BroadcastOp,
+    ConcatOp,
+    ConstantOp,
+    ElementwiseOp,
+    PadOp,
+    PoolOp,
+    ReduceOp,
+    ResizeOp,
+    SliceOp,
+)
+
+_BLOCKS = (8, 16)
+"""Channels in one vector of 256 and 512 bits."""
+
+_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+
+
+def as_typed(op: Operation) -> LayoutChoice:
+    """The layouts that the types of `op`, which has only tensors, say."""
+    return LayoutChoice(
+        tuple(layout_of(value.type) for value in op.operands),
+        tuple(layout_of(value.type) for value in op.results),
+    )
+
+
+def row_major_choice(group: FusedOp) -> LayoutChoice:
+    """Everything without a layout."""
+    return LayoutChoice(
+        tuple(_row_major(value) for value in group.operands),
+        tuple(_row_major(value) for value in group.results),
+    )
+
+
+def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
+    """Row-major; for feature maps channels last and in blocks, if every op of the group allows it.
+
+    Ops that only compute with, move or repeat whole channels run in blocks too, where these
+    divide the channels of all tensors.
+    """
+    choices = [row_major_choice(group)]
+    ranks = {len(shape_of(value)) for value in (*group.operands, *group.results)}
+    inner = [op for op in group.body.block.ops if op is not group.terminator]
+    if len(ranks) != 1 or not all(isinstance(op, _FLEXIBLE) for op in inner):
+        return choices
+    rank = ranks.pop()
+    if rank in _CHANNELS_LAST:
+        choices.append(_choice_of(group, Layout.parse(_CHANNELS_LAST[rank])))
+    if rank == 4 and not any(isinstance(op, _WEIGHTED) for op in inner):
+        blocks = (block for block in _BLOCKS if _divides_channels(block, group, inner))
+        choices += [_choice_of(group, Layout.parse(f"aBcd{block}b")) for block in blocks]
+    return choices
+
+
+def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
+    """Everything in `layout` but weights and what extends along one dim at most."""
+    operands = tuple(
+        _row_major(operand) if _is_weight(argument) else _permuted(operand, layout)
+        for operand, argument in zip(group.operands, group.body.block.args, strict=True)
+    )
+    return LayoutChoice(operands, tuple(_permuted(value, layout) for value in group.results))
+
+
+def _divides_channels(block: int, group: FusedOp, inner: Sequence[Operation]) -> bool:
+    """Whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
+    values = [*group.operands, *group.results, *(r for op in inner for r in op.results)]
+    channels = [shape_of(value)[1] for value in values]
+    return all(count != DYNAMIC and count % block == 0 for count in channels)
+
+
+def _is_weight(argument: SSAValue) -> bool:
+    return all(isinstance(use.operation, _WEIGHTED) and use.index == 1 for use in argument.uses)
+
+
+def _row_major(value: SSAValue) -> Layout:
+    return Layout.row_major(len(shape_of(value)))
+
+
+def _permuted(value: SSAValue, layout: Layout) -> Layout:
+    """`layout`, spelled row-major where that is the same: for at most one dim larger than 1."""
+    large = sum(extent != 1 for extent in shape_of(value))
+    return _row_major(value) if large <= 1 else layout

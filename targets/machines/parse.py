@@ -1,0 +1,140 @@
+"""The tables of a target file as a target; mistakes are diagnostics that name file and table."""
+
+from collections.abc import Sequence, Set
+
+from braid.targets.machines.table import Table
+from braid.targets.machines.target import Backend, Issue, Link, Memory, Pool, Port, Target, Unit
+
+_INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
+"""Resources of units that are programmed by instructions."""
+
+
+def parse_target(table: Table) -> Target:
+    """The target that the outermost table describes; raises `BraidError` if it is malformed."""
+    table.expect_only("name", "backend", "link")
+    backends = tuple(_backend(entry) for entry in table.tables("backend"))
+    if not backends:
+        raise table.error("no [[backend]]")
+    names = {backend.name for backend in backends}
+    links = tuple(_link(entry, names) for entry in table.tables("link"))
+    return Target(table.get("name", str), backends, links)
+
+
+def _backend(table: Table) -> Backend:
+    table.expect_only(
+        "name",
+        "operations",
+        "priority",
+        "launch_seconds",
+        "kernel_families",
+        "unit",
+        "memory",
+        "port",
+        "issue",
+        "pool",
+    )
+    ports = tuple(_port(entry) for entry in table.tables("port"))
+    issue, pool = table.optional("issue"), table.optional("pool")
+    known = {"", *(port.name for port in ports)}
+    memories = tuple(_memory(entry) for entry in table.tables("memory"))
+    holders = {"", *(memory.name for memory in memories)}
+    units = tuple(_unit(entry, known, holders) for entry in table.tables("unit"))
+    if issue is not None:
+        _check_chip(table, units)
+    return Backend(
+        name=table.get("name", str),
+        operations=_operations(table),
+        priority=table.get("priority", int, 0),
+        launch_seconds=table.get("launch_seconds", float, 0.0),
+        kernel_families=table.strings("kernel_families"),
+        units=units,
+        memories=memories,
+        ports=ports,
+        issue=None if issue is None else _issue(issue, known),
+        pool=None if pool is None else _pool(pool),
+    )
+
+
+def _operations(table: Table) -> tuple[str, ...]:
+    names = table.strings("operations")
+    for name in names:
+        if name != "*" and "." not in name:
+            raise table.error(
+                f"'operations' names '{name}', which is no op",
+                hint="ops are named with their dialect, such as 'braid.conv'; '*' is all of them",
+            )
+    return names
+
+
+def _check_chip(table: Table, units: Sequence[Unit]) -> None:
+    """What programs by instructions need: units for kinds of instructions, and a way in and out."""
+    for entry, unit in zip(table.tables("unit"), units, strict=True):
+        entry.require_known("kind of instruction", unit.resource, _INSTRUCTIONS)
+        entry.require_known("kind of instruction", unit.only_with, {*_INSTRUCTIONS, ""})
+    for resource in ("load", "store"):
+        if all(unit.resource != resource for unit in units):
+            raise table.error(
+                f"there is no unit for '{resource}'",
+                hint="a backend with [[backend.issue]] loads and stores what its units compute on",
+            )
+
+
+def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
+    table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with", "memory")
+    unit = Unit(
+        name=table.get("name", str),
+        resource=table.get("resource", str),
+        rate=table.positive("rate", float),
+        startup_seconds=table.get("startup_seconds", float, 0.0),
+        port=table.get("port", str, ""),
+        only_with=table.get("only_with", str, ""),
+        memory=table.get("memory", str, ""),
+    )
+    table.require_known("port", unit.port, ports)
+    table.require_known("memory", unit.memory, memories)
+    return unit
+
+
+def _port(table: Table) -> Port:
+    table.expect_only("name", "bandwidth")
+    return Port(table.get("name", str), table.get("bandwidth", float))
+
+
+def _issue(table: Table, ports: Set[str]) -> Issue:
+    table.expect_only("instruction_bytes", "port")
+    issue = Issue(table.get("instruction_bytes", int), table.get("port", str))
+    table.require_known("port", issue.port, ports)
+    return issue
+
+
+def _pool(table: Table) -> Pool:
+    table.expect_only("name", "count", "join_seconds", "efficiency")
+    pool = Pool(
+        table.get("name", str),
+        table.get("count", int, 0),
+        table.get("join_seconds", float, 0.0),
+        table.get("efficiency", float, 1.0),
+    )
+    if pool.efficiency > 1:
+        raise table.error(f"'efficiency' is {pool.efficiency}, expected at most 1")
+    return pool
+
+
+def _memory(table: Table) -> Memory:
+    table.expect_only("name", "bytes", "bandwidth")
+    return Memory(
+        table.get("name", str), table.positive("bytes", int), table.get("bandwidth", float)
+    )
+
+
+def _link(table: Table, backends: Set[str]) -> Link:
+    table.expect_only("source", "destination", "bandwidth", "latency")
+    link = Link(
+        table.get("source", str),
+        table.get("destination", str),
+        table.get("bandwidth", float),
+        table.get("latency", float),
+    )
+    table.require_known("backend", link.source, backends)
+    table.require_known("backend", link.destination, backends)
+    return link

@@ -1,0 +1,76 @@
+"""Tables of a TOML file, read with checks that say where in the file something is wrong."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any, cast
+
+from braid.support.errors import BraidError, SourceLocation
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the file, read with checks; `path` says where it stands in the file."""
+
+    data: Mapping[str, Any]
+    path: str
+    location: SourceLocation
+
+    def get(self, key: str, kind: type, default: object = None) -> Any:
+        """The value under `key`, of this kind; integers are floats where these are asked for."""
+        value = self.data.get(key, default)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(f"'{key}' is {value!r}, expected {kind.__name__}")
+        if kind in (int, float) and value < 0:
+            raise self.error(f"'{key}' is {value!r}, expected no negative number")
+        return value
+
+    def positive(self, key: str, kind: type) -> Any:
+        """The number under `key`, which has to be there and more than 0."""
+        value = self.get(key, kind)
+        if value == 0:
+            raise self.error(f"'{key}' is 0, expected a positive number")
+        return value
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """A list of strings, empty where there is none."""
+        values = cast(list[Any], self.get(key, list, []))
+        if not all(isinstance(value, str) for value in values):
+            raise self.error(f"'{key}' is {values!r}, expected a list of strings")
+        return tuple(values)
+
+    def tables(self, key: str) -> list["Table"]:
+        """The tables `[[key]]` in this one."""
+        values = cast(list[Any], self.get(key, list, []))
+        if not all(isinstance(value, dict) for value in values):
+            raise self.error(f"'{key}' is not a list of tables [[{key}]]")
+        return [
+            Table(value, f"{self.path}.{key}[{index}]", self.location)
+            for index, value in enumerate(values)
+        ]
+
+    def optional(self, key: str) -> "Table | None":
+        """The only table `[[key]]`, None where there is none."""
+        tables = self.tables(key)
+        if len(tables) > 1:
+            raise self.error(f"{len(tables)} tables [[{key}]], expected at most one")
+        return tables[0] if tables else None
+
+    def expect_only(self, *keys: str) -> None:
+        """Raises BraidError for any other key."""
+        unknown = sorted(set(self.data) - set(keys))
+        if unknown:
+            raise self.error(f"unknown keys {unknown}, expected {sorted(keys)}")
+
+    def error(self, message: str, hint: str | None = None) -> BraidError:
+        """A diagnostic that names the file and this table."""
+        return BraidError(
+            f"malformed target: {self.path}: {message}", location=self.location, hint=hint
+        )
+
+    def require_known(self, what: str, name: str, known: Set[str]) -> None:
+        """Raises BraidError unless `name` is one of `known`; "" stands for none."""
+        if name not in known:
+            expected = sorted(known - {""})
+            raise self.error(f"there is no {what} '{name}', expected one of {expected}")

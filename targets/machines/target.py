@@ -1,0 +1,149 @@
+"""Target descriptions: what a machine can do, how fast, and who writes its kernels."""
+
+from dataclasses import dataclass
+
+from braid.support.errors import BraidError
+from braid.targets.kernels.families import families_of
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a backend that works on its own; `rate` counts `resource` per second.
+
+    On a chip that is programmed by instructions, `resource` is the kind of instruction that it
+    executes: `load` and `store` count bytes, `matrix` and `vector` scalar operations. Each takes
+    `startup_seconds` besides. Transfers go through `port`, where one is named; a unit with
+    `only_with` takes part only in ops that use that resource. The operands and results of its
+    ops lie in `memory`, by default the backend's first.
+    """
+
+    name: str
+    resource: str
+    rate: float
+    startup_seconds: float = 0.0
+    port: str = ""
+    only_with: str = ""
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A way into or out of a backend that units share; bandwidth in bytes per second."""
+
+    name: str
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Issue:
+    """How instructions reach the units: in order, `instruction_bytes` each, through `port`."""
+
+    instruction_bytes: int
+    port: str
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Processors of a backend that are alike and run ops side by side, such as threads of a CPU.
+
+    Each has all the units, at their rates. There are `count`, or for 0 as many as are asked for.
+    An op may run on all of them at once: that takes `join_seconds` besides, and each one but the
+    first adds only the part `efficiency` of a processor.
+    """
+
+    name: str
+    count: int
+    join_seconds: float
+    efficiency: float
+
+    def seconds_on_all(self, seconds: float, count: int) -> float:
+        """How long an op of so many `seconds` takes on `count` of the processors at once."""
+        return self.join_seconds + seconds / (1 + (count - 1) * self.efficiency)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory space: its size in bytes and its bandwidth in bytes per second."""
+
+    name: str
+    bytes: int
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way from one backend to another: bandwidth in bytes per second, latency in seconds."""
+
+    source: str
+    destination: str
+    bandwidth: float
+    latency: float
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One processor of a target.
+
+    `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
+    backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
+    starting a kernel costs. `kernel_families` are import paths `module:class`. An op passes through
+    the `units` in their order; `memories` begin with the one in which an op's operands must be.
+    `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
+    one op at a time.
+    """
+
+    name: str
+    operations: tuple[str, ...]
+    priority: int
+    launch_seconds: float
+    kernel_families: tuple[str, ...]
+    units: tuple[Unit, ...]
+    memories: tuple[Memory, ...]
+    ports: tuple[Port, ...] = ()
+    issue: Issue | None = None
+    pool: Pool | None = None
+
+    def memory_of(self, unit: Unit) -> Memory | None:
+        """Where the operands of the ops of `unit` lie; None for a backend without memories."""
+        named = (memory for memory in self.memories if memory.name == unit.memory)
+        return next(named, self.memories[0] if self.memories else None)
+
+    def supports(self, operation: str) -> bool:
+        """Whether the op of this name, such as `braid.conv`, can run here."""
+        return "*" in self.operations or operation in self.operations
+
+    def rate(self, resource: str) -> float:
+        """How much of `resource` (`flops`, `bytes`) all units together do in a second.
+
+        Raises `BraidError` where no unit has that resource.
+        """
+        total = sum(unit.rate for unit in self.units if unit.resource == resource)
+        if not total:
+            known = sorted({unit.resource for unit in self.units})
+            raise BraidError(f"backend '{self.name}' has no unit for '{resource}', only {known}")
+        return total
+
+    def families(self) -> tuple[object, ...]:
+        """One instance of every kernel family, in order of preference.
+
+        Those that installed packages add for backends of this name stand first. There are none
+        inside of `without_families`. Raises `BraidError` where one of them cannot be imported.
+        """
+        return families_of(self.name, self.kernel_families)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine to compile for; the first backend is where everything can run."""
+
+    name: str
+    backends: tuple[Backend, ...]
+    links: tuple[Link, ...]
+
+    def backend(self, name: str) -> Backend:
+        """The backend of this name. Raises `BraidError` if there is none."""
+        for backend in self.backends:
+            if backend.name == name:
+                return backend
+        known = ", ".join(f"'{backend.name}'" for backend in self.backends)
+        raise BraidError(f"target '{self.name}' has no backend '{name}', only {known}")

@@ -1,0 +1,146 @@
+"""Plans for kernels on lanes hold however fast each lane is.
+
+As in the tests of `plan-memory`, every byte holds the value last written to it. Kernels take time
+here: the results of one that has begun hold nothing until it ends, and what it reads must stay.
+"""
+
+from collections.abc import Iterator
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Block, Region
+
+from braid.analysis.execution.lanes import LANES, LaneOrder, set_lane
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.in_place import IN_PLACE, in_place_attribute
+from braid.passes.storage.memory_report import memory_report
+from braid.passes.storage.plan_memory import SCRATCH, SCRATCH_BYTES
+from test.unit.passes.storage.test_plan_memory import (
+    BYTES,
+    TENSOR,
+    Execution,
+    Generator,
+    planned,
+    programs,
+)
+
+NOTHING = "nothing"
+
+
+class LaneGenerator(Generator):
+    """Longer bodies, whose kernels may need scratch memory, on random lanes."""
+
+    def program(self) -> ModuleOp:
+        block = Block(arg_types=[TENSOR, TENSOR])
+        values = list(block.args)
+        for _ in range(4):
+            values = self.fill(block, values, depth=1)
+        picked = [self.pick(values[-4:]) for _ in range(2)]
+        block.add_op(func.ReturnOp(*picked))
+        main = func.FuncOp("main", ([TENSOR] * 2, [TENSOR] * 2), Region(block))
+        kernel = func.FuncOp.external("k", [TENSOR] * 2, [TENSOR])
+        kernel.sym_visibility = StringAttr("private")
+        pairs = self._draw(st.sampled_from([[], [(0, 0)], [(1, 0), (0, 0)]]))
+        kernel.attributes[IN_PLACE] = in_place_attribute(pairs)
+        kernel.attributes[SCRATCH_BYTES] = IntegerAttr(self._draw(st.sampled_from([0, BYTES])), i64)
+        lanes = self._draw(st.integers(2, 4))
+        main.attributes[LANES] = IntegerAttr(lanes, i64)
+        for op in block.ops:
+            if isinstance(op, func.CallOp):
+                lane = self._draw(st.integers(-1, 3 * lanes))
+                set_lane(op, None if lane < 0 else lane % lanes)
+        return ModuleOp([main, kernel])
+
+
+class LaneExecution(Execution):
+    """Runs lanes at random speeds, each call as two events; what has no lane as one."""
+
+    def __init__(self, main: func.FuncOp, seed: int) -> None:
+        self.order = LaneOrder(main)
+        self.main = main
+        self.done = [0] * self.order.lanes
+        self.random = Random(seed)
+        super().__init__(main)
+
+    def run(self, block: Block) -> None:
+        if block is not self.main.body.block:
+            super().run(block)
+            return
+        section: list[func.CallOp] = []
+        for op in block.ops:
+            step = self.order.steps.get(op)
+            if step is not None and step.lane is not None:
+                assert isinstance(op, func.CallOp)
+                section.append(op)
+            else:
+                if step is not None:
+                    self.run_side_by_side(section)
+                    section = []
+                self.step(op)
+
+    def run_side_by_side(self, calls: list[func.CallOp]) -> None:
+        lanes = {
+            lane: self.events([c for c in calls if self.order.steps[c].lane == lane])
+            for lane in range(self.order.lanes)
+        }
+        waiting: set[int] = set()
+        while lanes:
+            running = sorted(lanes.keys() - waiting)
+            assert running, "all lanes wait for each other"
+            lane = self.random.choice(running)
+            state = next(lanes[lane], None)
+            if state is None:
+                del lanes[lane]
+            if state == "waits":
+                waiting.add(lane)
+            else:
+                waiting.clear()
+
+    def events(self, calls: list[func.CallOp]) -> Iterator[str]:
+        for call in calls:
+            step = self.order.steps[call]
+            assert step.lane is not None
+            while not all(self.done[lane] >= count for lane, count in step.waits):
+                yield "waits"
+            yield from self.call(call)
+            self.done[step.lane] = step.number
+            yield "ran"
+
+    def call(self, call: func.CallOp) -> Iterator[str]:
+        self.bind(call)
+        value, result = self.read(call), self.buffers[call.results[0]]
+        scratch = call.attributes.get(SCRATCH)
+        if isinstance(scratch, BufferAttr):
+            self.memory.write(scratch, call)
+        self.memory.write(result, NOTHING)
+        yield "runs"
+        for operand in call.operands:
+            if self.buffers[operand] != result:
+                assert self.memory.read(self.buffers[operand]) == self.expected[operand]
+        if isinstance(scratch, BufferAttr):
+            assert self.memory.read(scratch) is call
+        assert self.memory.read(result) == NOTHING
+        self.expected[call.results[0]] = value
+        self.memory.write(result, value)
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(LaneGenerator), st.integers(0, 10**6))
+def test_no_speed_of_lanes_makes_a_kernel_read_what_is_not_meant_for_it(
+    program: str, seed: int
+) -> None:
+    main = planned(program)
+    for run in range(3):
+        LaneExecution(main, seed + run)
+
+
+@settings(max_examples=25, deadline=None)
+@given(programs(LaneGenerator))
+def test_the_report_has_what_is_live_together(program: str) -> None:
+    report = memory_report(planned(program))
+    assert sum(tensor.bytes for tensor in report.live) <= report.lower_bound <= report.arena_bytes
+    places = [(tensor.offset, tensor.offset + tensor.bytes) for tensor in report.live]
+    assert all(a[1] <= b[0] for a, b in zip(sorted(places), sorted(places)[1:], strict=False))

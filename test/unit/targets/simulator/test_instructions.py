@@ -1,0 +1,68 @@
+"""Streams as text and as bytes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from braid.support.errors import BraidError
+from braid.targets.costs.simulator.instructions import (
+    Buffer,
+    Instruction,
+    Kind,
+    Stream,
+    from_bytes,
+    from_text,
+    to_bytes,
+    to_text,
+)
+
+OPS = ("conv1", "relu#2")
+instructions = st.builds(
+    Instruction,
+    st.sampled_from(list(Kind)),
+    st.integers(0, 255),
+    st.integers(0, (1 << 64) - 1),
+    st.integers(0, 1),
+)
+
+
+@given(st.lists(instructions))
+def test_both_forms_keep_everything(listed: list[Instruction]) -> None:
+    stream = Stream(
+        (Instruction(Kind.LOAD, 0, 1, 0), Instruction(Kind.LOAD, 0, 1, 1), *listed),
+        OPS,
+        (Buffer(9, 0, (1,)), Buffer(7, 1, ())),
+    )
+    assert from_text(to_text(stream)) == stream
+    assert from_bytes(to_bytes(stream)) == stream
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [("buffer 8 0 3", "instruction 3, which is beyond"), ("buffer 8 1", "1, which is a sync")],
+)
+def test_buffers_are_of_instructions_that_do_something(last: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        from_text(f"load 0 1\nsync 1 0\n{last}\n")
+
+
+@pytest.mark.parametrize("text", ["jump 0 1", "load 0", "load -1 2", "load 0 x ; op"])
+def test_malformed_text_names_its_line(text: str) -> None:
+    with pytest.raises(BraidError, match="line 2 is"):
+        from_text(f"load 0 1\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: b"ELF" + data[3:], "no instruction stream"),
+        (lambda data: data[:4] + b"\x09" + data[5:], "version 9"),
+        (lambda data: data[:-1], "bytes, expected"),
+        (lambda data: data[:20] + b"\x63" + data[21:], "malformed"),
+        (lambda data: data[:24] + b"\x63" + data[25:], "names ops beyond"),
+    ],
+)  # fmt: skip
+def test_malformed_bytes(change, message: str) -> None:  # type: ignore[no-untyped-def]
+    data = to_bytes(Stream((Instruction(Kind.LOAD, 0, 1, 0),), OPS))
+    with pytest.raises(BraidError, match=message):
+        from_bytes(change(data))

@@ -1,0 +1,96 @@
+"""Mistakes of other packages' families are named, with the group they were made for."""
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.ir import Block
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.selection import emit_kernel
+from braid.support.errors import BraidError
+from braid.targets.costs.cost_records import RecordTable
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.kernels.kernel_family import KernelRequest
+
+ROWS, FOUR = Layout.parse("ab"), Layout.parse("abcd")
+
+
+def group_of_add() -> FusedOp:
+    types = [TensorType(f32, (2, 3))] * 2
+    body = Block(arg_types=types)
+    op = elementwise("add", *body.args)
+    body.add_ops([op, YieldOp(op.results[0])])
+    outside = Block(arg_types=types)
+    group = FusedOp(outside.args, types[:1], body)
+    outside.add_op(group)
+    return group
+
+
+class ClipFamily(ElementwiseFamily):
+    """Right, unless a method is replaced."""
+
+    def accepts(self, group):
+        return True
+
+
+def raising(*arguments):
+    raise ValueError("no such thing")
+
+
+@pytest.mark.parametrize("method", ["accepts", "layouts", "seconds", "default_schedule", "emit"])
+def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
+    family = ClipFamily(name="clip")
+    monkeypatch.setattr(ClipFamily, method, raising)
+    group = group_of_add()
+    with pytest.raises(BraidError) as raised:
+        KernelCosts([family], RecordTable()).options(group)
+        emit_kernel("k", group, [family])
+    assert raised.value.message == (
+        f"kernel family 'clip' fails in '{method}' of a group of braid.add: "
+        "ValueError: no such thing"
+    )
+    assert raised.value.hint is not None and "ClipFamily" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        (LayoutChoice((ROWS,), (ROWS,)), "a choice has 1 operands, the group has 2"),
+        (LayoutChoice((ROWS, ROWS), ()), "a choice has 0 results, the group has 1"),
+        (LayoutChoice((ROWS, FOUR), (ROWS,)), "'abcd' for number 1 of the operands has rank 4"),
+        ((ROWS, ROWS, ROWS), "is no LayoutChoice"),
+    ],
+)
+def test_choices_are_checked(choice, said, monkeypatch) -> None:
+    monkeypatch.setattr(ClipFamily, "layouts", lambda self, group: [choice])
+    with pytest.raises(BraidError, match="kernel family 'elementwise' fails in 'layouts'") as e:
+        KernelCosts([ClipFamily()], RecordTable()).options(group_of_add())
+    assert said in e.value.message
+
+
+def test_a_family_without_a_method_is_refused() -> None:
+    class Half:
+        name = "half"
+
+        def accepts(self, group):
+            return True
+
+    with pytest.raises(BraidError) as raised:
+        KernelCosts([Half()])  # pyright: ignore
+    assert "Half' has no 'layouts', 'schedules', 'default_schedule'" in raised.value.message
+
+
+def test_no_kernel_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(ClipFamily, "emit", lambda self, request: ModuleOp([]))
+    with pytest.raises(BraidError, match="expected a Kernel"):
+        emit_kernel("k", group_of_add(), [ClipFamily()])
+
+
+def test_braids_own_families_are_believed(monkeypatch) -> None:
+    monkeypatch.setattr(ElementwiseFamily, "emit", raising)
+    with pytest.raises(ValueError, match="no such thing"):
+        emit_kernel("k", group_of_add(), [ElementwiseFamily()])
+    assert KernelRequest(group_of_add(), "k").schedule == {}

@@ -1,0 +1,162 @@
+"""Which family makes a kernel, from predictions and from measurements."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, TensorType, f32, f64
+from xdsl.ir import Block
+from xdsl.rewriter import Rewriter
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.names import NAME_ATTRIBUTE
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.targets.costs.cost_records import GENERIC, RecordTable, load_records, record_key
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
+from braid.targets.costs.op_seconds import SECONDS, op_seconds
+from braid.targets.machines.load import load_target
+
+ROWS, COLUMNS = Layout.parse("ab"), Layout.parse("ba")
+PLAIN, TURNED = LayoutChoice((ROWS,), (ROWS,)), LayoutChoice((COLUMNS,), (COLUMNS,))
+
+
+@dataclass(frozen=True)
+class Family:
+    """Predicts `times` by the tag of the result."""
+
+    name: str
+    times: dict[str, float]
+
+    def accepts(self, group):
+        return bool(self.times)
+
+    def layouts(self, group):
+        return [LayoutChoice((Layout.parse(tag),), (Layout.parse(tag),)) for tag in self.times]
+
+    def seconds(self, group, choice):
+        return self.times[choice.results[0].tag]
+
+    def schedules(self, group):
+        yield {}
+
+    def default_schedule(self, group):
+        return {}
+
+    def emit(self, request):
+        raise AssertionError("nothing is emitted here")
+
+
+def negation(layout=ROWS, name=None, shape=(2, 3)):
+    type = with_layout(TensorType(f32, shape), layout)
+    body = Block(arg_types=[type])
+    op = elementwise("neg", body.args[0])
+    if name:
+        op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
+    result = Rewriter.replace_value_with_new_type(op.results[0], type)
+    body.add_ops([op, YieldOp(result)])
+    outside = Block(arg_types=[type])
+    group = FusedOp(outside.args, [type], body)
+    outside.add_op(group)
+    return group
+
+
+FIRST = Family("first", {"ab": 2.0, "ba": 1.0})
+SECOND = Family("second", {"ab": 1.0})
+FAMILIES = (FIRST, SECOND, Family("never", {}))
+
+
+def test_the_cheapest_family_wins_in_each_choice() -> None:
+    costs = KernelCosts(FAMILIES, RecordTable())
+    options = costs.options(negation())
+    assert [(o.family.name, o.layouts, o.seconds) for o in options] == [
+        ("second", PLAIN, 1.0),
+        ("first", TURNED, 1.0),
+    ]
+    for option in options:
+        assert costs.family_for(negation(), option.layouts) is option.family
+    assert costs.family_for(negation(), LayoutChoice((ROWS,), (COLUMNS,))) is None
+
+
+def test_a_measurement_is_believed_before_a_prediction() -> None:
+    group = negation()
+    records = RecordTable({record_key(group, PLAIN, "second"): 3.0})
+    costs = KernelCosts(FAMILIES, records)
+    assert costs.family_for(group, PLAIN) is FIRST
+    assert [option.measured for option in costs.options(group)] == [False, False]
+    records = RecordTable({record_key(group, PLAIN, "first"): 0.5})
+    option = KernelCosts(FAMILIES, records).options(group)[0]
+    assert (option.family, option.seconds, option.measured) == (FIRST, 0.5, True)
+
+
+def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
+    key = record_key(negation(), PLAIN, "first")
+    assert record_key(negation(COLUMNS, "layer"), PLAIN, "first") == key
+    others = {
+        record_key(negation(), TURNED, "first"),
+        record_key(negation(), PLAIN, "second"),
+        record_key(negation(shape=(3, 2)), PLAIN, "first"),
+    }
+    assert key not in others and len(others) == 3
+
+
+def test_broken_lines_are_not_records(tmp_path) -> None:
+    key = record_key(negation(), PLAIN, "first")
+    path = tmp_path / "measurements.jsonl"
+    lines = [
+        json.dumps({"key": key, "seconds": 9.0}),
+        json.dumps({"key": key, "seconds": 0.25}),
+        json.dumps({"key": key, "seconds": "soon"}),
+        json.dumps([key]),
+        '{"key": "cut of',
+    ]
+    path.write_text("\n".join(lines))
+    assert load_records(path).of_group(negation()).seconds(PLAIN, "first") == 0.25
+    assert not load_records(tmp_path / "none").table
+
+
+def test_reorders_are_costed_by_records() -> None:
+    tensor = TensorType(f32, [64, 64])
+    backend = load_target("host").backends[0]
+    group = reorder_group(tensor, ROWS, COLUMNS)
+    predicted = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
+    assert 0 < predicted.reorder(tensor, ROWS, COLUMNS) < 1e-3
+    table = {record_key(group, LayoutChoice((ROWS,), (COLUMNS,)), "movement"): 1e-9}
+    measured = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable(table))
+    assert measured.reorder(tensor, ROWS, COLUMNS) == pytest.approx(1e-9 + backend.launch_seconds)
+    assert measured.reorder(tensor, COLUMNS, ROWS) > 1e-6
+    by_bytes = LayoutCosts(ModuleOp([]), backend, "bytes", RecordTable(table))
+    assert by_bytes.reorder(tensor, ROWS, COLUMNS) == 2 * 4 * 64 * 64
+
+
+def test_the_generic_lowering_is_measured_too() -> None:
+    type = TensorType(f32, [2, 3, 4, 5])
+    body = Block(arg_types=[type])
+    op = ReduceOp.get(body.args[0], "mul", (1,))
+    body.add_ops([op, YieldOp(op.output)])
+    outside = Block(arg_types=[type])
+    group = FusedOp(outside.args, [op.output.type], body)
+    outside.add_op(group)
+    backend = load_target("host").backends[0]
+    plain, turned = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
+    assert plain.cost == turned.cost
+    records = RecordTable({record_key(group, turned.layouts, GENERIC): 1e-9})
+    costs = LayoutCosts(ModuleOp([]), backend, "seconds", records).choices(group)
+    assert [choice.cost for choice in costs] == [plain.cost, 1e-9]
+
+
+def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
+    backend = load_target("host").backends[0]
+    costs = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
+    shape, last = (2, 3, 4, 5), Layout.parse("acdb")
+    plain, turned = negation(shape=shape, layout=Layout.row_major(4)), negation(last, shape=shape)
+    for group in (plain, turned):
+        group.attributes[SECONDS] = FloatAttr(0.125, f64)
+        assert op_seconds(group) == 0.125
+    assert 0.125 not in [choice.cost for choice in costs.choices(plain)]
+    known = [c.layouts.results[0] for c in costs.choices(turned) if c.cost == 0.125]
+    assert known == [last]
