@@ -17,11 +17,9 @@ import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
-
-PARAMETERS_ATTRIBUTE = "braid.parameters"
-"""Attribute of a module that names its parameter file, relative to the module's own file."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype(np.float64),
@@ -151,9 +149,9 @@ def parameters_of(module: ModuleOp, directory: Path) -> Mapping[str, Array]:
         BraidError: the attribute is not a string, or the file it names cannot be used.
 
     """
-    attribute = module.attributes.get(PARAMETERS_ATTRIBUTE)
+    attribute = module.attributes.get(PARAMETERS)
     if attribute is None:
         return {}
     if not isinstance(attribute, StringAttr):
-        raise BraidError(f"module attribute '{PARAMETERS_ATTRIBUTE}' is {attribute}, expected text")
+        raise BraidError(f"module attribute '{PARAMETERS}' is {attribute}, expected text")
     return ParameterFile(directory / attribute.data)

@@ -11,7 +11,8 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.lanes import lane_of, set_lane
-from braid.dialects.braid.order import ORDER, order_attribute
+from braid.dialects.braid.attribute_names import ORDER
+from braid.dialects.braid.order import order_attribute
 from braid.dialects.braid.variants import public_functions
 from braid.passes.order.assign_lanes import AssignLanesPass, require_pool, searched_order
 from braid.passes.order.block_graph import BlockGraph

@@ -4,7 +4,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from braid.analysis.execution.lanes import LANES, set_lane
+from braid.analysis.execution.lanes import set_lane
+from braid.dialects.braid.attribute_names import LANES
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout

@@ -7,7 +7,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, is_leaf
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.regions import GroupOp
 
@@ -15,7 +16,7 @@ from braid.dialects.braid.regions import GroupOp
 def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
     """The functions with a body that run with the model: all but `@prepare`."""
     for op in module.ops:
-        if isinstance(op, FuncOp) and op.body.blocks and KEYS_ATTRIBUTE not in op.attributes:
+        if isinstance(op, FuncOp) and op.body.blocks and PREPARED_KEYS not in op.attributes:
             yield op
 
 

@@ -14,11 +14,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
 from braid.support.errors import BraidError
-
-BRANCH_PROBABILITY = "braid.branch_probability"
-TRIP_COUNT = "braid.trip_count"
-PROFILE = "braid.profile"
 
 DEFAULT_BRANCH_PROBABILITY = 0.5
 DEFAULT_TRIP_COUNT = 10.0

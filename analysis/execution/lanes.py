@@ -20,13 +20,8 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import LANE, LANES
 from braid.support.errors import BraidError
-
-LANES = "braid.lanes"
-"""On a function: how many lanes it has."""
-
-LANE = "braid.lane"
-"""On a group or its call: the lane that runs it, counted from 0."""
 
 Clock = tuple[int, ...]
 """How many calls of each lane are done, and at the end how many ops that run alone."""

@@ -13,7 +13,8 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.interpreter import control_flow, scalars, tensors
 from braid.analysis.interpreter.inputs import ordered_inputs
 from braid.analysis.interpreter.machine import Handler, Machine, Observer
-from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.analysis.structure.parameter_expressions import PREPARE
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError
 
@@ -87,9 +88,9 @@ def evaluate_prepare(module: ModuleOp, parameters: Mapping[str, Array]) -> dict[
     """What `@prepare` makes of the parameters, by key; empty if there is no such function."""
     functions = _functions(module)
     prepare = functions.get(PREPARE)
-    if prepare is None or KEYS_ATTRIBUTE not in prepare.attributes:
+    if prepare is None or PREPARED_KEYS not in prepare.attributes:
         return {}
-    keys = cast(ArrayAttr[StringAttr], prepare.attributes[KEYS_ATTRIBUTE])
+    keys = cast(ArrayAttr[StringAttr], prepare.attributes[PREPARED_KEYS])
     values = _machine(functions, parameters, None).call(PREPARE, ())
     return {key.data: cast(Array, value) for key, value in zip(keys.data, values, strict=True)}
 

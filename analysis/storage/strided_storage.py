@@ -11,24 +11,10 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Intege
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attribute_names import BOXES, OVERLAP, STRIDES, VIEW_OFFSET
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
-
-STRIDES = "braid.strides"
-"""On a group or its call: `array<i64>` of the strides of each operand, then of each result, in
-elements along the dims of storage; unit for a tensor on its own."""
-
-BOXES = "braid.boxes"
-"""On what joins or pads tensors: `array<i64: operand, offset>` for each operand that lies in the
-memory of the result, from so many bytes on. It is not copied there."""
-
-VIEW_OFFSET = "braid.view_offset"
-"""On a slice: its result is the memory of its operand, from so many bytes on."""
-
-OVERLAP = "braid.overlap"
-"""On a group, its call or its kernel: the number of the operand that may begin where the memory of
-the result does. The kernel has read every element of it by the time it writes over it."""
 
 STORAGE_DECISIONS = (STRIDES, BOXES, OVERLAP)
 """What decides how a kernel finds its tensors."""

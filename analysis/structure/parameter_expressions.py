@@ -12,9 +12,6 @@ from braid.dialects.braid.regions import FusedOp
 PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
 
-KEYS_ATTRIBUTE = "braid.keys"
-"""On `@prepare`: the keys under which its results are parameters, one string each."""
-
 
 class ParameterExpressions:
     """Memoized answers for one module; ops that are created later are classified when asked.

@@ -18,10 +18,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import IndirectOp, StructuredOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense
-from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of
+from braid.dialects.braid.names import names_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Load, walk
 from braid.dialects.braid.shaping import ReshapeOp
@@ -140,7 +141,7 @@ def _is_same(small: Operation, large: Operation) -> bool:
 
 
 def _attributes(op: Operation) -> dict[str, object]:
-    own = {name: value for name, value in op.attributes.items() if name != NAME_ATTRIBUTE}
+    own = {name: value for name, value in op.attributes.items() if name != NAME}
     return {**own, **op.properties}
 
 

@@ -10,8 +10,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import definition_location, source_location
 from braid.analysis.structure.dominance import DominatorTree
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.support.errors import BraidError, Note
 
 _Kind = tuple[object, ...]
@@ -59,7 +59,7 @@ def _kind(op: Operation) -> _Kind | None:
         type(op),
         *((type(operand), id(operand.type)) for operand in op.operands),
         *(id(result.type) for result in op.results),
-        *((name, id(value)) for name, value in op.attributes.items() if name != NAME_ATTRIBUTE),
+        *((name, id(value)) for name, value in op.attributes.items() if name != NAME),
         None,
         *((name, id(value)) for name, value in op.properties.items()),
     )

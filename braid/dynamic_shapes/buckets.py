@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from braid.dialects.braid.variants import PADDED_FROM, sizes_attribute
+from braid.dialects.braid.attribute_names import PADDED_FROM
+from braid.dialects.braid.variants import sizes_attribute
 from braid.dynamic_shapes.open_model import OnnxSource, OpenModel, combinations
 from braid.dynamic_shapes.padding import Paddings, find_paddings
 from braid.dynamic_shapes.variants import Variant, merge_variants, output_dims, output_shapes

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from braid.dialects.braid.attribute_names import DIMS, VARIANT
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.constants import ParameterOp
-from braid.dialects.braid.variants import DIMS, VARIANT, dims_attribute, sizes_attribute
+from braid.dialects.braid.variants import dims_attribute, sizes_attribute
 from braid.dynamic_shapes.open_model import Sizes
 from braid.frontends.onnx import ImportedModel
 from braid.sources.signature import entry_of

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.dialects.func import FuncOp
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import BUFFERS
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
 from braid.dialects.braid.relayout import to_storage
-from braid.passes.storage.plan_memory import BUFFERS
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]

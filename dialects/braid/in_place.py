@@ -7,8 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, i64
 from xdsl.dialects.func import CallOp
 from xdsl.traits import SymbolTable
 
-IN_PLACE = "braid.in_place"
-"""On a kernel's function: pairs (operand, result), one `array<i64>` each."""
+from braid.dialects.braid.attribute_names import IN_PLACE
 
 
 def in_place_attribute(pairs: Sequence[tuple[int, int]]) -> ArrayAttr[DenseArrayBase[IntegerType]]:

@@ -11,12 +11,12 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-NAME_ATTRIBUTE = "braid.name"
+from braid.dialects.braid.attribute_names import NAME
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
     """The stable names of `op`, without duplicates, in order; empty where it has none."""
-    attribute = op.attributes.get(NAME_ATTRIBUTE)
+    attribute = op.attributes.get(NAME)
     if isinstance(attribute, StringAttr):
         return (attribute.data,)
     if isinstance(attribute, ArrayAttr):
@@ -29,14 +29,14 @@ def set_names(op: Operation, names: Iterable[str]) -> None:
     """Make `names`, without duplicates, the stable names of `op`."""
     unique = [StringAttr(name) for name in dict.fromkeys(names)]
     if not unique:
-        op.attributes.pop(NAME_ATTRIBUTE, None)
+        op.attributes.pop(NAME, None)
     elif len(unique) == 1:
-        op.attributes[NAME_ATTRIBUTE] = unique[0]
+        op.attributes[NAME] = unique[0]
     else:
-        op.attributes[NAME_ATTRIBUTE] = ArrayAttr(unique)
+        op.attributes[NAME] = ArrayAttr(unique)
 
 
 def union_names(into: Operation, *replaced: Operation) -> None:
     """Add the names of the ops that `into` replaces to its own, which come first."""
-    if any(NAME_ATTRIBUTE in op.attributes for op in replaced):
+    if any(NAME in op.attributes for op in replaced):
         set_names(into, [name for op in (into, *replaced) for name in names_of(op)])

@@ -7,11 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, UnitAt
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import IsTerminator
 
-ORDER = "braid.order"
-"""One `array<i64>` per block: the present positions of its ops, without the terminator."""
-
-KEY_NODE = "braid.key_node"
-"""A unit attribute on ops that are on every path through their block."""
+from braid.dialects.braid.attribute_names import KEY_NODE
 
 
 def blocks_of(op: Operation) -> list[Block]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
-from braid.dialects.braid.names import NAME_ATTRIBUTE
+from braid.dialects.braid.attribute_names import NAME
 
 
 def input_names(function: func.FuncOp) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def output_names(function: func.FuncOp) -> tuple[str, ...]:
 
 def name_dictionaries(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
     """The `arg_attrs` or `res_attrs` that hold these names."""
-    return ArrayAttr(DictionaryAttr({NAME_ATTRIBUTE: StringAttr(name)}) for name in names)
+    return ArrayAttr(DictionaryAttr({NAME: StringAttr(name)}) for name in names)
 
 
 def _names(
@@ -28,7 +28,7 @@ def _names(
 ) -> tuple[str, ...]:
     names = [f"{kind}{index}" for index in range(count)]
     for index, dictionary in enumerate(dictionaries or ()):
-        name = dictionary.data.get(NAME_ATTRIBUTE)
+        name = dictionary.data.get(NAME)
         if isinstance(name, StringAttr):
             names[index] = name.data
     return tuple(names)

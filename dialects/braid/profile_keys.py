@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation
 
-PROFILE_KEYS = "braid.profile_keys"
+from braid.dialects.braid.attribute_names import PROFILE_KEYS
 
 _SUFFIX = "/region"
 

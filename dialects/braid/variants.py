@@ -17,14 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
-VARIANT = "braid.variant"
-"""On a function: the sizes of the model's open dims, by name, that it is for."""
-
-DIMS = "braid.dims"
-"""On arguments and results: which of the model's open dims each dim is, "" for none."""
-
-PADDED_FROM = "braid.padded_from"
-"""On the module: by open dim, the least size of which inputs may be padded up to a variant."""
+from braid.dialects.braid.attribute_names import DIMS, PADDED_FROM, VARIANT
 
 
 def public_functions(module: ModuleOp) -> list[func.FuncOp]:

@@ -12,9 +12,9 @@ from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.dialects.braid.attribute_names import PROFILE_KEYS
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
-from braid.dialects.braid.profile_keys import PROFILE_KEYS
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import broadcast, reshape

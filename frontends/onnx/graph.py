@@ -9,8 +9,9 @@ from onnx import GraphProto, NodeProto
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.names import NAME_ATTRIBUTE, set_names
+from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.model_file import ModelFile
@@ -115,7 +116,7 @@ class GraphImporter:
         names = {scope[name]: name for name in proto.output if name in scope}
         prefix = next((name for name in proto.output if name), proto.name)
         for op in self._builder.new_ops[first:]:
-            is_named = NAME_ATTRIBUTE in op.attributes
+            is_named = NAME in op.attributes
             if is_named or not (isinstance(op, TensorOp) or op.regions):
                 continue
             own = next((names[result] for result in op.results if result in names), None)

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.relayout import Array
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder
@@ -86,7 +86,7 @@ def import_onnx(
 
 
 def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({NAME_ATTRIBUTE: StringAttr(name)}) for name in names])
+    return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
 
 
 def _input_types(

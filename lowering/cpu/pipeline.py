@@ -8,17 +8,24 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
 
 from braid.analysis.storage.strided_storage import set_overlap
-from braid.dialects.braid.in_place import IN_PLACE, in_place_attribute
+from braid.dialects.braid.attribute_names import (
+    BARRIERS,
+    GRID,
+    IN_PLACE,
+    SCRATCH_BYTES,
+    WEIGHTS_BYTES,
+    WORKERS,
+)
+from braid.dialects.braid.in_place import in_place_attribute
 from braid.lowering.cpu.codegen.compiler import available_cpus, compile_text
 from braid.lowering.cpu.codegen.objects import emit_object
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
 from braid.lowering.cpu.selection import emit_kernel, group_of
 from braid.lowering.host.descriptor import ModelDescription, descriptor_module
-from braid.lowering.host.kernel_grids import BARRIERS, GRID, WORKERS
 from braid.lowering.host.variants import describe, emit_programs, model_functions
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.passes.storage.plan_memory import SCRATCH_BYTES, WEIGHTS_BYTES, PlanMemoryPass
+from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.object_cache import default_cache
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 

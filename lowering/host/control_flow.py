@@ -12,10 +12,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.structure.handed_values import forwarded
+from braid.dialects.braid.attribute_names import CARRIED_BUFFERS, STAGING_BUFFERS
 from braid.lowering.host.pointers import PointerBuilder
 from braid.lowering.host.profile import ProfileCounters
 from braid.lowering.host.values import Values, buffers_of, scalars
-from braid.passes.storage.plan_memory import CARRIED, STAGING
 
 EmitOp = Callable[[Operation, PointerBuilder], None]
 """Emits an op of the source, of whatever kind."""
@@ -63,7 +63,7 @@ class ControlFlow:
     def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> Operation:
         values, before, after = self._values, op.before_region.block, op.after_region.block
         self._counters.enter(op, "enter", builder)
-        values.bind_buffers(before.args, buffers_of(op, CARRIED, len(op.results)))
+        values.bind_buffers(before.args, buffers_of(op, CARRIED_BUFFERS, len(op.results)))
         for argument, result in zip(after.args, op.results, strict=True):
             if isinstance(result.type, TensorType):
                 values.tensors[argument] = values.tensors[result]
@@ -122,7 +122,7 @@ class ControlFlow:
     ) -> None:
         """Copies to all targets at once: what a copy may overwrite is staged first."""
         values, tensors = forwarded(terminator), self._values.tensors
-        staging = buffers_of(terminator, STAGING, len(values))
+        staging = buffers_of(terminator, STAGING_BUFFERS, len(values))
         sources = dict(tensors)
         for value, buffer in zip(values, staging, strict=True):
             if buffer is not None:

@@ -11,6 +11,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.lanes import LaneOrder, lane_count
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
+from braid.dialects.braid.attribute_names import SCRATCH_BUFFER
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.lowering.host.control_flow import ControlFlow
@@ -21,7 +22,6 @@ from braid.lowering.host.lane_sections import LaneCall, LaneSections
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile import ProfileCounters
 from braid.lowering.host.values import Values, scalars
-from braid.passes.storage.plan_memory import SCRATCH
 from braid.support.errors import BraidError, UnsupportedError
 
 ENTRY = "braid_run"
@@ -158,7 +158,7 @@ class _ProgramEmitter:
     def _arguments(self, op: func.CallOp) -> list[SSAValue]:
         """The buffers of a kernel: operands, results, scratch memory."""
         buffers = [self._values.tensors[value] for value in (*op.operands, *op.results)]
-        scratch = op.attributes.get(SCRATCH)
+        scratch = op.attributes.get(SCRATCH_BUFFER)
         if isinstance(scratch, BufferAttr):
             buffers.append(self._values.buffers.address(scratch))
         return buffers

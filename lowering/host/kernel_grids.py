@@ -6,13 +6,7 @@ from typing import cast
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp
 
-from braid.passes.storage.plan_memory import SCRATCH_BYTES
-
-GRID = "braid.grid"
-WORKERS = "braid.workers"
-"""How many parts of a kernel's grid may run at once, where it has scratch: each has its own."""
-BARRIERS = "braid.barriers"
-"""`array<i64>` of iterations of a kernel's grid that wait for all earlier ones."""
+from braid.dialects.braid.attribute_names import BARRIERS, GRID, SCRATCH_BYTES, WORKERS
 
 
 @dataclass(frozen=True)

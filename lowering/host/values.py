@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attribute_names import BUFFERS
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.host.environment import Buffers
 from braid.lowering.host.pointers import PointerBuilder
-from braid.passes.storage.plan_memory import BUFFERS
 
 
 class Values:

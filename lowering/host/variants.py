@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from braid.analysis.execution.lanes import lane_count
+from braid.dialects.braid.attribute_names import ARENA_BYTES
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
 from braid.lowering.host.descriptor import Dim, ModelDescription, Port, Variant
 from braid.lowering.host.emit_program import ENTRY, emit_program
-from braid.passes.storage.plan_memory import ARENA_BYTES
 from braid.support.errors import BraidError
 
 

@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Commutative
 
-from braid.dialects.braid.names import NAME_ATTRIBUTE
+from braid.dialects.braid.attribute_names import NAME
 
 _Numbers = dict[SSAValue | Block, int]
 
@@ -24,8 +24,8 @@ def _key(op: Operation, numbers: _Numbers) -> tuple[object, ...]:
     if len(operands) > 1 and op.has_trait(Commutative, value_if_unregistered=False):
         operands.sort()
     attributes = op.attributes
-    if NAME_ATTRIBUTE in attributes:
-        attributes = {k: v for k, v in attributes.items() if k != NAME_ATTRIBUTE}
+    if NAME in attributes:
+        attributes = {k: v for k, v in attributes.items() if k != NAME}
     return (
         op.op_name.data if isinstance(op, UnregisteredOp) else op.name,
         tuple(operands),

@@ -17,15 +17,15 @@ from braid.analysis.execution.compute_ops import (
     is_compute,
     runtime_functions,
 )
+from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.passes.fusion.select_fusion import GROUP_ATTRIBUTE
 from braid.support.errors import BraidError
 
 
 def _group_number(op: Operation) -> int:
-    attribute = op.attributes.get(GROUP_ATTRIBUTE)
+    attribute = op.attributes.get(FUSION_GROUP)
     if not isinstance(attribute, IntegerAttr):
         raise BraidError(
             f"'{op.name}' is in no fusion group",
@@ -40,7 +40,7 @@ def _groups(func: FuncOp) -> list[list[Operation]]:
     groups: dict[tuple[Block, int], list[Operation]] = {}
     for block in blocks_outside_groups(func):
         for op in block.ops:
-            if is_compute(op) or GROUP_ATTRIBUTE in op.attributes:
+            if is_compute(op) or FUSION_GROUP in op.attributes:
                 groups.setdefault((block, _group_number(op)), []).append(op)
     return list(groups.values())
 
@@ -71,7 +71,7 @@ def _fuse(members: Sequence[Operation]) -> None:
                 body.add_op(constant)
                 mapping[operand] = constant.output
         copy = op.clone(value_mapper=mapping)
-        del copy.attributes[GROUP_ATTRIBUTE]
+        del copy.attributes[FUSION_GROUP]
         body.add_op(copy)
         mapping.update(zip(op.results, copy.results, strict=True))
     body.add_op(YieldOp(*(mapping[value] for value in escaping)))

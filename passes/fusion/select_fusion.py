@@ -21,13 +21,11 @@ from braid.analysis.execution.compute_ops import (
     is_compute,
     runtime_functions,
 )
+from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import SliceOp
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
 from braid.passes.fusion.select_tiles import tile_groups
-
-GROUP_ATTRIBUTE = "braid.fusion_group"
-"""Number of the group that an op belongs to, unique within its function."""
 
 
 @dataclass
@@ -79,7 +77,7 @@ def _joins(
 
 def _given_number(op: Operation) -> int | None:
     """The group that `op` was put into before: recomputed ops come with that of their reader."""
-    attribute = op.attributes.get(GROUP_ATTRIBUTE)
+    attribute = op.attributes.get(FUSION_GROUP)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
@@ -95,7 +93,7 @@ def _select_tiles(block: Block, rules: FusionRules, numbers: Iterator[int]) -> s
     for group in tile_groups(block, rules):
         number = IntegerAttr(next(numbers), i64)
         for op in group:
-            op.attributes[GROUP_ATTRIBUTE] = number
+            op.attributes[FUSION_GROUP] = number
         members.update(group)
     return members
 
@@ -129,7 +127,7 @@ def _select(
             group = _Group(next(numbers), op, anchor)
             groups.append(group)
         group_of[op] = group
-        op.attributes[GROUP_ATTRIBUTE] = IntegerAttr(group.number, i64)
+        op.attributes[FUSION_GROUP] = IntegerAttr(group.number, i64)
     return [*groups, *given_groups.values()]
 
 
@@ -164,7 +162,7 @@ class SelectFusionPass(ModulePass):
             ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):
                 closed = _select_tiles(block, rules, numbers) if self.tiles else set[Operation]()
-                groups += len({op.attributes[GROUP_ATTRIBUTE] for op in closed})
+                groups += len({op.attributes[FUSION_GROUP] for op in closed})
                 groups += len(_select(block, rules, numbers, closed))
                 ops += sum(1 for inner in block.ops if is_compute(inner))
             message = f"{ops} ops in {groups} groups"

@@ -15,6 +15,7 @@ from braid.analysis.execution.compute_ops import is_compute
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import tile_sizes
+from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.layout import DYNAMIC
@@ -80,7 +81,7 @@ def _is_candidate(op: Operation) -> bool:
         and isinstance(op, TensorOp)
         and not op.regions
         and len(op.results) == 1
-        and "braid.fusion_group" not in op.attributes
+        and FUSION_GROUP not in op.attributes
         and DYNAMIC not in shape_of(op.results[0])
     )
 

@@ -21,9 +21,9 @@ from braid.analysis.storage.strided_storage import (
     set_strides,
     strides_of,
 )
-from braid.dialects.braid.names import NAME_ATTRIBUTE, union_names
+from braid.dialects.braid.attribute_names import NAME, RECOMPUTED
+from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.passes.rematerialization.recompute_decisions import RECOMPUTED
 
 KERNEL_PREFIX = "kernel_"
 
@@ -48,7 +48,7 @@ def body_without_names(group: FusedOp) -> Region:
     for argument in body.block.args:
         argument.name_hint = None
     for inner in body.walk():
-        inner.attributes.pop(NAME_ATTRIBUTE, None)
+        inner.attributes.pop(NAME, None)
         inner.attributes.pop(RECOMPUTED, None)
         for result in inner.results:
             result.name_hint = None

@@ -16,6 +16,7 @@ from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.view_groups import is_view_group
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import LAYOUTS, REORDERS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.names import names_of, set_names
@@ -23,7 +24,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.passes.kernels.outline_kernels import dissolve
-from braid.passes.layout.decisions import LAYOUTS, REORDERS, read_layouts, read_reorders
+from braid.passes.layout.decisions import read_layouts, read_reorders
 from braid.passes.layout.flow import (
     Carried,
     carried_values,

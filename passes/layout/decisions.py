@@ -17,12 +17,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.analysis.execution.compute_ops import blocks_outside_groups
+from braid.dialects.braid.attribute_names import LAYOUTS, REORDERS
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.problem import Reorder
-
-LAYOUTS = "braid.layouts"
-REORDERS = "braid.reorders"
 
 
 def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:

@@ -11,14 +11,8 @@ from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.order import (
-    KEY_NODE,
-    ORDER,
-    blocks_of,
-    ordered_ops,
-    plain_orders,
-    set_ordered_ops,
-)
+from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
+from braid.dialects.braid.order import blocks_of, ordered_ops, plain_orders, set_ordered_ops
 from braid.support.errors import BraidError, Note
 
 HINT = "run search-order, or remove the attribute"

@@ -9,8 +9,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.lanes import LANES, lane_count, set_lane
-from braid.dialects.braid.order import ORDER, order_attribute, ordered_ops, plain_orders
+from braid.analysis.execution.lanes import lane_count, set_lane
+from braid.dialects.braid.attribute_names import LANES, ORDER
+from braid.dialects.braid.order import order_attribute, ordered_ops, plain_orders
 from braid.dialects.braid.variants import public_functions
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.lane_problem import lane_problem

@@ -12,14 +12,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.dialects.braid.order import (
-    KEY_NODE,
-    ORDER,
-    blocks_of,
-    mark_key_node,
-    order_attribute,
-    ordered_ops,
-)
+from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
+from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute, ordered_ops
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem

@@ -18,12 +18,8 @@ from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.nesting import ops_outside_groups
-from braid.analysis.structure.parameter_expressions import (
-    KEYS_ATTRIBUTE,
-    PREPARE,
-    ParameterExpressions,
-    is_leaf,
-)
+from braid.analysis.structure.parameter_expressions import PREPARE, ParameterExpressions, is_leaf
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import union_names
@@ -81,7 +77,7 @@ def _existing(module: ModuleOp) -> _Prepare:
     prepare = _Prepare()
     for func in module.ops:
         if isinstance(func, FuncOp) and func.sym_name.data == PREPARE:
-            if KEYS_ATTRIBUTE not in func.attributes:
+            if PREPARED_KEYS not in func.attributes:
                 raise BraidError(
                     f"the module has a function '@{PREPARE}', in whose place weights are computed",
                     location=source_location(func),
@@ -90,7 +86,7 @@ def _existing(module: ModuleOp) -> _Prepare:
             block = func.body.block
             last = block.last_op
             assert isinstance(last, ReturnOp)
-            keys = cast(ArrayAttr[StringAttr], func.attributes[KEYS_ATTRIBUTE])
+            keys = cast(ArrayAttr[StringAttr], func.attributes[PREPARED_KEYS])
             names = [key.data for key in keys]
             prepare.results = dict(zip(names, last.arguments, strict=True))
             numbers = [int(name.rpartition("/")[2]) for name in names]
@@ -160,7 +156,7 @@ def _finish(module: ModuleOp, prepare: _Prepare) -> None:
     prepare.block.add_op(ReturnOp(*results.values()))
     types = [value.type for value in results.values()]
     func = FuncOp(PREPARE, ([], types), Region(prepare.block), visibility="private")
-    func.attributes[KEYS_ATTRIBUTE] = ArrayAttr([StringAttr(key) for key in results])
+    func.attributes[PREPARED_KEYS] = ArrayAttr([StringAttr(key) for key in results])
     module.body.block.add_op(func)
 
 

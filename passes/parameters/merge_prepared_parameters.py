@@ -9,7 +9,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, PREPARE
+from braid.analysis.structure.parameter_expressions import PREPARE
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.constants import ParameterOp
 from braid.passes.canonicalize.cse import CSEPass
 
@@ -44,7 +45,7 @@ def _merge(prepare: FuncOp) -> dict[str, str]:
     """Leaves each result out that is there already; the key that stays for each key."""
     last = prepare.body.block.last_op
     assert isinstance(last, ReturnOp)
-    names = [key.data for key in cast(ArrayAttr[StringAttr], prepare.attributes[KEYS_ATTRIBUTE])]
+    names = [key.data for key in cast(ArrayAttr[StringAttr], prepare.attributes[PREPARED_KEYS])]
     first: dict[SSAValue, str] = {}
     kept = {
         name: first.setdefault(value, name)
@@ -52,7 +53,7 @@ def _merge(prepare: FuncOp) -> dict[str, str]:
     }
     last.operands = list(first)
     prepare.function_type = type(prepare.function_type).from_lists([], [v.type for v in first])
-    prepare.attributes[KEYS_ATTRIBUTE] = ArrayAttr([StringAttr(name) for name in first.values()])
+    prepare.attributes[PREPARED_KEYS] = ArrayAttr([StringAttr(name) for name in first.values()])
     return kept
 
 

@@ -11,13 +11,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.warnings import emit_warning
-from braid.analysis.execution.execution_counts import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
 from braid.analysis.execution.profile import Profile, read_profile
+from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, PROFILE, SECONDS, TRIP_COUNT
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import profile_keys, region_counter
-
-SECONDS = "braid.seconds"
-"""Measured seconds of one run of an op."""
 
 _TOLERANCE = 0.01
 """Counts of a profile that was cut off in the middle of a run differ by a little."""

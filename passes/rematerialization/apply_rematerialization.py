@@ -15,16 +15,16 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.analysis.storage.tensor_storage import is_view
-from braid.dialects.braid.order import ORDER, plain_orders
-from braid.passes.fusion.select_fusion import GROUP_ATTRIBUTE, first_free_number
-from braid.passes.rematerialization.recompute_decisions import (
-    OPERANDS,
+from braid.dialects.braid.attribute_names import (
+    FUSION_GROUP,
+    ORDER,
+    RECOMPUTE_OPERANDS,
+    RECOMPUTE_SETS,
     RECOMPUTED,
-    SETS,
-    DecidedSet,
-    clear_sets,
-    read_sets,
 )
+from braid.dialects.braid.order import plain_orders
+from braid.passes.fusion.select_fusion import first_free_number
+from braid.passes.rematerialization.recompute_decisions import DecidedSet, clear_sets, read_sets
 from braid.passes.rematerialization.recompute_order import replay
 from braid.passes.rematerialization.rematerialization_rules import (
     RematerializationRules,
@@ -52,8 +52,8 @@ def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
         for operand in member.operands:
             _copy_views(operand, mapping, place)
         copy = member.clone(value_mapper=mapping)
-        copy.attributes.pop(SETS, None)
-        copy.attributes.pop(OPERANDS, None)
+        copy.attributes.pop(RECOMPUTE_SETS, None)
+        copy.attributes.pop(RECOMPUTE_OPERANDS, None)
         copy.attributes[RECOMPUTED] = IntegerAttr(chosen.number, i64)
         Rewriter.insert_op(copy, place)
         copies.append(copy)
@@ -107,11 +107,11 @@ def mark_fused(
                 group.add(copy)
         if len(group) == 1:
             continue
-        if GROUP_ATTRIBUTE not in reader.attributes:
-            reader.attributes[GROUP_ATTRIBUTE] = IntegerAttr(number, i64)
+        if FUSION_GROUP not in reader.attributes:
+            reader.attributes[FUSION_GROUP] = IntegerAttr(number, i64)
             number += 1
         for op in group:
-            op.attributes[GROUP_ATTRIBUTE] = reader.attributes[GROUP_ATTRIBUTE]
+            op.attributes[FUSION_GROUP] = reader.attributes[FUSION_GROUP]
     return number
 
 
@@ -137,9 +137,10 @@ def recompute_in_order(function: FuncOp) -> None:
             location=source_location(function),
             hint="run select-rematerialization again, or remove the attribute",
         )
-    if any(OPERANDS in op.attributes for block in blocks for op in block.ops):
+    if any(RECOMPUTE_OPERANDS in op.attributes for block in blocks for op in block.ops):
         raise BraidError(
-            f"the function has {ORDER} and {OPERANDS}, two decisions that exclude each other",
+            f"the function has {ORDER} and {RECOMPUTE_OPERANDS}, "
+            "two decisions that exclude each other",
             location=source_location(function),
             hint="run apply-order before select-rematerialization",
         )

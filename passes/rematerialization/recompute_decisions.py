@@ -15,15 +15,9 @@ from xdsl.ir import Block, Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.memory_graph import MemoryGraph, viewed
+from braid.dialects.braid.attribute_names import RECOMPUTE_OPERANDS, RECOMPUTE_SETS
 from braid.passes.rematerialization.rematerialization_sets import RecomputeSet
 from braid.support.errors import BraidError
-
-SETS = "braid.recompute_sets"
-"""On a member: the numbers of its sets, `array<i64>`."""
-OPERANDS = "braid.recompute_operands"
-"""On a reader: for each operand the number of the set that it comes from, or -1."""
-RECOMPUTED = "braid.recomputed"
-"""On a copy: which one it is; it also keeps copies from being merged again."""
 
 _HINT = "run select-rematerialization again, or remove its attributes"
 
@@ -52,16 +46,16 @@ def write_sets(graph: MemoryGraph, sets: Sequence[RecomputeSet]) -> None:
                 entry[index] = number
     clear_sets(graph.block)
     for number, sets_of_op in member_of.items():
-        graph.ops[number].attributes[SETS] = _array(sets_of_op)
+        graph.ops[number].attributes[RECOMPUTE_SETS] = _array(sets_of_op)
     for number, entry in operands.items():
-        graph.ops[number].attributes[OPERANDS] = _array(entry)
+        graph.ops[number].attributes[RECOMPUTE_OPERANDS] = _array(entry)
 
 
 def clear_sets(block: Block) -> None:
     """Removes the decisions on the ops of `block`."""
     for op in block.ops:
-        op.attributes.pop(SETS, None)
-        op.attributes.pop(OPERANDS, None)
+        op.attributes.pop(RECOMPUTE_SETS, None)
+        op.attributes.pop(RECOMPUTE_OPERANDS, None)
 
 
 def read_sets(block: Block) -> list[DecidedSet]:
@@ -72,9 +66,9 @@ def read_sets(block: Block) -> list[DecidedSet]:
     members: dict[int, list[Operation]] = {}
     readers: dict[int, tuple[Operation, list[int]]] = {}
     for op in block.ops:
-        for number in _numbers(op, SETS):
+        for number in _numbers(op, RECOMPUTE_SETS):
             members.setdefault(number, []).append(op)
-        for index, number in enumerate(_numbers(op, OPERANDS)):
+        for index, number in enumerate(_numbers(op, RECOMPUTE_OPERANDS)):
             if number < 0:
                 continue
             if readers.setdefault(number, (op, []))[0] is not op:

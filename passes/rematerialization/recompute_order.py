@@ -10,8 +10,8 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.memory_graph import MemoryGraph, is_recomputable
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.order import ORDER, ordered_ops, set_ordered_ops
-from braid.passes.rematerialization.recompute_decisions import RECOMPUTED
+from braid.dialects.braid.attribute_names import ORDER, RECOMPUTED
+from braid.dialects.braid.order import ordered_ops, set_ordered_ops
 from braid.support.errors import BraidError, Note
 
 

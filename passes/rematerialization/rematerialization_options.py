@@ -8,13 +8,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import REMATERIALIZATION
 from braid.passes.rematerialization.rematerialization_rules import load_rules
 from braid.passes.rematerialization.rematerialization_sets import Criteria
 from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError
-
-ATTRIBUTE = "braid.rematerialization"
-"""On a function or the module: a dictionary with the options of the pass as they are in Python."""
 
 SIZES = ("tensor_threshold", "peak_threshold", "jump_threshold", "budget")
 THRESHOLDS = (*SIZES[:3], "fusion_rules")
@@ -79,14 +77,14 @@ def _parameters(function: FuncOp, options: Mapping[str, Option]) -> Parameters:
 
 
 def _options_of(owner: Operation) -> dict[str, Option]:
-    attribute = owner.attributes.get(ATTRIBUTE)
+    attribute = owner.attributes.get(REMATERIALIZATION)
     if attribute is None:
         return {}
     if not isinstance(attribute, DictionaryAttr):
-        raise _error(owner, f"{ATTRIBUTE} is {attribute}, expected a dictionary")
+        raise _error(owner, f"{REMATERIALIZATION} is {attribute}, expected a dictionary")
     unknown = sorted(set(attribute.data) - set(NAMES))
     if unknown:
-        raise _error(owner, f"{ATTRIBUTE} has entries {unknown}, which mean nothing")
+        raise _error(owner, f"{REMATERIALIZATION} has entries {unknown}, which mean nothing")
     return {name: _plain(owner, name, value) for name, value in attribute.data.items()}
 
 

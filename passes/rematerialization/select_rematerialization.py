@@ -13,7 +13,8 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.memory_graph import MemoryGraph
-from braid.dialects.braid.order import ORDER, order_attribute
+from braid.dialects.braid.attribute_names import ORDER
+from braid.dialects.braid.order import order_attribute
 from braid.passes.rematerialization.recompute_decisions import clear_sets, write_sets
 from braid.passes.rematerialization.recompute_order import schedule_positions
 from braid.passes.rematerialization.rematerialization_budget import (

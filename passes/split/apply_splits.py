@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.dialects.braid.regions import FusedOp
@@ -19,7 +20,7 @@ from braid.passes.split.addressing import Slicer, insert_like, joined
 from braid.passes.split.fused_rules import fused_part
 from braid.passes.split.rules import part_types, split_dims
 from braid.passes.split.split_dim import SplitDim
-from braid.passes.split.tile import SPLIT, Part, Tile
+from braid.passes.split.tile import Part, Tile
 from braid.support.errors import BraidError
 
 

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.split.aligned_counts import Chosen, aligned_counts
@@ -18,7 +19,6 @@ from braid.passes.split.part_counts import select_counts
 from braid.passes.split.readers import readable_first
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
-from braid.passes.split.tile import SPLIT
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.simulator.steps import is_addressing, steps_of

@@ -6,10 +6,6 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute
 
-SPLIT = "braid.split"
-"""`array<i64>`: into how many parts each dim of the result is split; entries beyond its rank
-are for the reduced dims, in the order of the op's structure."""
-
 
 @dataclass(frozen=True)
 class Part:

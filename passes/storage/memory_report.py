@@ -12,17 +12,17 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.names import names_of
-from braid.passes.storage.memory_spaces import MemorySpaces
-from braid.passes.storage.plan_memory import (
+from braid.dialects.braid.attribute_names import (
     ARENA_BOUND,
     ARENA_BYTES,
     BUFFERS,
-    SCRATCH,
+    SCRATCH_BUFFER,
     WEIGHTS_BYTES,
-    Plan,
 )
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.names import names_of
+from braid.passes.storage.memory_spaces import MemorySpaces
+from braid.passes.storage.plan_memory import Plan
 from braid.passes.storage.storage import Storage
 from braid.support.byte_sizes import format_size
 from braid.targets.machines.load import load_target
@@ -159,7 +159,7 @@ def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
                 place.offset.data,
             )
     for call, storage in plan.scratch.items():
-        place = call.attributes[SCRATCH]
+        place = call.attributes[SCRATCH_BUFFER]
         assert isinstance(place, BufferAttr)
         tensors[storage] = TensorMemory(
             f"scratch of {_name(call)}", "", storage.size, place.space.data, place.offset.data

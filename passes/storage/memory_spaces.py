@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from braid.dialects.braid.attribute_names import MEMORY
 from braid.dialects.braid.attributes import BackendAttr
 from braid.dialects.braid.placement import ChannelOp, CopyOp
 from braid.targets.machines.target import Target
-
-MEMORY = "braid.memory"
-"""On a call: the memory space of its results, where a `braid.copy` became a kernel."""
 
 MAIN = ""
 """The first memory of the first backend, where inputs, outputs and weights are."""

@@ -21,6 +21,17 @@ from xdsl.traits import SymbolTable
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.handed_values import forwarded
+from braid.dialects.braid.attribute_names import (
+    ARENA_BOUND,
+    ARENA_BYTES,
+    ARENAS,
+    BUFFERS,
+    CARRIED_BUFFERS,
+    SCRATCH_BUFFER,
+    SCRATCH_BYTES,
+    STAGING_BUFFERS,
+    WEIGHTS_BYTES,
+)
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.variants import public_functions
 from braid.passes.storage.lane_lifetimes import accesses, write_moments
@@ -36,16 +47,6 @@ from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.support.errors import InfeasibleError
 from braid.targets.machines.load import load_target
-
-BUFFERS = "braid.buffers"
-CARRIED = "braid.carried_buffers"
-STAGING = "braid.staging_buffers"
-SCRATCH = "braid.scratch_buffer"
-SCRATCH_BYTES = "braid.scratch_bytes"
-ARENA_BYTES = "braid.arena_bytes"
-ARENA_BOUND = "braid.arena_bound"
-ARENAS = "braid.arenas"
-WEIGHTS_BYTES = "braid.weights_bytes"
 
 
 class Plan:
@@ -122,13 +123,13 @@ def record(plan: Plan) -> None:
         if any(isinstance(result.type, TensorType) for result in op.results):
             op.attributes[BUFFERS] = buffers(op.results)
         if isinstance(op, scf.WhileOp):
-            op.attributes[CARRIED] = buffers(op.before_region.block.args)
+            op.attributes[CARRIED_BUFFERS] = buffers(op.before_region.block.args)
         if op in plan.scratch and (place := plan.scratch[op].place) is not None:
-            op.attributes[SCRATCH] = place
+            op.attributes[SCRATCH_BUFFER] = place
         if op in plan.staging:
             staged = plan.staging[op]
             places = [staged[i].place if i in staged else None for i in range(len(forwarded(op)))]
-            op.attributes[STAGING] = ArrayAttr([place or UnitAttr() for place in places])
+            op.attributes[STAGING_BUFFERS] = ArrayAttr([place or UnitAttr() for place in places])
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,6 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from braid.analysis.storage.reshaped_strides import reshaped_strides
 from braid.analysis.storage.strided_storage import (
-    BOXES,
-    STRIDES,
-    VIEW_OFFSET,
     Strides,
     boxes_of,
     dense_strides,
@@ -21,6 +18,7 @@ from braid.analysis.storage.strided_storage import (
     view_offset,
 )
 from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.dialects.braid.attribute_names import BOXES, STRIDES, VIEW_OFFSET
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import PadOp, ReshapeOp

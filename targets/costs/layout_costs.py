@@ -20,6 +20,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import logical_bytes, stored_alike
 from braid.analysis.storage.view_groups import moves_nothing
+from braid.dialects.braid.attribute_names import REORDER_COSTS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
@@ -34,10 +35,6 @@ from braid.targets.costs.roofline import Roofline
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Backend
-
-REORDER_COSTS = "braid.reorder_costs"
-"""On the module: the reorders between abstract layouts, an array of dictionaries
-`{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import logical_bytes
-from braid.analysis.structure.parameter_expressions import KEYS_ATTRIBUTE, is_leaf
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, TensorOp
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import names_of
@@ -98,7 +99,7 @@ def _ports(names: tuple[str, ...], types: tuple[Attribute, ...]) -> tuple[Tensor
 
 def _ops(functions: list[FuncOp], counts: ExecutionCounts) -> Iterator[OpSummary]:
     for function in functions:
-        if KEYS_ATTRIBUTE in function.attributes:
+        if PREPARED_KEYS in function.attributes:
             continue
         for op in function.walk():
             is_whole = isinstance(op, TensorOp | GroupOp) and not is_leaf(op)

@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import SECONDS
 from braid.dialects.braid.base import IndirectOp, StructuredOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.opaque import OpaqueOp
@@ -24,8 +25,6 @@ from braid.dialects.braid.structure import Stage
 OpSeconds: TypeAlias = Callable[[Operation], float]
 """Answers how long one run of an op takes."""
 
-SECONDS = "braid.seconds"
-"""On an op that was profiled: seconds of one run."""
 
 FLOPS_PER_SECOND = 50e9
 BYTES_PER_SECOND = 10e9

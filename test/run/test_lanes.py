@@ -14,7 +14,8 @@ from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
 import braid
-from braid.analysis.execution.lanes import LANES, set_lane
+from braid.analysis.execution.lanes import set_lane
+from braid.dialects.braid.attribute_names import LANES
 from braid.dialects.braid.variants import public_functions
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for

@@ -37,7 +37,8 @@ def import_model(
     """Import a model as MLIR in the braid dialect."""
     from xdsl.dialects.builtin import StringAttr
 
-    from braid.frontends.parameters import PARAMETERS_ATTRIBUTE, write_parameters
+    from braid.dialects.braid.attribute_names import PARAMETERS
+    from braid.frontends.parameters import write_parameters
     from braid.read_source import read_source
     from braid.support.atomic_file import atomic_file
     from braid.tools.outputs import check_outputs
@@ -58,7 +59,7 @@ def import_model(
         print(module_text(context, source.module), end="")
         return
     if source.parameters and weights is not None:
-        source.module.attributes[PARAMETERS_ATTRIBUTE] = StringAttr(weights.name)
+        source.module.attributes[PARAMETERS] = StringAttr(weights.name)
     # The module is written first: a full disk is then found before either name is taken.
     with atomic_file(output) as file:
         file.write(module_text(context, source.module).encode())

@@ -9,7 +9,7 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from braid.frontends.parameters import PARAMETERS_ATTRIBUTE
+from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.read_source import read_source
 from braid.support.errors import BraidError
 from braid.tools.printing import module_text
@@ -90,10 +90,10 @@ def _reduce_onnx(path: Path, oracle: _Oracle) -> Reduction:
 def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
     context = make_context()
     module = read_source(context, path).module
-    name = module.attributes.get(PARAMETERS_ATTRIBUTE)
+    name = module.attributes.get(PARAMETERS)
     if isinstance(name, StringAttr):  # the candidates stand in another directory
         weights = (path.parent / name.data).resolve()
-        module.attributes[PARAMETERS_ATTRIBUTE] = StringAttr(str(weights))
+        module.attributes[PARAMETERS] = StringAttr(str(weights))
     before = len(module_subset.removable(module))
     _check(oracle.fails(_content(context, module)), path)
     smaller: ModuleOp | None = module

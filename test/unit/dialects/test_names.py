@@ -3,7 +3,8 @@
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.dialects.test import TestOp as AnyOp
 
-from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of, set_names, union_names
+from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.names import names_of, set_names, union_names
 
 
 def named(*names: str) -> AnyOp:
@@ -13,10 +14,10 @@ def named(*names: str) -> AnyOp:
 
 
 def test_form_of_the_attribute() -> None:
-    assert NAME_ATTRIBUTE not in named().attributes
-    assert named("a").attributes[NAME_ATTRIBUTE] == StringAttr("a")
+    assert NAME not in named().attributes
+    assert named("a").attributes[NAME] == StringAttr("a")
     two = ArrayAttr([StringAttr("a"), StringAttr("b")])
-    assert named("a", "b", "a").attributes[NAME_ATTRIBUTE] == two
+    assert named("a", "b", "a").attributes[NAME] == two
 
 
 def test_names_are_read_as_they_were_set() -> None:
@@ -27,7 +28,7 @@ def test_names_are_read_as_they_were_set() -> None:
 def test_setting_no_names_removes_them() -> None:
     op = named("a")
     set_names(op, [])
-    assert names_of(op) == () and NAME_ATTRIBUTE not in op.attributes
+    assert names_of(op) == () and NAME not in op.attributes
 
 
 def test_union_keeps_the_own_names_first() -> None:
@@ -36,4 +37,4 @@ def test_union_keeps_the_own_names_first() -> None:
     assert names_of(op) == ("b", "a", "c")
     unnamed = named()
     union_names(unnamed, named())
-    assert NAME_ATTRIBUTE not in unnamed.attributes
+    assert NAME not in unnamed.attributes

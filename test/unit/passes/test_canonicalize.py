@@ -15,7 +15,8 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, traits_def
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import HasCanonicalizationPatternsTrait
 
-from braid.dialects.braid.names import NAME_ATTRIBUTE, names_of, set_names, union_names
+from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.names import names_of, set_names, union_names
 from braid.frontends.mlir import parse_mlir
 from braid.passes.canonicalize.canonicalize import CanonicalizePass
 from braid.passes.infrastructure.manager import run_pipeline
@@ -30,10 +31,10 @@ def named(*names: str) -> ModuleOp:
 
 
 def test_names_are_a_string_or_an_array_of_strings() -> None:
-    assert named("a").attributes[NAME_ATTRIBUTE] == StringAttr("a")
+    assert named("a").attributes[NAME] == StringAttr("a")
     two = ArrayAttr([StringAttr("a"), StringAttr("b")])
-    assert named("a", "b", "a").attributes[NAME_ATTRIBUTE] == two
-    assert NAME_ATTRIBUTE not in named().attributes
+    assert named("a", "b", "a").attributes[NAME] == two
+    assert NAME not in named().attributes
 
 
 def test_a_union_keeps_the_order_and_drops_duplicates() -> None:
@@ -42,7 +43,7 @@ def test_a_union_keeps_the_order_and_drops_duplicates() -> None:
     assert names_of(into) == ("b", "a", "c", "d")
     untouched = named()
     union_names(untouched, named())
-    assert NAME_ATTRIBUTE not in untouched.attributes
+    assert NAME not in untouched.attributes
 
 
 class Renumber(RewritePattern):

@@ -9,16 +9,16 @@ from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attribute_names import NAME, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.names import NAME_ATTRIBUTE
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.targets.costs.cost_records import GENERIC, RecordTable, load_records, record_key
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
-from braid.targets.costs.op_seconds import SECONDS, op_seconds
+from braid.targets.costs.op_seconds import op_seconds
 from braid.targets.machines.load import load_target
 
 ROWS, COLUMNS = Layout.parse("ab"), Layout.parse("ba")
@@ -56,7 +56,7 @@ def negation(layout=ROWS, name=None, shape=(2, 3)):
     body = Block(arg_types=[type])
     op = elementwise("neg", body.args[0])
     if name:
-        op.attributes[NAME_ATTRIBUTE] = StringAttr(name)
+        op.attributes[NAME] = StringAttr(name)
     result = Rewriter.replace_value_with_new_type(op.results[0], type)
     body.add_ops([op, YieldOp(result)])
     outside = Block(arg_types=[type])

@@ -8,9 +8,10 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
-from braid.analysis.execution.lanes import LANE, LANES, set_lane
+from braid.analysis.execution.lanes import set_lane
 from braid.analysis.interpreter import interpret
-from braid.dialects.braid.order import ORDER, plain_orders
+from braid.dialects.braid.attribute_names import LANE, LANES, ORDER
+from braid.dialects.braid.order import plain_orders
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.tuning.measure_order import MeasureOrderPass, Measuring, Prepare

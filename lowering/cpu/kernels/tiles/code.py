@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from braid.analysis.storage.strided_storage import span
 from braid.analysis.tiles.boxes import count
 from braid.analysis.tiles.tile_classes import TileClass
+from braid.dialects.braid.attribute_names import BUFFERS, SCRATCH_BUFFER
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
@@ -20,7 +21,6 @@ from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.tiles.members import Members
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port
-from braid.passes.storage.plan_memory import BUFFERS, SCRATCH
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class TileEmitter:
         code = self._code.members.kernels[symbol]
         buffers = [self._buffer_of(operand) for operand in call.operands]
         buffers += _buffers(call)
-        scratch = call.attributes.get(SCRATCH)
+        scratch = call.attributes.get(SCRATCH_BUFFER)
         if isinstance(scratch, BufferAttr):
             buffers.append(scratch)
         types = code.function_type.inputs.data[: len(buffers)]

@@ -8,6 +8,7 @@ from xdsl.dialects import func, llvm, memref
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
+from braid.dialects.braid.attribute_names import ARENA_BYTES
 from braid.lowering.cpu.pipeline import (
     emit_kernels,
     kernel_functions,
@@ -19,7 +20,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.kernels.outline_kernels import OutlineKernelsPass
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
-from braid.passes.storage.plan_memory import ARENA_BYTES, PlanMemoryPass
+from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.targets.kernels.kernel_family import KernelFamily
 
 

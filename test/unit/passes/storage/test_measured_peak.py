@@ -11,14 +11,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.interpreter import evaluate_prepare, interpret
+from braid.dialects.braid.attribute_names import ARENA_BOUND, ARENA_BYTES, IN_PLACE
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.in_place import IN_PLACE, in_place_attribute
+from braid.dialects.braid.in_place import in_place_attribute
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.placement import live_peak
-from braid.passes.storage.plan_memory import ARENA_BOUND, ARENA_BYTES, PlanMemoryPass
+from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.targets.machines.load import load_target

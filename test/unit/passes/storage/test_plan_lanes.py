@@ -13,11 +13,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region
 
-from braid.analysis.execution.lanes import LANES, LaneOrder, set_lane
+from braid.analysis.execution.lanes import LaneOrder, set_lane
+from braid.dialects.braid.attribute_names import IN_PLACE, LANES, SCRATCH_BUFFER, SCRATCH_BYTES
 from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.in_place import IN_PLACE, in_place_attribute
+from braid.dialects.braid.in_place import in_place_attribute
 from braid.passes.storage.memory_report import memory_report
-from braid.passes.storage.plan_memory import SCRATCH, SCRATCH_BYTES
 from test.unit.passes.storage.test_plan_memory import (
     BYTES,
     TENSOR,
@@ -112,7 +112,7 @@ class LaneExecution(Execution):
     def call(self, call: func.CallOp) -> Iterator[str]:
         self.bind(call)
         value, result = self.read(call), self.buffers[call.results[0]]
-        scratch = call.attributes.get(SCRATCH)
+        scratch = call.attributes.get(SCRATCH_BUFFER)
         if isinstance(scratch, BufferAttr):
             self.memory.write(scratch, call)
         self.memory.write(result, NOTHING)

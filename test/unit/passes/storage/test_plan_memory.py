@@ -19,15 +19,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from braid.analysis.storage.memory_graph import viewed
 from braid.analysis.storage.strided_storage import set_overlap
 from braid.analysis.structure.handed_values import forwarded
+from braid.dialects.braid.attribute_names import BUFFERS, IN_PLACE, STAGING_BUFFERS
 from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.in_place import IN_PLACE, in_place_attribute
+from braid.dialects.braid.in_place import in_place_attribute
 from braid.dialects.braid.shaping import ReshapeOp
 from braid.frontends.mlir import parse_mlir
-from braid.passes.storage.plan_memory import (
-    BUFFERS,
-    STAGING,
-    PlanMemoryPass,
-)
+from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.universe import make_context
 
 TENSOR = TensorType(f32, [4])
@@ -199,7 +196,7 @@ class Execution:
     def _hand_on(self, terminator: Operation | None, targets: Sequence[SSAValue]) -> None:
         assert terminator is not None
         values = forwarded(terminator)
-        staging = terminator.attributes.get(STAGING)
+        staging = terminator.attributes.get(STAGING_BUFFERS)
         sources = [self.buffers[v] for v in values]
         for index, place in enumerate(staging.data if isinstance(staging, ArrayAttr) else ()):
             if isinstance(place, BufferAttr):

@@ -1,0 +1,115 @@
+"""The names of braid's attributes on ops, functions and modules, each once, by who decides.
+
+What a decision pass writes, its apply pass reads and removes. Attributes that facts about the
+model need (names, profiles) come first.
+"""
+
+# ---- Facts about the model ----
+
+NAME = "braid.name"
+"""The stable names of an op: a string, or an array of them (see `names`)."""
+PARAMETERS = "braid.parameters"
+"""On the module: its parameter file, relative to the module's own file."""
+PREPARED_KEYS = "braid.keys"
+"""On `@prepare`: the keys under which its results are parameters, one string each."""
+VARIANT = "braid.variant"
+"""On a function: the sizes of the model's open dims, by name, that it is for."""
+DIMS = "braid.dims"
+"""On arguments and results: which of the model's open dims each dim is, "" for none."""
+PADDED_FROM = "braid.padded_from"
+"""On the module: by open dim, the least size of which inputs may be padded up to a variant."""
+
+# ---- How often ops run: annotate-profile ----
+
+PROFILE = "braid.profile"
+"""On the module: a unit attribute, it was profiled; what has no counts gets defaults."""
+PROFILE_KEYS = "braid.profile_keys"
+"""On control flow: a dictionary of the ops whose executions tell about it (see `profile_keys`)."""
+BRANCH_PROBABILITY = "braid.branch_probability"
+"""On `scf.if`: of the first region, a float."""
+TRIP_COUNT = "braid.trip_count"
+"""On loops: iterations each time that they are entered, a float."""
+SECONDS = "braid.seconds"
+"""On an op that was profiled: seconds of one run, a float."""
+
+# ---- Which ops form a kernel: select-fusion, select-rematerialization ----
+
+FUSION_GROUP = "braid.fusion_group"
+"""Number of the group that an op belongs to, unique within its function."""
+REMATERIALIZATION = "braid.rematerialization"
+"""On a function or the module: a dictionary with the options of the pass as they are in Python."""
+RECOMPUTE_SETS = "braid.recompute_sets"
+"""On a member: the numbers of its sets, `array<i64>`."""
+RECOMPUTE_OPERANDS = "braid.recompute_operands"
+"""On a reader: for each operand the number of the set that it comes from, or -1."""
+RECOMPUTED = "braid.recomputed"
+"""On a copy: which one it is; it also keeps copies from being merged again."""
+
+# ---- How tensors are stored: select-layouts, select-storage ----
+
+LAYOUTS = "braid.layouts"
+"""On a compute op `{operands = […], results = […]}`, on control flow `{carried = […]}`."""
+REORDERS = "braid.reorders"
+"""On the function: an array of `{value = …, source = …, target = …, block = …}`."""
+REORDER_COSTS = "braid.reorder_costs"
+"""On the module: the reorders between abstract layouts, an array of dictionaries
+`{source = "l0", target = "l1", cost = 2.0e-3}`; those that are not listed do not exist."""
+STRIDES = "braid.strides"
+"""On a group or its call: `array<i64>` of the strides of each operand, then of each result, in
+elements along the dims of storage; unit for a tensor on its own."""
+BOXES = "braid.boxes"
+"""On what joins or pads tensors: `array<i64: operand, offset>` for each operand that lies in the
+memory of the result, from so many bytes on. It is not copied there."""
+VIEW_OFFSET = "braid.view_offset"
+"""On a slice: its result is the memory of its operand, from so many bytes on."""
+OVERLAP = "braid.overlap"
+"""On a group, its call or its kernel: the number of the operand that may begin where the memory of
+the result does. The kernel has read every element of it by the time it writes over it."""
+
+# ---- In which order, and beside what: search-order, assign-lanes, select-splits ----
+
+ORDER = "braid.order"
+"""One `array<i64>` per block: the present positions of its ops, without the terminator."""
+KEY_NODE = "braid.key_node"
+"""A unit attribute on ops that are on every path through their block."""
+LANES = "braid.lanes"
+"""On a function: how many lanes it has."""
+LANE = "braid.lane"
+"""On a group or its call: the lane that runs it, counted from 0."""
+SPLIT = "braid.split"
+"""`array<i64>`: into how many parts each dim of the result is split; entries beyond its rank
+are for the reduced dims, in the order of the op's structure."""
+
+# ---- What a kernel is like: outline-kernels and code generation ----
+
+GRID = "braid.grid"
+"""On a kernel's function: how many independent iterations it has."""
+WORKERS = "braid.workers"
+"""How many parts of a kernel's grid may run at once, where it has scratch: each has its own."""
+BARRIERS = "braid.barriers"
+"""`array<i64>` of iterations of a kernel's grid that wait for all earlier ones."""
+IN_PLACE = "braid.in_place"
+"""On a kernel's function: pairs (operand, result), one `array<i64>` each."""
+SCRATCH_BYTES = "braid.scratch_bytes"
+"""On a kernel's function: bytes of scratch that a call needs."""
+
+# ---- Where values are: plan-memory ----
+
+MEMORY = "braid.memory"
+"""On a call: the memory space of its results, where a `braid.copy` became a kernel."""
+BUFFERS = "braid.buffers"
+"""On an op: the buffer of each of its results."""
+CARRIED_BUFFERS = "braid.carried_buffers"
+"""On a loop: the buffer of each value that it carries."""
+STAGING_BUFFERS = "braid.staging_buffers"
+"""On a terminator: by operand, the buffer through which it is copied to where it is carried."""
+SCRATCH_BUFFER = "braid.scratch_buffer"
+"""On a call: the buffer of its scratch."""
+ARENA_BYTES = "braid.arena_bytes"
+"""On a function: bytes of its arena."""
+ARENA_BOUND = "braid.arena_bound"
+"""On a function: bytes that no plan of this order can go below."""
+ARENAS = "braid.arenas"
+"""On a function: bytes of its arenas in other memories, by memory."""
+WEIGHTS_BYTES = "braid.weights_bytes"
+"""On a function: bytes of the section of weights."""
