@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from braid.frontends.mlir import parse_mlir
-from braid.passes.memory.fusion_rules import FusionRules, fusion_rules
-from braid.passes.memory.select_tiles import tile_groups
+from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
+from braid.passes.fusion.select_tiles import tile_groups
 from braid.universe import make_context
 
 TYPE = "tensor<1024x4096xf32>"
