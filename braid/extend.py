@@ -63,11 +63,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "braid.analysis.interpreter": ("interpret",),
+    "braid.analysis.storage.layout_choice": ("LayoutChoice",),
     "braid.targets.kernels.kernel_family": (
         "Kernel",
         "KernelFamily",
         "KernelRequest",
-        "LayoutChoice",
         "Schedule",
     ),
     "braid.analysis.diagnostics.locations": ("source_location",),
