@@ -10,13 +10,17 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
-.PHONY: demo test fuzz docs lint format build wheel clean
+.PHONY: demo test slow fuzz docs lint format build wheel clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
-	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest && exit $$lit
+	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest -m 'not slow' && exit $$lit
+
+# What takes minutes: wheels, thousands of damaged files.
+slow: build
+	$(BIN)/python -m pytest -m slow
 
 # Random models and damaged files, for MINUTES; `make test` does the same for seconds.
 MINUTES ?= 20

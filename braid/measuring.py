@@ -27,7 +27,7 @@ def measure_model(
     machine chooses layouts by them. The other parameters are those of `braid.compile`.
 
     Raises:
-        BraidError: as `compile`; OSError where the cache directory cannot be written.
+        BraidError: as `compile`.
 
     """
     context = make_context()

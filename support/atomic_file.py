@@ -16,8 +16,10 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, which is renamed at the end; on any
-    error it is removed and what was at `path` stays as it was. Links are followed. A path that is
-    there but is no regular file (a pipe, `/dev/stdout`) is written directly.
+    error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
+    file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
+    are followed. A path that is there but is no regular file (a pipe, `/dev/stdout`) is written
+    directly.
 
     Raises:
         BraidError: the file cannot be created or written, as on a full disk.
@@ -79,6 +81,17 @@ def _replace(path: Path) -> Generator[IO[bytes], None, None]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Bring the names in a directory to the disk, where its file system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _temporary_beside(path: Path) -> Path:

@@ -1,47 +1,81 @@
-"""Object files on disk, by the content of what they were compiled from."""
+"""What was compiled before, on disk, by the content of what it was compiled from."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
-from braid.support.cache_directory import cache_directory
+from braid.support.cache_directory import OBJECTS, cache_directory, warn_of_damage
+from braid.support.entry_file import SUFFIX, DamagedEntryError, read_entry, remove, write_entry
+from braid.support.errors import BraidError
+
+
+class Kind(StrEnum):
+    """What an entry is; the directory of its kind."""
+
+    OBJECT = "objects"
+    """The object file of a kernel, by its text and the machine."""
+    KERNEL = "kernels"
+    """Which object a kernel has, and the facts of its calls, by the group it is made from."""
+    STREAM = "streams"
+    """The stream object of a subgraph, by the subgraph."""
 
 
 @dataclass(frozen=True)
 class ObjectCache:
-    """A directory of object files, shared by any number of processes.
+    """A directory of entries, shared by any number of processes.
 
-    Entries appear whole or not at all, and are never changed. A directory that cannot be
-    written only costs the compilations it would have saved.
+    Entries appear whole or not at all, say what they are of, and are never changed. One that is
+    damaged counts as missing: it is removed, and replaced by whoever makes it again. A directory
+    that cannot be read or written only costs the compilations it would have saved.
     """
 
     directory: Path
 
-    def get(self, key: str) -> bytes | None:
-        """The object file under `key`, if there is one."""
+    def get(self, kind: Kind, key: str) -> bytes | None:
+        """What is kept under `key`; None where there is nothing, or nothing that holds."""
+        path = self._path(kind, key)
         try:
-            return self._path(key).read_bytes()
+            return read_entry(path, _full_key(kind, key))
         except OSError:
             return None
+        except DamagedEntryError as error:
+            warn_of_damage(f"entry '{path}' of the cache is damaged, and made again: {error}")
+            with suppress(OSError):
+                remove(path)
+            return None
 
-    def put(self, key: str, object_code: bytes) -> None:
-        """Keeps an object file."""
-        path = self._path(key)
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-                temporary = Path(file.name)
-            try:
-                temporary.write_bytes(object_code)
-                temporary.replace(path)
-            except OSError:
-                temporary.unlink()  # a full disk keeps no halves
+    def put(self, kind: Kind, key: str, content: bytes) -> None:
+        """Keeps `content` under `key`, if the directory takes it."""
+        with suppress(OSError, BraidError):
+            write_entry(self._path(kind, key), _full_key(kind, key), content)
 
-    def _path(self, key: str) -> Path:
-        return self.directory / key[:2] / f"{key[2:]}.o"
+    def files(self, kind: Kind) -> Iterator[Path]:
+        """What stands where entries of this kind do, in the order of the names."""
+        return iter(sorted((self.directory / kind).glob(f"??/*{SUFFIX}")))
+
+    def damage(self, kind: Kind, path: Path) -> str | None:
+        """What is wrong with the entry at `path`, one of `files(kind)`; None if it holds."""
+        key = f"{path.parent.name}{path.name.removesuffix(SUFFIX)}"
+        try:
+            read_entry(path, _full_key(kind, key))
+        except DamagedEntryError as error:
+            return str(error)
+        except FileNotFoundError:  # another process has removed it
+            return None
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def _path(self, kind: Kind, key: str) -> Path:
+        return self.directory / kind / key[:2] / f"{key[2:]}{SUFFIX}"
 
 
 def default_cache() -> ObjectCache:
     """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory."""
-    return ObjectCache(cache_directory() / "objects")
+    return ObjectCache(cache_directory() / OBJECTS)
+
+
+def _full_key(kind: Kind, key: str) -> str:
+    return f"{kind}/{key}"

@@ -10,6 +10,7 @@ import typer
 from braid import __version__
 from braid.support.errors import BraidError
 from braid.tools.commands.bench import bench
+from braid.tools.commands.cache import cache
 from braid.tools.commands.compile import compile_model
 from braid.tools.commands.explain import explain
 from braid.tools.commands.import_model import import_model
@@ -35,6 +36,7 @@ app.command("run")(run)
 app.command("bench")(bench)
 app.command("simulate")(simulate)
 app.command("verify")(verify)
+app.add_typer(cache)
 
 
 def _show_version(wanted: bool) -> None:

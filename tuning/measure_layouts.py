@@ -54,7 +54,7 @@ def measure_layouts(
     What is recorded already is not measured again. The choices of a group are recorded together
     or not at all, since a measurement and a prediction are not compared fairly; groups whose
     kernels are predicted to take longest come first. After `time_limit` seconds no further group
-    is begun. Raises OSError where the records cannot be written.
+    is begun.
     """
     began, report = clock(), MeasuringReport()
     records = load_records()

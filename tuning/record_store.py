@@ -1,10 +1,10 @@
 """Writing measurements down, so that later compilations find them."""
 
-import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.record_lines import append_lines, encode_line
 from braid.targets.costs.cost_records import records_path
 
 
@@ -14,15 +14,18 @@ def append_records(
     """Adds measured seconds by `record_key` to a file, by default the user's.
 
     `details` say to people, by key, what was measured. Any number of processes may write at
-    once: a file opened for appending takes each write whole, and a reader skips what is cut off.
-    Raises OSError where the file cannot be written.
+    once. Where the file cannot be written, a warning says that the measurements are lost.
     """
     path = path or records_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    lines = (encode_line(key, value, details.get(key, "")) for key, value in seconds.items())
     try:
-        for key, value in seconds.items():
-            entry = {"key": key, "seconds": value, "what": details.get(key, "")}
-            os.write(descriptor, (json.dumps(entry) + "\n").encode())
-    finally:
-        os.close(descriptor)
+        append_lines(path, lines)
+    except OSError as error:
+        emit(
+            Diagnostic(
+                "warning",
+                f"measurements cannot be kept in '{path}': {error.strerror or error}",
+                hint="nothing is chosen by them; set BRAID_CACHE_DIR to a directory with room "
+                "that you may write to",
+            )
+        )

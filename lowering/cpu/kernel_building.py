@@ -28,7 +28,7 @@ from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.selection import family_for, group_of
 from braid.passes.kernels.outline_kernels import kernel_key
-from braid.support.object_cache import ObjectCache
+from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
 
@@ -92,11 +92,11 @@ def _order(
 
 
 def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
-    record = cache.get(order.key)
+    record = cache.get(Kind.KERNEL, order.key)
     if record is None:
         return None
     fields = json.loads(record)
-    object_code = cache.get(fields["object"])
+    object_code = cache.get(Kind.OBJECT, fields["object"])
     if object_code is None:
         return None
     symbol = order.request.symbol
@@ -132,7 +132,7 @@ def _build(
             "overlap": kernel.overlap,
             "barriers": kernel.barriers,
         }
-        cache.put(order.key, json.dumps({**facts, "object": key}).encode())
+        cache.put(Kind.KERNEL, order.key, json.dumps({**facts, "object": key}).encode())
         named = with_symbol(object_code, kernel.symbol)
         built.append(BuiltKernel(kernel.symbol, **facts, object_code=named))
     return built

@@ -12,7 +12,7 @@ from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
 from braid.passes.order.subgraphs import pieces_of
-from braid.support.object_cache import ObjectCache
+from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.stream_object import StreamObject
 from braid.targets.machines.target import Backend
@@ -77,7 +77,7 @@ def _build(
     found = {key: part for key in dict.fromkeys(keys) if (part := _cached(key, cache))}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}
     for key, part in zip(missing, _compile(list(missing.values()), jobs), strict=True):
-        cache.put(key, part.to_bytes())
+        cache.put(Kind.STREAM, key, part.to_bytes())
         found[key] = part
     return [found[key] for key in keys], len(missing)
 
@@ -93,7 +93,7 @@ def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Iterator[StreamObj
 
 
 def _cached(key: str, cache: ObjectCache) -> StreamObject | None:
-    data = cache.get(key)
+    data = cache.get(Kind.STREAM, key)
     try:
         return None if data is None else StreamObject.from_bytes(data)
     except ValueError:

@@ -6,17 +6,20 @@ longer fits is never found.
 """
 
 import hashlib
-import json
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.support.cache_directory import cache_directory
+from braid.support.cache_directory import MEASUREMENTS, cache_directory, warn_of_damage
+from braid.support.entry_file import remove
+from braid.support.input_files import NotRegularError
+from braid.support.record_lines import decode_line, drop_damaged, read_lines
 from braid.targets.kernels.group_text import plain_text
 
 GENERIC = "generic"
@@ -72,14 +75,15 @@ def _key(text: str, choice: LayoutChoice, maker: str) -> str:
 
 
 def records_path() -> Path:
-    """The file of this user's measurements: one JSON object a line, `{"key", "seconds", …}`."""
-    return cache_directory() / "measurements.jsonl"
+    """The file of this user's measurements, in the form of `record_lines`."""
+    return cache_directory() / MEASUREMENTS
 
 
 def load_records(path: Path | None = None) -> RecordTable:
     """The records in a file, by default the user's; the last one of a key counts.
 
-    A file that cannot be read holds no records, nor does a line that was not written whole.
+    A file that cannot be read holds no records. Lines that are damaged are left out of the table,
+    and of the file.
     """
     path = path or records_path()
     try:
@@ -91,22 +95,21 @@ def load_records(path: Path | None = None) -> RecordTable:
 
 @cache
 def _parsed(path: Path, _modified: int) -> RecordTable:
-    table: dict[str, float] = {}
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_lines(path)
+    except NotRegularError as error:
+        warn_of_damage(f"the measurements in '{path}' cannot be read: {error.strerror}")
+        with suppress(OSError):
+            remove(path)
+        return RecordTable()
     except OSError:
         return RecordTable()
-    for line in lines:
-        try:
-            entry: Any = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict):
-            fields = cast(dict[str, Any], entry)
-            key, seconds = fields.get("key"), fields.get("seconds")
-            if isinstance(key, str) and isinstance(seconds, float) and seconds >= 0:
-                table[key] = seconds
-    return RecordTable(table)
+    records = [decode_line(line) for line in lines]
+    if None in records:
+        count = records.count(None)
+        warn_of_damage(f"{count} of {len(lines)} measurements in '{path}' are damaged and left out")
+        drop_damaged(path)
+    return RecordTable(dict(record for record in records if record is not None))
 
 
 @cache

@@ -115,8 +115,13 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
     from rich.console import Console
 
     from braid.measuring import measure_model
+    from braid.support.diagnostics import handle_diagnostics
+    from braid.tools.commands.diagnostics import show_diagnostic
 
-    with Console(stderr=True).status(f"measuring the kernels of {model.name}"):
+    with (
+        Console(stderr=True).status(f"measuring the kernels of {model.name}"),
+        handle_diagnostics(show_diagnostic),
+    ):
         report = measure_model(model, seconds, **source)
     print(report, file=sys.stderr)
 

@@ -11,7 +11,7 @@ from braid.lowering.cpu.codegen.objects import emit_object
 from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.lowering.cpu.codegen.workers import compile_texts
 from braid.support.errors import BraidError
-from braid.support.object_cache import ObjectCache, default_cache
+from braid.support.object_cache import Kind, ObjectCache, default_cache
 from braid.targets.kernels.kernel_family import Kernel
 
 
@@ -76,13 +76,13 @@ def compile_anonymous(
     `names` are for diagnostics. Raises BraidError as `compile_kernels` does.
     """
     keys = [cache_key(text, machine) for text in texts]
-    found = {key: cache.get(key) for key in set(keys)}
+    found = {key: cache.get(Kind.OBJECT, key) for key in set(keys)}
     missing = [key for key in dict.fromkeys(keys) if found[key] is None]
     first = {key: index for index, key in reversed(list(enumerate(keys)))}
     sources = [texts[first[key]] for key in missing]
     labels = [names[first[key]] for key in missing]
     for key, object_code in zip(missing, _compile(labels, sources, machine, jobs), strict=True):
-        cache.put(key, object_code)
+        cache.put(Kind.OBJECT, key, object_code)
         found[key] = object_code
     objects: list[tuple[str, bytes]] = []
     for key in keys:

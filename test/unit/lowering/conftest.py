@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from xdsl.parser import Parser
 
-from braid.support.object_cache import ObjectCache
+from braid.support.object_cache import ObjectCache, default_cache
 from braid.targets.kernels.kernel_family import Kernel
 from braid.universe import make_context
 
@@ -44,4 +44,4 @@ def make_kernel() -> MakeKernel:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectCache:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
-    return ObjectCache(tmp_path / "objects")
+    return default_cache()

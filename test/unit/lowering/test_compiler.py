@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from braid.lowering.cpu.codegen.compiler import compile_kernel, compile_kernels
 from braid.lowering.cpu.codegen.loaded_code import load_objects
 from braid.lowering.cpu.kernel_stages import emit
 from braid.support.errors import BraidError
-from braid.support.object_cache import ObjectCache
+from braid.support.object_cache import Kind, ObjectCache
 
 X = np.arange(8, dtype=np.float32)
 
@@ -56,10 +57,10 @@ def test_an_entry_that_cannot_be_written_leaves_nothing(cache, monkeypatch) -> N
     def full_disk(*_: object) -> int:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full_disk)
-    cache.put("0123", b"object")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    cache.put(Kind.OBJECT, "0123", b"object")
     assert files(cache) == []
-    assert cache.get("0123") is None
+    assert cache.get(Kind.OBJECT, "0123") is None
 
 
 def test_workers_keep_the_order(make_kernel, cache) -> None:

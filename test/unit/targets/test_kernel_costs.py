@@ -1,6 +1,7 @@
 """Which family makes a kernel, from predictions and from measurements."""
 
 import json
+import os
 from dataclasses import dataclass
 
 import pytest
@@ -15,6 +16,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.support.record_lines import append_lines, encode_line
 from braid.targets.costs.cost_records import GENERIC, RecordTable, load_records, record_key
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
@@ -104,19 +106,43 @@ def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
     assert key not in others and len(others) == 3
 
 
-def test_broken_lines_are_not_records(tmp_path) -> None:
+def test_damaged_lines_are_not_records_and_go(tmp_path) -> None:
     key = record_key(negation(), PLAIN, "first")
     path = tmp_path / "measurements.jsonl"
-    lines = [
-        json.dumps({"key": key, "seconds": 9.0}),
-        json.dumps({"key": key, "seconds": 0.25}),
-        json.dumps({"key": key, "seconds": "soon"}),
-        json.dumps([key]),
-        '{"key": "cut of',
+    good = encode_line(key, 0.25, "a negation")
+    other = encode_line(record_key(negation(), PLAIN, "second"), 0.5, "")
+    damaged = [
+        good.replace(b"0.25", b"0.26"),
+        good.replace(b"a neg", b"A neg"),
+        good.replace(key.encode(), record_key(negation(), PLAIN, "second").encode()),
+        json.dumps({"key": key, "seconds": 9.0}).encode() + b"\n",
+        json.dumps([key]).encode() + b"\n",
+        b"[" * 100_000 + b"\n",
+        good[:40],
     ]
-    path.write_text("\n".join(lines))
-    assert load_records(path).of_group(negation()).seconds(PLAIN, "first") == 0.25
+    path.write_bytes(good + other + b"".join(damaged))
+    for _ in range(2):
+        records = load_records(path).of_group(negation())
+        assert records.seconds(PLAIN, "first") == 0.25
+        assert records.seconds(PLAIN, "second") == 0.5
+    assert path.read_bytes() == good + other
     assert not load_records(tmp_path / "none").table
+
+
+def test_what_is_no_file_holds_no_records(tmp_path) -> None:
+    path = tmp_path / "measurements.jsonl"
+    os.mkfifo(path)
+    assert not load_records(path).table
+    append_lines(path, [encode_line("key", 1.0, "")])
+    assert load_records(path).table == {"key": 1.0}
+
+
+def test_half_a_line_spoils_only_itself(tmp_path) -> None:
+    path = tmp_path / "measurements.jsonl"
+    append_lines(path, [encode_line("first", 1.0, "")])
+    path.write_bytes(path.read_bytes() + encode_line("cut", 2.0, "")[:30])
+    append_lines(path, [encode_line("second", 3.0, "")])
+    assert load_records(path).table == {"first": 1.0, "second": 3.0}
 
 
 def test_reorders_are_costed_by_records() -> None:

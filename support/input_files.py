@@ -1,0 +1,104 @@
+"""Reading files that somebody else wrote: only regular ones, and nothing nested without end.
+
+To open a pipe waits for its writer, and a device may never end: where braid expects a file, those
+are refused before anything is read. Whatever a file holds, reading it ends with a value or with an
+exception that the caller turns into a diagnostic.
+"""
+
+import errno
+import json
+import mmap
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import IO, Any
+
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class NotRegularError(OSError):
+    """A directory, a pipe, a device or a socket where a file is expected."""
+
+
+class NestedTooDeeplyError(ValueError):
+    """The text has more brackets within each other than can be read."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a regular file, or a link to one, for reading.
+
+    Raises:
+        OSError: there is none, or it cannot be read.
+        NotRegularError: `path` is a directory, a pipe, a device or a socket; `strerror` says which.
+
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise NotRegularError(errno.EINVAL, "it is a socket, expected a file", str(path)) from (
+                error
+            )
+        raise
+    except ValueError as error:  # a zero byte in the name
+        raise OSError(errno.EINVAL, f"no file has such a name ({error})", str(path)) from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
+            raise NotRegularError(errno.EINVAL, f"it is {kind}, expected a file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """The contents of a regular file; raises as `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
+    """A regular file mapped into memory, for reading; an empty one is no bytes.
+
+    Raises as `open_regular`.
+    """
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value that a JSON text describes.
+
+    Raises:
+        ValueError: the text is not JSON, or is nested too deeply.
+
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise NestedTooDeeplyError("the JSON is nested too deeply") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+        OSError: as `open_regular`.
+        ValueError: it is not TOML in UTF-8, or is nested too deeply.
+
+    """
+    try:
+        return tomllib.loads(read_regular(path).decode("utf-8"))
+    except RecursionError as error:
+        raise NestedTooDeeplyError("the TOML is nested too deeply") from error

@@ -1,0 +1,259 @@
+"""Damages kept files and looks at what comes of it: `python test/fuzz/damage.py CASE N SEED DIR`.
+
+Runs as a process of its own, so that a signal is seen. Each of N trials damages some of the files
+that an undamaged run left, runs the command again and compares with what the first run gave.
+Prints the trial before it begins it, so that the last line names the one that ended the process.
+"""
+
+import contextlib
+import functools
+import io
+import os
+import random
+import shutil
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+
+from braid.support import cache_directory
+from braid.support.record_lines import encode_line
+from braid.targets.costs.cost_records import load_records, records_path
+from braid.tools.cli import main as braid
+
+Files = dict[Path, bytes]
+
+
+class Wrong(Exception):
+    """A trial ended as it must not."""
+
+
+def model(path: Path) -> None:
+    """A few kernels: a convolution, a product, a softmax, sums."""
+    rng = np.random.default_rng(0)
+    weights = {"w": (8, 3, 3, 3), "v": (16, 16)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MatMul", ["r", "v"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["s"], axis=-1),
+        helper.make_node("ReduceMax", ["s"], ["z"], axes=[2], keepdims=1),
+        helper.make_node("CumSum", ["s", "three"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "kept",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
+            helper.make_tensor_value_info("z", TensorProto.FLOAT, None),
+        ],
+        [
+            numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+            for name, shape in weights.items()
+        ]
+        + [numpy_helper.from_array(np.int64(3), "three")],
+    )
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
+def command(*arguments: object, may_fail: bool = False) -> tuple[int, str]:
+    """Status and standard error of `braid`, both as they must be."""
+    cache_directory._warned.clear()
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = braid([str(argument) for argument in arguments])
+    said = err.getvalue()
+    if "internal error" in said or "Traceback" in said or "crashed" in said:
+        raise Wrong(said)
+    if status != 0 and not (may_fail and status == 1 and "error:" in said):
+        raise Wrong(f"status {status}: {said}")
+    return status, said
+
+
+def flip(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def truncate(data: bytes, rng: random.Random) -> bytes:
+    return data[: rng.randrange(len(data))]
+
+
+def zero(data: bytes, rng: random.Random) -> bytes:
+    begin = rng.randrange(len(data))
+    end = rng.choice([len(data), min(len(data), begin + rng.randint(1, 64))])
+    return data[:begin] + bytes(end - begin) + data[end:]
+
+
+def noise(data: bytes, rng: random.Random) -> bytes:
+    begin = rng.randrange(len(data))
+    return data[:begin] + rng.randbytes(rng.randint(1, 64)) + data[begin:]
+
+
+def damage(path: Path, files: Files, rng: random.Random) -> None:
+    """Damage the file at `path`, or swap it with another, or put what is no file there."""
+    data = files[path]
+    match rng.randrange(12):
+        case 0 | 1 | 2 | 3:
+            path.write_bytes(flip(data, rng))
+        case 4 | 5:
+            path.write_bytes(truncate(data, rng))
+        case 6 | 7:
+            path.write_bytes(zero(data, rng))
+        case 8:
+            path.write_bytes(noise(data, rng))
+        case 9 | 10:
+            alike = [p for p in files if p.parts[:-2] == path.parts[:-2] and p.is_file()]
+            other = rng.choice(alike)
+            path.write_bytes(files[other])
+            other.write_bytes(data)
+        case _:
+            path.unlink()
+            kind: Callable[[Path], None] = rng.choice([os.mkfifo, Path.mkdir, Path.touch])
+            kind(path)
+
+
+def results(directory: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(directory.iterdir())}
+
+
+def restore(root: Path, files: Files) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    for path, data in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, seed: int) -> None:
+    """`run` gives the same whatever happens to the cache, which is whole again after it."""
+    root = Path(os.environ["BRAID_CACHE_DIR"])
+    truth = run()
+    if run() != truth:
+        raise Wrong("two undamaged runs differ")
+    files = {path: path.read_bytes() for path in sorted(root.rglob("*.entry"))}
+    for trial in range(trials):
+        print(f"trial {trial}", flush=True)
+        rng = random.Random(seed + trial)
+        restore(root, files)
+        for path in rng.sample(sorted(files), rng.choice([1, 1, 2, len(files)])):
+            if path.is_file():
+                damage(path, files, rng)
+        changed = {p for p, data in files.items() if not p.is_file() or p.read_bytes() != data}
+        if run() != truth:
+            raise Wrong("another result")
+        command("cache", "verify")
+        if not all(path.is_file() for path in changed):
+            raise Wrong("an entry was not made again")
+        if not changed:
+            print("nothing changed", flush=True)
+
+
+def kernels(directory: Path, trials: int, seed: int) -> None:
+    def run() -> dict[str, bytes]:
+        out = directory / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        source = directory / "model.onnx"
+        command("run", source, "--random", "--seed", 1, "--jobs", 1, "--output-dir", out)
+        return results(out)
+
+    cached(directory, run, trials, seed)
+
+
+def streams(directory: Path, trials: int, seed: int) -> None:
+    def run() -> dict[str, bytes]:
+        out = directory / "model.bin"
+        source = directory / "model.onnx"
+        options = ("--target", "npu-small", "--jobs", 1, "--order-seconds", 0)
+        command("compile", source, *options, "-o", out)
+        return {"stream": out.read_bytes()}
+
+    cached(directory, run, trials, seed)
+
+
+def records(directory: Path, trials: int, seed: int) -> None:
+    """No measurement is found that nobody made, and damaged ones go from the file."""
+    path = records_path()
+    truth = {f"{index:064x}": (index + 1) / 7 for index in range(40)}
+    lines = [encode_line(key, seconds, f"kernel {key}") for key, seconds in truth.items()]
+    for trial in range(trials):
+        print(f"trial {trial}", flush=True)
+        rng = random.Random(seed + trial)
+        data = b"".join(lines)
+        restore(path, {path: data})
+        match rng.randrange(3):
+            case 0:
+                broken = list(lines)
+                first, second = rng.sample(range(len(lines)), 2)
+                half = rng.randrange(len(lines[first]))
+                broken[first] = lines[first][:half] + lines[second][half:]
+                path.write_bytes(b"".join(broken))
+            case 1:
+                a, b = rng.sample(list(truth), 2)
+                path.write_bytes(data.replace(a.encode(), b.encode(), 1))
+            case _:
+                damage(path, {path: data}, rng)
+        found = load_records().table
+        if not found.items() <= truth.items():
+            raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")
+        command("cache", "verify")
+        if trial % 10 == 0:
+            source = directory / "model.onnx"
+            command("compile", source, "--jobs", 1, "-o", directory / "model.braid")
+
+
+def profiles(directory: Path, trials: int, seed: int) -> None:
+    """A profile weighs decisions: results stay, or a diagnostic says what is wrong with it."""
+    source, path = directory / "model.onnx", directory / "profile.json"
+
+    def run() -> list[bytes] | None:
+        artifact, out = directory / "model.braid", directory / "out"
+        options = ("--use-profile", path, "--jobs", 1, "-o", artifact)
+        status, _ = command("compile", source, *options, may_fail=True)
+        if status:
+            return None
+        shutil.rmtree(out, ignore_errors=True)
+        command("run", artifact, "--random", "--seed", 1, "--output-dir", out)
+        return [np.load(file) for file in sorted(out.iterdir())]
+
+    command("run", source, "--random", "--jobs", 1, "--profile", path)
+    files = {path: path.read_bytes()}
+    truth = run()
+    if truth is None:
+        raise Wrong("an undamaged profile is refused")
+    for trial in range(trials):
+        print(f"trial {trial}", flush=True)
+        rng = random.Random(seed + trial)
+        restore(path, files)
+        if path.is_dir():
+            path.rmdir()
+        damage(path, files, rng)
+        found = run()
+        for actual, expected in zip(found or (), truth, strict=bool(found)):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+        if not path.is_file():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def main() -> int:
+    case, trials, seed, directory = sys.argv[1:]
+    root = Path(directory)
+    os.environ["BRAID_CACHE_DIR"] = str(root / "cache")
+    model(root / "model.onnx")
+    cases = {"kernels": kernels, "streams": streams, "records": records, "profiles": profiles}
+    try:
+        functools.partial(cases[case], root)(int(trials), int(seed))
+    except Exception:
+        traceback.print_exc()
+        return 1
+    print(f"{trials} trials")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

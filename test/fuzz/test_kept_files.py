@@ -1,0 +1,35 @@
+"""Damaged caches, measurements and profiles: the right result, or a diagnostic; no signal."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORKER = Path(__file__).parent / "damage.py"
+
+
+def damage(case: str, trials: int, seed: int, directory: Path) -> None:
+    """Run trials in a process of their own; its last words tell which one went wrong."""
+    command = [sys.executable, str(WORKER), case, str(trials), str(seed), str(directory)]
+    worker = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
+    lines = worker.stdout.splitlines()
+    said = f"status {worker.returncode} after {lines[-1:]}\n{worker.stderr[-4000:]}"
+    assert worker.returncode == 0 and lines[-1] == f"{trials} trials", said
+    assert lines.count("nothing changed") <= trials // 5, "the damage does nothing"
+
+
+@pytest.mark.parametrize(
+    ("case", "trials"), [("kernels", 5), ("streams", 10), ("records", 30), ("profiles", 5)]
+)
+def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
+    damage(case, trials, 0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "trials"), [("kernels", 700), ("streams", 300), ("records", 200), ("profiles", 150)]
+)
+def test_many_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
+    damage(case, trials, 1000, tmp_path)

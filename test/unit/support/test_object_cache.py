@@ -1,0 +1,110 @@
+"""Entries that are damaged, exchanged or no files; directories that cannot be written."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from braid.support import cache_directory
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
+from braid.support.object_cache import Kind, ObjectCache, default_cache
+from braid.tools.cli import main
+
+KEY, OTHER = "ab" + "0" * 62, "ab" + "1" * 62
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectCache:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+    return default_cache()
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cache_directory, "_warned", set())
+    found: list[Diagnostic] = []
+    with handle_diagnostics(found.append):
+        yield found
+
+
+def entry(cache: ObjectCache, key: str = KEY) -> Path:
+    cache.put(Kind.OBJECT, key, key.encode() * 10)
+    [path] = [p for p in cache.files(Kind.OBJECT) if p.name.startswith(key[2:])]
+    return path
+
+
+def test_every_bit_and_every_length_counts(cache, emitted) -> None:
+    path = entry(cache)
+    data = path.read_bytes()
+    for index in range(len(data)):
+        changed = bytearray(data)
+        changed[index] ^= 1 << index % 8
+        for damaged in (bytes(changed), data[:index]):
+            path.write_bytes(damaged)
+            assert cache.get(Kind.OBJECT, KEY) is None
+            assert not path.exists()
+    assert len(emitted) == 1 and "braid cache verify" in (emitted[0].hint or "")
+
+
+def test_an_entry_under_another_name(cache, emitted) -> None:
+    first, second = entry(cache), entry(cache, OTHER)
+    second.write_bytes(first.read_bytes())
+    assert cache.get(Kind.OBJECT, OTHER) is None
+    assert KEY in emitted[0].message
+    entry(cache, OTHER)
+    assert cache.get(Kind.OBJECT, OTHER) == OTHER.encode() * 10
+    assert cache.get(Kind.KERNEL, KEY) is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_no_file(make, cache, emitted, tmp_path) -> None:
+    path = entry(cache)
+    for read_first in (True, False):
+        path.unlink()
+        make(path)
+        if read_first:
+            assert cache.get(Kind.OBJECT, KEY) is None
+        entry(cache)
+        assert cache.get(Kind.OBJECT, KEY) == KEY.encode() * 10
+
+
+def test_a_link_does_not_lead_out(cache, emitted, tmp_path) -> None:
+    path = entry(cache)
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    path.unlink()
+    path.symlink_to(outside)
+    entry(cache)
+    assert outside.read_text() == "mine" and not path.is_symlink()
+
+
+def test_many_writers(cache, emitted) -> None:
+    def work(number: int) -> None:
+        for index in range(20):
+            key = f"{index:064x}"
+            cache.put(Kind.OBJECT, key, key.encode() * 1000)
+            found = cache.get(Kind.OBJECT, key)
+            assert found == key.encode() * 1000, number
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert not emitted
+    assert len(list(cache.files(Kind.OBJECT))) == 20
+
+
+def test_the_commands(cache, emitted, capsys) -> None:
+    path = entry(cache)
+    mine = cache.directory / "mine.txt"
+    mine.write_text("not braid's")
+    assert main(["cache", "show"]) == 0
+    assert main(["cache", "verify"]) == 0
+    path.write_bytes(path.read_bytes()[:-1])
+    capsys.readouterr()
+    assert main(["cache", "verify"]) == 1
+    out, err = capsys.readouterr()
+    assert str(path) in out and "1 entries of the cache are damaged" in err
+    assert main(["cache", "clear"]) == 0
+    assert not path.parent.exists() and mine.exists()
+    assert main(["cache", "clear"]) == 0
+    assert "removed 0 files" in capsys.readouterr().out.splitlines()[-1]
