@@ -15,11 +15,11 @@ from braid.analysis.interpreter import evaluate_prepare
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.executors import NativeExecutor
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
-from braid.lowering.cpu.codegen.link import link_shared_object
-from braid.lowering.cpu.codegen.loaded_code import load_objects
-from braid.lowering.cpu.codegen.target_machine import host_machine
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
 from braid.lowering.cpu.stages import Stage, emit_stage
+from braid.lowering.host.codegen.link import link_shared_object
+from braid.lowering.host.codegen.loaded_code import load_objects
+from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget

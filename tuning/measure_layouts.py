@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
-from braid.lowering.cpu.codegen.compiler import compile_kernels
+from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import load_records
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.lowering.cpu.codegen.link import LibrarySources, link_library
+from braid.lowering.host.codegen.link import LibrarySources, link_library
 from braid.packaging.c_interface import CInterface, identifier
 from braid.runtime.artifact import index_weights
 from braid.runtime.manifest import Manifest

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.dialects.braid.buffer import ALIGNMENT
-from braid.lowering.cpu.codegen.compiler import compile_kernel
-from braid.lowering.cpu.codegen.loaded_code import LoadedCode, load_objects
+from braid.lowering.host.codegen.compiler import compile_kernel
+from braid.lowering.host.codegen.loaded_code import LoadedCode, load_objects
 from braid.targets.kernels.kernel_family import Kernel
 
 Array = npt.NDArray[Any]

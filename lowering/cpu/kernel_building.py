@@ -21,12 +21,12 @@ import braid.analysis
 import braid.dialects
 import braid.lowering
 import braid.passes
-from braid.lowering.cpu.codegen.compiler import compile_anonymous
-from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
-from braid.lowering.cpu.codegen.object_key import cache_key
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.selection import family_for, group_of
+from braid.lowering.host.codegen.compiler import compile_anonymous
+from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.host.codegen.object_key import cache_key
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.kernels import family_calls

@@ -17,11 +17,11 @@ from braid.dialects.braid.attribute_names import (
     WORKERS,
 )
 from braid.dialects.braid.in_place import in_place_attribute
-from braid.lowering.cpu.codegen.compiler import available_cpus, compile_text
-from braid.lowering.cpu.codegen.objects import emit_object
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.lowering.cpu.kernel_building import BuiltKernel, build_kernels
 from braid.lowering.cpu.selection import emit_kernel, group_of
+from braid.lowering.host.codegen.compiler import available_cpus, compile_text
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.lowering.host.descriptor import ModelDescription, descriptor_module
 from braid.lowering.host.variants import describe, emit_programs, model_functions
 from braid.passes.infrastructure.manager import run_pipeline

@@ -7,14 +7,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.cpu.codegen.kernel_text import module_text
-from braid.lowering.cpu.codegen.link import link_relocatable
-from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.codegen.llvm_text import translate_literals
-from braid.lowering.cpu.codegen.objects import emit_assembly, optimize
-from braid.lowering.cpu.codegen.target_machine import host_machine
-from braid.lowering.cpu.kernel_stages import EmitStage, emit
 from braid.lowering.cpu.pipeline import emit_kernels, lower_to_cpu
+from braid.lowering.host.codegen.kernel_stages import EmitStage, emit
+from braid.lowering.host.codegen.kernel_text import module_text
+from braid.lowering.host.codegen.link import link_relocatable
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.objects import emit_assembly, optimize
+from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import descriptor_module
 from braid.lowering.host.variants import describe, emit_programs
 from braid.passes.infrastructure.manager import run_pipeline

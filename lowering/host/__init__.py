@@ -2,5 +2,6 @@
 
 `emit_program` walks a planned function; it has `values` for where tensors and scalars are,
 `control_flow` for `scf`, `kernel_calls` and `lane_sections` for calls, `profile` for counters.
-`variants` and `descriptor` make a model of the programs.
+`variants` and `descriptor` make a model of the programs. `codegen` takes modules in upstream
+dialects to objects, shared libraries and loaded code.
 """

@@ -22,7 +22,7 @@ def compile_for_chip(
 
     """
     from braid.chip import compile_stream
-    from braid.lowering.cpu.codegen.compiler import available_cpus
+    from braid.lowering.host.codegen.compiler import available_cpus
     from braid.lowering.npu.lower_to_instructions import encoded
     from braid.support.atomic_file import atomic_file
     from braid.tools.commands.diagnostics import compiling

@@ -12,10 +12,10 @@ from braid.lowering.common.element_types import signless_tensor, tensor_type_of
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
 from braid.lowering.common.upstream import generic_form
 from braid.lowering.common.upstream_parsing import parse_upstream
-from braid.lowering.cpu.codegen.kernel_text import module_text
 from braid.lowering.cpu.fallback.buffers import finish_buffers
 from braid.lowering.cpu.fallback.destination_passing import to_destination_passing
 from braid.lowering.cpu.fallback.passes import FALLBACK_PASSES
+from braid.lowering.host.codegen.kernel_text import module_text
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 

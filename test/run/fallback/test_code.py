@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.reduction import ReduceOp
-from braid.lowering.cpu.kernel_stages import emit
+from braid.lowering.host.codegen.kernel_stages import emit
 
 WIDE = TensorType(f32, (8, 1024))
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from braid.lowering.cpu.call import CallableKernel, call_kernel
-from braid.lowering.cpu.codegen import compiler
-from braid.lowering.cpu.codegen.compiler import compile_kernel, compile_kernels
-from braid.lowering.cpu.codegen.loaded_code import load_objects
-from braid.lowering.cpu.kernel_stages import emit
+from braid.lowering.host.codegen import compiler
+from braid.lowering.host.codegen.compiler import compile_kernel, compile_kernels
+from braid.lowering.host.codegen.kernel_stages import emit
+from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
 

@@ -6,7 +6,7 @@ import pytest
 
 import braid
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.cpu.codegen import compiler
+from braid.lowering.host.codegen import compiler
 from braid.support.object_cache import ObjectCache
 from braid.universe import make_context
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.lowering.cpu.codegen.link import link_relocatable, link_shared_object
+from braid.lowering.host.codegen.link import link_relocatable, link_shared_object
 from braid.support.errors import BraidError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

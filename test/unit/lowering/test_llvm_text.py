@@ -1,6 +1,6 @@
 import pytest
 
-from braid.lowering.cpu.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.support.llvm_bindings import llvm
 
 

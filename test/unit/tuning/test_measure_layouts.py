@@ -10,9 +10,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.codegen.compiler import compile_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
+from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.passes.kernels.outline_kernels import in_group_of_its_own
 from braid.targets.costs.cost_records import load_records
 from braid.targets.costs.kernel_costs import KernelCosts

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from braid.lowering.cpu.codegen.target_machine import host_machine
+from braid.lowering.host.codegen.target_machine import host_machine
 
 
 @dataclass(frozen=True)

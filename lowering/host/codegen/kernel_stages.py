@@ -3,11 +3,11 @@
 from enum import StrEnum
 
 from braid.lowering.common.upstream import run_upstream_passes, to_llvm_ir
-from braid.lowering.cpu.codegen.compiler import compile_kernel
-from braid.lowering.cpu.codegen.kernel_text import module_text
-from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.codegen.objects import emit_assembly, optimize
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.host.codegen.compiler import compile_kernel
+from braid.lowering.host.codegen.kernel_text import module_text
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.objects import emit_assembly, optimize
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec, host_machine
 from braid.targets.kernels.kernel_family import Kernel
 
 

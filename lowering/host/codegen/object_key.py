@@ -5,8 +5,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.mlir_bindings import PACKAGE, ir
 
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
-from braid.lowering.cpu.codegen.worker import Answer
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
+from braid.lowering.host.codegen.worker import Answer
 from braid.support.errors import BraidError
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 
-WORKER = "braid.lowering.cpu.codegen.worker"
+WORKER = "braid.lowering.host.codegen.worker"
 
 
 def compile_texts(

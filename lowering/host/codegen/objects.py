@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any
 
-from braid.lowering.cpu.codegen.llvm_text import translate_literals
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 

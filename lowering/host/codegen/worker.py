@@ -1,11 +1,11 @@
-"""A process that compiles modules: `python -m braid.lowering.cpu.codegen.worker`, see `workers`."""
+"""A process that compiles modules: `python -m` this module, see `workers`."""
 
 from typing import TypeAlias
 
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.codegen.objects import emit_object
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.errors import BraidError
 from braid.support.worker_process import serve
 

@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.cpu.codegen.kernel_text import anonymous_text, with_symbol
-from braid.lowering.cpu.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.cpu.codegen.object_key import cache_key
-from braid.lowering.cpu.codegen.objects import emit_object
-from braid.lowering.cpu.codegen.target_machine import TargetMachineSpec, host_machine
-from braid.lowering.cpu.codegen.workers import compile_texts
+from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.object_key import cache_key
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.host.codegen.workers import compile_texts
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 from braid.targets.kernels.kernel_family import Kernel
