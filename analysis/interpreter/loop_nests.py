@@ -13,6 +13,7 @@ from xdsl.ir.affine import AffineMap
 from braid.dialects.braid.base import IndirectOp, StructuredOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.numpy_functions import convert
 from braid.dialects.braid.reduction import UFUNCS, neutral_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position, Scalar
@@ -90,4 +91,4 @@ def _value(
                 return values[0].view(to_numpy(type))[()]
             with np.errstate(all="ignore"):
                 result = np.asarray(ELEMENTWISE[operation].ROW.function(*values))
-            return result.astype(to_numpy(type))[()]
+                return convert(result, to_numpy(type))[()]

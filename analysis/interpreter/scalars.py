@@ -36,7 +36,7 @@ def _in_result_type(function: Function) -> Handler:
 
     def handle(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         with np.errstate(all="ignore"):
-            value = np.asarray(function(*operands)).astype(_dtype(op.results[0].type))
+            value = fn.convert(np.asarray(function(*operands)), _dtype(op.results[0].type))
         return (value if isinstance(op.results[0].type, TensorType) else value[()],)
 
     return handle

@@ -1,5 +1,6 @@
 """Convolution."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -101,14 +102,16 @@ class ConvOp(WindowedOp, StructuredOp):
         x, w = map(wide, operands)
         groups = self.groups.value.data
         windows = padded_windows(x, self.windows, 0)
-        rank = x.ndim - 2
-        window_axes = tuple(range(2 + rank, 2 + 2 * rank))
+        # Windows as rows [positions, elements]: `np.tensordot` leaves out products with a single 0.
+        positions = np.moveaxis(windows, 1, x.ndim - 1)
+        rows = (x.shape[0], *positions.shape[1 : x.ndim - 1])
         outputs: list[Array] = []
         for xs, ws in zip(
-            np.split(windows, groups, axis=1), np.split(w, groups, axis=0), strict=True
+            np.split(positions, groups, axis=x.ndim - 1), np.split(w, groups, axis=0), strict=True
         ):
-            y = np.tensordot(xs, ws, axes=((1, *window_axes), tuple(range(1, w.ndim))))
-            outputs.append(np.moveaxis(y, -1, 1))
+            elements = math.prod(ws.shape[1:])
+            y = xs.reshape(math.prod(rows), elements) @ ws.reshape(len(ws), elements).T
+            outputs.append(np.moveaxis(y.reshape(*rows, len(ws)), -1, 1))
         return (np.concatenate(outputs, axis=1).astype(operands[0].dtype),)
 
     def structure(self) -> Structure:

@@ -164,7 +164,7 @@ class ElementwiseOp(StructuredOp):
             return (np.ascontiguousarray(operands[0]).view(dtype).reshape(operands[0].shape),)
         with np.errstate(all="ignore"):
             value = self.ROW.function(*operands)
-        return (np.asarray(value).astype(dtype),)
+            return (fn.convert(np.asarray(value), dtype),)
 
     def structure(self) -> Structure:
         """One stage over the result's dims; repeated dims are read at 0."""

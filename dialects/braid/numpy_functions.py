@@ -19,6 +19,34 @@ def wide(array: Array) -> Array:
     return array.astype(np.float32) if is_narrow_float else array
 
 
+def convert(a: Array, dtype: np.dtype[Any]) -> Array:
+    """a in another element type.
+
+    A float becomes the integer next to it toward zero, the least or largest of the type where
+    that lies outside of it, and 0 where it is NaN. Integers wrap around. What becomes a 16-bit
+    float is rounded to 32 bits first, since it is computed there.
+    """
+    is_float = a.dtype.kind not in "biu" and not _is_narrow_integer(a.dtype)
+    if is_float and dtype.kind in "iu":
+        return _saturated(a.astype(np.float64), dtype)
+    if dtype.itemsize == 2 and dtype.kind not in "iu":
+        a = a.astype(np.float32)
+    return a.astype(dtype)
+
+
+def _is_narrow_integer(dtype: np.dtype[Any]) -> bool:
+    return dtype.name in ("int2", "int4", "uint2", "uint4")
+
+
+def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:
+    """Doubles as integers; the bounds of comparisons are powers of two, which doubles have."""
+    least, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    above, below = a >= 2.0 ** largest.bit_length(), a < least
+    inside = np.where(above | below | np.isnan(a), 0, a).astype(dtype)
+    bounds = np.array(largest, dtype), np.array(least, dtype)
+    return np.where(above, bounds[0], np.where(below, bounds[1], inside))
+
+
 def divide(a: Array, b: Array) -> Array:
     """a / b; integers round toward zero, and a division by zero gives 0."""
     if not np.issubdtype(a.dtype, np.integer):

@@ -110,7 +110,8 @@ class PoolOp(WindowedOp, StructuredOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reduction of a view of all windows."""
         x = operands[0]
-        views = padded_windows(wide(x), self.windows, self.padding_value)
+        windows = self.windows.clipped(x.shape[2:])
+        views = padded_windows(wide(x), windows, self.padding_value)
         result = UFUNCS[self.combine].reduce(views, axis=tuple(range(x.ndim, views.ndim)))
         return (np.asarray(result).astype(x.dtype),)
 

@@ -44,11 +44,19 @@ class Dim:
 
 @dataclass(frozen=True)
 class Taps:
-    """Output o is `offset[o]` plus the sum over t of `weights[t, o]` · input[`indices[t, o]`]."""
+    """Output o is the sum over t of `weights[t, o]` · input[`indices[t, o]`].
+
+    Where nothing has a weight, it is `offset[o]`.
+    """
 
     indices: npt.NDArray[np.int64]
     weights: Floats
     offset: Floats
+
+    @property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """Of which outputs no input is a part."""
+        return (self.weights == 0).all(axis=0)
 
 
 def _half_pixel(x: Floats, dim: Dim) -> Floats:

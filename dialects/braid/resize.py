@@ -149,18 +149,15 @@ class ResizeOp(DecomposableOp):
         return found
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """A matrix of weights per dim, in double precision."""
+        """Sums of weighted taps per dim, in double precision."""
         y = operands[0] if self.mode.data == "nearest" else operands[0].astype(np.float64)
         for dim, taps in self.taps().items():
             if self.mode.data == "nearest":
                 y = np.take(y, taps.indices[0], axis=dim)
             else:
-                matrix = np.zeros((len(taps.offset), y.shape[dim]))
-                for indices, weights in zip(taps.indices, taps.weights, strict=True):
-                    np.add.at(matrix, (np.arange(len(indices)), indices), weights)
-                y = np.moveaxis(np.tensordot(matrix, y, axes=(1, dim)), 0, dim)
+                y = _weighted(y, dim, taps)
             column = [-1 if other == dim else 1 for other in range(y.ndim)]
-            outside = (taps.weights == 0).all(axis=0).reshape(column)
+            outside = taps.outside.reshape(column)
             y = np.where(outside, taps.offset.reshape(column), y) if outside.any() else y
         return (y.astype(operands[0].dtype),)
 
@@ -181,6 +178,18 @@ class ResizeOp(DecomposableOp):
         return [value]
 
 
+def _weighted(y: Array, dim: int, taps: Taps) -> Array:
+    """The sums of the taps along `dim`; one that weighs nothing anywhere is not read."""
+    column = [-1 if other == dim else 1 for other in range(y.ndim)]
+    total: Array | None = None
+    for indices, weights in zip(taps.indices, taps.weights, strict=True):
+        if total is None or weights.any():
+            term = np.take(y, indices, axis=dim) * weights.reshape(column)
+            total = term if total is None else total + term
+    assert total is not None, "every element has a tap"
+    return total
+
+
 def resample(builder: Builder, value: SSAValue, dim: int, taps: Taps) -> SSAValue:
     """`value` resampled along `dim`; weights that are all 1 and offsets of 0 take no op."""
     dtype = to_numpy(element_type_of(value))
@@ -198,9 +207,11 @@ def resample(builder: Builder, value: SSAValue, dim: int, taps: Taps) -> SSAValu
         if not (weights == 1).all():
             term = builder.insert(elementwise("mul", term, constant(weights))).output
         terms.append(term)
-    if taps.offset.any():
-        terms.append(constant(taps.offset))
     total = terms[0]
     for term in terms[1:]:
         total = builder.insert(elementwise("add", total, term)).output
+    if taps.outside.any():
+        # Not added: the taps there have no weight, but may be infinite.
+        outside = builder.insert(ConstantOp.of(taps.outside.reshape(column))).output
+        total = builder.insert(elementwise("select", outside, constant(taps.offset), total)).output
     return total

@@ -1,7 +1,7 @@
 """Sliding windows over spatial dims, shared by convolution and pooling."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.ir.affine import AffineExpr
@@ -48,6 +48,30 @@ class Windows:
         require(padded >= reach, f"spatial dim {dim}: window of {reach} on {padded} elements")
         return (padded - reach) // self.strides[dim] + 1
 
+    def clipped(self, spatial: Sequence[int]) -> "Windows":
+        """These windows without what only ever reads padding, at both ends of every dim.
+
+        They have as many positions. A window larger than the padded input becomes one of its
+        size; a window of padding alone keeps one element.
+        """
+        dims = [self._clipped(dim, extent) for dim, extent in enumerate(spatial)]
+        size, low, high = zip(*dims, strict=True)
+        return replace(self, size=size, pad_low=low, pad_high=high)
+
+    def _clipped(self, dim: int, extent: int) -> tuple[int, int, int]:
+        """Size and padding of `clipped` along one dim."""
+        size, low, high = self.size[dim], self.pad_low[dim], self.pad_high[dim]
+        if extent == DYNAMIC:
+            return size, low, high
+        stride, dilation = self.strides[dim], self.dilations[dim]
+        last = (self._extent(dim, extent) - 1) * stride
+        # The element w of a window is read at o · stride + w · dilation - low for o ≥ 0.
+        before = _count(size - 1, lambda w: last + w * dilation < low)
+        before = min(before, low // dilation)
+        after = _count(size - 1 - before, lambda w: (size - 1 - w) * dilation - low >= extent)
+        after = min(after, high // dilation)
+        return size - before - after, low - before * dilation, high - after * dilation
+
     def input_index(
         self, output: Sequence[AffineExpr], window: Sequence[AffineExpr]
     ) -> list[AffineExpr]:
@@ -58,6 +82,15 @@ class Windows:
                 output, window, self.strides, self.dilations, strict=True
             )
         ]
+
+
+def _count(limit: int, holds: Callable[[int], bool]) -> int:
+    """How many of 0, 1, … in a row, at most `limit`; it holds for none behind one that fails."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if holds(middle) else (low, middle)
+    return low
 
 
 def padded_windows(x: Array, windows: Windows, value: float) -> Array:

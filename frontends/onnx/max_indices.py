@@ -13,6 +13,7 @@ from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterElementsOp
+from braid.dialects.braid.windows import Windows
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, broadcast, cast, pad, reshape, scalar
 from braid.frontends.onnx.node import Node
@@ -35,7 +36,10 @@ def indices_of_maxima(
     spatial dims of each channel are flattened the other way round.
     """
     batch, channels, *spatial = shape_of(x)
-    places = _places(spatial, window, kernel, positions)
+    whole = Windows(
+        tuple(kernel), window.strides, window.dilations, window.pad_low, window.pad_high
+    )
+    places = _places(spatial, whole.clipped(spatial), positions)
     inside = np.all([(p >= 0) & (p < e) for p, e in zip(places, spatial, strict=True)], axis=0)
     clipped = tuple(np.clip(p, 0, e - 1) for p, e in zip(places, spatial, strict=True))
     read = np.ravel_multi_index(clipped, spatial)
@@ -52,22 +56,18 @@ def indices_of_maxima(
     return reshape(b, apply(b, "add", within, b.constant(starts)), [batch, channels, *positions])
 
 
-def _places(
-    spatial: Sequence[int],
-    window: WindowAttributes,
-    kernel: Sequence[int],
-    positions: Sequence[int],
-) -> list[Array]:
+def _places(spatial: Sequence[int], windows: Windows, positions: Sequence[int]) -> list[Array]:
     """Per spatial dim, the index of each element of each window, `[positions, elements]`."""
     rank = len(spatial)
     places: list[Array] = []
     for dim in range(rank):
-        start = np.arange(positions[dim]) * window.strides[dim] - window.pad_low[dim]
-        step = np.arange(kernel[dim]) * window.dilations[dim]
+        start = np.arange(positions[dim]) * windows.strides[dim] - windows.pad_low[dim]
+        step = np.arange(windows.size[dim]) * windows.dilations[dim]
         shape = [1] * (2 * rank)
-        shape[dim], shape[rank + dim] = positions[dim], kernel[dim]
-        whole = np.broadcast_to((start[:, None] + step).reshape(shape), [*positions, *kernel])
-        places.append(whole.reshape(math.prod(positions), math.prod(kernel)))
+        shape[dim], shape[rank + dim] = positions[dim], windows.size[dim]
+        index = (start[:, None] + step).reshape(shape)
+        every = np.broadcast_to(index, [*positions, *windows.size])
+        places.append(every.reshape(math.prod(positions), math.prod(windows.size)))
     return places
 
 

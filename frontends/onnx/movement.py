@@ -135,9 +135,10 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
 def slice_node(b: Builder, node: Node) -> SSAValue:
     """Starts, ends, axes and steps are inputs."""
     starts, ends = node.known_integers(1) or (), node.known_integers(2) or ()
-    return slice_along(
-        b, node.input(0), starts, ends, node.known_integers(3), node.known_integers(4)
-    )
+    steps = node.known_integers(4)
+    if steps is not None and 0 in steps:
+        node.fail(f"steps are {list(steps)}, expected none to be 0")
+    return slice_along(b, node.input(0), starts, ends, node.known_integers(3), steps)
 
 
 @importer("Slice")
@@ -145,6 +146,19 @@ def slice_by_attributes(b: Builder, node: Node) -> SSAValue:
     """Starts, ends and axes are attributes, before opset 10."""
     axes = node.integers("axes") if node.has("axes") else None
     return slice_along(b, node.input(0), node.integers("starts"), node.integers("ends"), axes, None)
+
+
+def sliced(extent: int, start: int, end: int, step: int) -> range:
+    """The indices that ONNX's `Slice` takes from a dim.
+
+    A negative start or end counts from the end of the dim. What lies outside is moved to the
+    nearest place where a slice in this direction may begin or end. So a start before the first
+    element is the first one, also where the slice goes back, which in Python is empty.
+    """
+    forward = step > 0
+    least_end, most = (0, extent) if forward else (-1, extent - 1)
+    start, end = (place + extent if place < 0 else place for place in (start, end))
+    return range(min(max(start, 0), most), min(max(end, least_end), most), step)
 
 
 def slice_along(
@@ -155,16 +169,14 @@ def slice_along(
     axes: Sequence[int] | None,
     steps: Sequence[int] | None,
 ) -> SSAValue:
-    """Python's slices of the dims `axes`, the first ones by default."""
+    """The elements that `sliced` says along the dims `axes`, the first ones by default."""
     shape = shape_of(x)
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     offsets, sizes, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = normalized(axis, len(shape))
-        selected = range(shape[dim])[slice(start, end, step)]
-        if step < 0 and end < -shape[dim]:
-            selected = range(shape[dim])[slice(start, None, step)]
+        selected = sliced(shape[dim], start, end, step)
         offsets[dim] = selected.start if len(selected) else 0
         sizes[dim], strides[dim] = len(selected), step if len(selected) else 1
     if sizes == list(shape) and all(stride == 1 for stride in strides):

@@ -43,7 +43,9 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
     pads = _declared_padding(node, window) if include_pad else None
     counts = _counts(spatial, shape_of(total)[2:], window, kernel, pads)
     dtype = to_numpy(element_type_of(total))
-    share = (1 / counts).astype(dtype)[None, None]
+    # A window over padding alone has the average 0.
+    share = np.divide(1, counts, out=np.zeros(counts.shape), where=counts > 0)
+    share = share.astype(dtype)[None, None]
     if (share == share.reshape(-1)[0]).all():
         share = share.reshape(-1)[:1].reshape([1] * share.ndim)
     return apply(b, "mul", total, b.constant(share))

@@ -62,6 +62,7 @@ def _rewrite(
     data: memoryview, begin: int, end: int, message: Any, location: str
 ) -> Iterator[bytes | memoryview]:
     fields = message.fields_by_number
+    reference: bytes = b""
     for field in _fields(data, begin, end):
         size = field.end - field.payload
         kind = fields[field.number].message_type if field.number in fields else None
@@ -72,9 +73,11 @@ def _rewrite(
                 field.number, b"".join(_rewrite(data, field.payload, field.end, kind, location))
             )
         elif message is TensorProto.DESCRIPTOR and field.number == _RAW_DATA:
-            yield _reference(location, field.payload, size)
+            reference = _reference(location, field.payload, size)
         else:
             yield data[field.begin : field.end]
+    # Last, since the last field holds: the tensor may say itself that its data is here.
+    yield reference
 
 
 def _reference(location: str, offset: int, length: int) -> bytes:

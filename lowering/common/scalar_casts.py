@@ -39,9 +39,9 @@ def narrow(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAVal
 
 
 def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """numpy's `astype`: `value` of element type `source` as one of `target`.
+    """`value` of element type `source` as one of `target`, as `numpy_functions.convert` does it.
 
-    Both are in the types upstream computes in. A number too large for an integer type wraps.
+    Both are in the types upstream computes in.
     """
     if target == i1:
         return _is_nonzero(builder, value)
@@ -51,9 +51,40 @@ def convert(builder: Builder, value: SSAValue, source: Attribute, target: Attrib
         kind = arith.UIToFPOp if _is_nonnegative(source) else arith.SIToFPOp
         return builder.insert(kind(value, compute_type(target))).result
     if isinstance(source, AnyFloat):
-        source = i64 if width_of(target) > 32 or is_unsigned(target) else i32
-        value = builder.insert(arith.FPToSIOp(value, source)).result
+        return _saturated(builder, value, target)
     return _between_integers(builder, value, source, target)
+
+
+def _saturated(builder: Builder, value: SSAValue, target: Attribute) -> SSAValue:
+    """A float as an integer. Upstream's conversions have no meaning outside of the type.
+
+    The bounds are 0 and powers of two, which every float type has; comparisons with NaN fail.
+    """
+    held = i64 if width_of(target) > 32 else i32
+    kind = arith.FPToUIOp if is_unsigned(target) else arith.FPToSIOp
+    least, beyond = integer_bounds(target)
+    low, high = (constant(builder, float(bound), value.type) for bound in (least, beyond))
+    is_low = builder.insert(arith.CmpfOp(value, low, "olt")).result
+    is_high = builder.insert(arith.CmpfOp(value, high, "oge")).result
+    is_inside = builder.insert(
+        arith.AndIOp(
+            builder.insert(arith.CmpfOp(value, low, "oge")).result,
+            builder.insert(arith.CmpfOp(value, high, "olt")).result,
+        )
+    ).result
+    zero = constant(builder, 0, value.type)
+    number = builder.insert(arith.SelectOp(is_inside, value, zero)).result
+    inside = builder.insert(kind(number, held)).result
+    for is_outside, bound in ((is_low, least), (is_high, beyond - 1)):
+        outside = constant(builder, bound, held)
+        inside = builder.insert(arith.SelectOp(is_outside, outside, inside)).result
+    return _between_integers(builder, inside, held, target)
+
+
+def integer_bounds(element_type: Attribute) -> tuple[int, int]:
+    """The least number of an integer type, and the least one beyond it."""
+    width = width_of(element_type)
+    return (0, 1 << width) if is_unsigned(element_type) else (-1 << width - 1, 1 << width - 1)
 
 
 def reinterpret(

@@ -18,6 +18,7 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeate
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.pooling import PoolOp
 from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
 from braid.passes.canonicalize.empty_tensors import drop_empty_tensors
 
@@ -92,6 +93,24 @@ def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
         rewriter.replace(op, merged)
 
 
+def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
+    """Elements of a pool's window that only ever read padding are left out."""
+    assert isinstance(op, PoolOp)
+    windows = op.windows
+    clipped = windows.clipped(shape_of(op.input)[2:])
+    if clipped != windows:
+        pool = PoolOp.get(
+            op.input,
+            op.kind.data,
+            clipped.size,
+            strides=clipped.strides,
+            pad_low=clipped.pad_low,
+            pad_high=clipped.pad_high,
+            dilations=clipped.dilations,
+        )
+        rewriter.replace(op, pool)
+
+
 def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
     """`x + -0`, `x - 0`, `x · 1`, `x / 1` and `x ^ 1` are `x`; so is `x + 0` for integers."""
     assert isinstance(op, ElementwiseOp)
@@ -139,6 +158,7 @@ def _before_broadcast(value: SSAValue) -> SSAValue:
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     BroadcastOp: (drop_identity,),
     PadOp: (drop_zero_padding,),
+    PoolOp: (clip_windows,),
     ReorderOp: (drop_identity, merge_reorders),
     ReshapeOp: (drop_identity, merge_reshapes),
     SliceOp: (drop_whole_slice,),

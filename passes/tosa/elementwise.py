@@ -2,11 +2,10 @@
 
 from functools import partial
 
-from ml_dtypes import iinfo
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import i1, is_float, to_numpy
+from braid.dialects.braid.dtypes import i1, is_float
 from braid.passes.tosa.node import TosaNode, converter
 
 _SAME = {
@@ -81,21 +80,5 @@ def cast(t: TosaNode) -> SSAValue:
     if target == i1:
         return t.apply("ne", x, t.scalar(0, x))
     if is_float(source) and not is_float(target):
-        return _rounded_to_integer(t, x, target)
+        x = t.apply("round", x)
     return t.cast(x, target)
-
-
-def _rounded_to_integer(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
-    """Clamped as an integer: the largest 32-bit integer is no 32-bit float.
-
-    Limits out of the range of a 16-bit float are infinite in it, and so is what is beyond them.
-    """
-    limits = iinfo(to_numpy(target))
-    rounded = t.apply("round", x)
-    too_small = t.apply("le", rounded, t.scalar(float(limits.min), x))
-    too_large = t.apply("ge", rounded, t.scalar(float(limits.max) + 1.0, x))
-    outside = t.apply("or", too_small, too_large)
-    inside = t.cast(t.apply("select", outside, t.scalar(0, x), rounded), target)
-    low, high = t.scalar(limits.min, inside), t.scalar(limits.max, inside)
-    extreme = t.apply("select", too_small, low, high)
-    return t.apply("select", outside, extreme, inside)

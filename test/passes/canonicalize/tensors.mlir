@@ -128,3 +128,11 @@ func.func @empty(%x: tensor<2x0xf32>, %y: tensor<2x3xf32>, %i: tensor<0x3xi64>) 
   %4 = braid.scatter_elements %y, %i, %3 {dim = 0 : i64, reduction = "none"} : (tensor<2x3xf32>, tensor<0x3xi64>, tensor<0x3xf32>) -> tensor<2x3xf32>
   func.return %0, %1, %2, %4 : tensor<2x0xf32>, tensor<2x3xf32>, tensor<2x2048xf32>, tensor<2x3xf32>
 }
+
+// Windows lose what only ever reads padding.
+// CHECK-LABEL: @clipped_windows
+// CHECK: braid.pool %{{.*}} {{.*}}window = array<i64: 7, 5>, {{.*}}pad_low = array<i64: 0, 2>, pad_high = array<i64: 0, 1>
+func.func @clipped_windows(%x: tensor<1x2x7x4xf32>) -> tensor<1x2x1x3xf32> {
+  %0 = braid.pool %x {kind = "add", window = array<i64: 1280, 6>, strides = array<i64: 1280, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 3>, pad_high = array<i64: 1273, 1>} : (tensor<1x2x7x4xf32>) -> tensor<1x2x1x3xf32>
+  func.return %0 : tensor<1x2x1x3xf32>
+}

@@ -1,6 +1,7 @@
 """Convolution and pooling over random windows: loop nests, parts and numpy agree."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -16,6 +17,8 @@ from braid.dialects.braid.decomposition import decompose_all
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from braid.dialects.braid.windows import Windows as Window
+from braid.dialects.braid.windows import padded_windows
 
 Windows = dict[str, list[int]]
 
@@ -83,3 +86,45 @@ def test_conv_transpose(
     decompose_all(module)
     module.verify()
     assert np.array_equal(interpret(module, [x, w])[0], expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_clipped_windows_read_the_same(data: st.DataObject) -> None:
+    """And no more than padding at their ends, where the dilation is 1."""
+
+    def number(low: int, high: int) -> int:
+        return data.draw(st.integers(low, high))
+
+    extent, size, low, high = number(1, 4), number(1, 12), number(0, 9), number(0, 9)
+    stride, dilation = number(1, 5), number(1, 3)
+    windows = Window((size,), (stride,), (dilation,), (low,), (high,))
+    assume(extent + low + high >= dilation * (size - 1) + 1)
+    clipped = windows.clipped([extent])
+    assert clipped.output_shape([extent]) == windows.output_shape([extent])
+    x = 1 + np.arange(extent).reshape(1, 1, extent)
+    read, fewer = padded_windows(x, windows, 0)[0, 0], padded_windows(x, clipped, 0)[0, 0]
+    for all_of, kept in zip(read, fewer, strict=True):
+        assert [n for n in all_of if n] == [n for n in kept if n]
+    if dilation == 1 and clipped.size[0] > 1:
+        positions = np.arange(len(fewer)) * stride - clipped.pad_low[0]
+        assert positions[-1] >= 0 or fewer[:, 0].any()
+        assert positions[0] + clipped.size[0] <= extent or fewer[:, -1].any()
+
+
+@pytest.mark.parametrize("kind", ["max", "add"])
+def test_a_huge_window_costs_no_more_than_its_input(kind: str) -> None:
+    """What `AvgPool2d(1280, ceil_mode=True)` becomes on an image of 7 times 7."""
+    x = integers(1, 2, 7, 7)
+    op = PoolOp.get(
+        block_for(x).args[0],
+        kind,
+        [10**6, 1280],
+        strides=[10**6, 1280],
+        dilations=[1, 1],
+        pad_low=[0, 0],
+        pad_high=[10**6 - 7, 1273],
+    )
+    combine = np.max if kind == "max" else np.sum
+    np.testing.assert_array_equal(op.evaluate(x)[0][..., 0, 0], combine(x, (2, 3)))
+    assert op.windows.clipped([7, 7]).size == (7, 7)

@@ -112,3 +112,38 @@ def test_model_behind_a_symbolic_link(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(real)
     np.testing.assert_array_equal(import_onnx(link).parameters["w"], WEIGHT)
+
+
+@pytest.mark.parametrize("order", ["data first", "location first"])
+def test_a_location_may_be_written_though_it_is_the_default(tmp_path: Path, order: str) -> None:
+    """`quantize_dynamic` and others write `data_location = DEFAULT` behind the raw data."""
+    weight = numpy_helper.from_array(WEIGHT, "w")
+    located = TensorProto(data_location=TensorProto.DEFAULT).SerializeToString()
+    data = weight.SerializeToString()
+    parts = (data, located) if order == "data first" else (located, data)
+    again = TensorProto()
+    again.ParseFromString(b"".join(parts))
+    assert again.HasField("data_location")
+    model = model_with(again)
+    path = tmp_path / "m.onnx"
+    # Fields are written by number; this puts them in the order that is tested.
+    serialized = model.SerializeToString()
+    assert serialized.count(again.SerializeToString()) == 1
+    path.write_bytes(serialized.replace(again.SerializeToString(), b"".join(parts)))
+    read = import_onnx(path).parameters["w"]
+    assert is_mapped(read)
+    np.testing.assert_array_equal(read, WEIGHT)
+
+
+def test_of_several_fields_of_raw_data_the_last_holds(tmp_path: Path) -> None:
+    """As everywhere in protobuf; and of the entries that say where external data is."""
+    first = TensorProto(raw_data=bytes(WEIGHT.nbytes))
+    stale = TensorProto()
+    stale.external_data.add(key="offset", value="7")
+    weight = numpy_helper.from_array(WEIGHT, "w")
+    whole = weight.SerializeToString()
+    parts = first.SerializeToString() + stale.SerializeToString() + whole
+    model = model_with(TensorProto.FromString(parts))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    np.testing.assert_array_equal(import_onnx(path).parameters["w"], WEIGHT)
