@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.dynamic_shapes.buckets import Bounds, Buckets
-from braid.execution.executors import NativeExecutor
+from braid.execution.executors import NativeExecutor, check_threads
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
 from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
 from braid.lowering.cpu.stages import Stage, emit_stage
@@ -28,7 +28,7 @@ from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
 from braid.passes.storage.memory_report import MemoryReport, memory_report
 from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
-from braid.runtime.manifest import Manifest
+from braid.runtime.manifest import Manifest, WeightSpec
 from braid.runtime.native import NativeModel
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
@@ -80,6 +80,10 @@ def compile(
         InfeasibleError: it cannot run within the memory budget.
 
     """
+    check_threads(threads)
+    check_threads(inter_op_threads, "inter_op_threads", least=1)
+    if jobs is not None:
+        check_threads(jobs, "jobs", least=1)
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
     read = partial(
@@ -107,9 +111,10 @@ def compile(
 
 @dataclass(frozen=True)
 class _Lowered:
-    """A model after its lowering, with its code and what the plan of each function takes."""
+    """A lowered model, its target and code, and what the plan of each function takes."""
 
     model: SourceModel
+    target: str
     code: CpuCode
     memory: tuple[MemoryReport, ...]
 
@@ -133,7 +138,8 @@ class _Lowering:
             self.context, module, self.families, jobs=self.jobs, profile=self.profile
         )
         functions = model_functions(module)
-        return _Lowered(model, code, tuple(memory_report(f, self.target) for f in functions))
+        name = load_target(self.target).name
+        return _Lowered(model, name, code, tuple(memory_report(f, self.target) for f in functions))
 
 
 def _load(lowered: _Lowered, threads: int) -> Model:
@@ -142,16 +148,13 @@ def _load(lowered: _Lowered, threads: int) -> Model:
     prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
         model_functions(model.module),
-        code.weights_bytes,
+        code.description.weights_bytes,
         chain_parameters(prepared, model.parameters),
     )
     loaded = load_objects(code.objects)
     native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
     package = Package(
-        manifest=_manifest(model.name, native, code),
-        code=lambda: link_shared_object(code.objects),
-        weights=weights.arrays,
-        objects=code.objects,
+        _manifest(lowered, native, weights.index), code.objects, weights.data, link_shared_object
     )
     lanes = code.description.lanes
     executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
@@ -220,14 +223,16 @@ def _warn_of_lost_families(target: Target) -> None:
         )
 
 
-def _manifest(name: str, native: NativeModel, code: CpuCode) -> Manifest:
+def _manifest(lowered: _Lowered, native: NativeModel, index: tuple[WeightSpec, ...]) -> Manifest:
     return Manifest(
-        model=name,
+        model=lowered.model.name,
         inputs=native.inputs,
         outputs=native.outputs,
         arena_bytes=native.arena_bytes,
-        target=host_machine().triple,
-        cpu_features=code.description.features,
+        target=lowered.target,
+        triple=host_machine().triple,
+        cpu_features=lowered.code.description.features,
         builder=f"braid {__version__}",
+        weights=index,
         dims=native.dims,
     )

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from braid.dynamic_shapes.binding import bind_inputs, bind_outputs
-from braid.execution.executors import Executor, NativeExecutor
-from braid.runtime.artifact import read_artifact, write_artifact
+from braid.execution.executors import Executor, NativeExecutor, check_threads
+from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry
@@ -23,15 +24,19 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Package:
-    """What files are written from; `code` gives the bytes of a shared object.
+    """What files are written from: `link` makes a shared object of `objects`.
 
-    `objects` are what that is linked from; empty for a model that was loaded.
+    `weights` are the bytes that the code reads; the manifest says what lies where in them.
     """
 
     manifest: Manifest
-    code: Callable[[], bytes]
-    weights: Mapping[str, Array]
-    objects: Sequence[bytes] = ()
+    objects: Sequence[bytes]
+    weights: NDArray[np.uint8]
+    link: Callable[[Sequence[bytes]], bytes]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write an artifact; raises `BraidError` as `write_artifact` does."""
+        write_artifact(path, self.manifest, self.link(self.objects), self.weights)
 
 
 class Model:
@@ -48,7 +53,7 @@ class Model:
         outputs: tuple[TensorSpec, ...],
         executor: Executor,
         arena_bytes: int = 0,
-        package: Package | None = None,
+        package: Package | Artifact | None = None,
         memory: "Sequence[MemoryReport]" = (),
     ) -> None:
         """Put a model together; users call `braid.compile`, `interpret` or `load`."""
@@ -107,12 +112,12 @@ class Model:
         """Write the model as one artifact file, which `braid.load` and the C runtime read.
 
         Raises:
-            BraidError: the model is interpreted, there is no C compiler to link it, or the file
-                cannot be written; what was at `path` then stays.
+            BraidError: the model is interpreted, there is no C compiler to link it, the artifact
+                that it was loaded from is damaged, or the file cannot be written; what was at
+                `path` then stays.
 
         """
-        package = self._packaged()
-        write_artifact(path, package.manifest, package.code(), package.weights)
+        self._packaged().write(path)
 
     def save_c_library(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a shared object (`.so`), and a header for C beside it (`.h`).
@@ -127,14 +132,14 @@ class Model:
         from braid.packaging.c_library import write_c_library
 
         package = self._packaged()
-        if not package.objects:
+        if isinstance(package, Artifact):
             raise BraidError(
                 "a model that was loaded from an artifact cannot become a C library",
                 hint="use braid.compile on the model that it was compiled from",
             )
         write_c_library(path, package.manifest, package.objects, package.weights)
 
-    def _packaged(self) -> Package:
+    def _packaged(self) -> Package | Artifact:
         if self._package is None:
             raise BraidError(
                 "an interpreted model has no code to save", hint="use braid.compile instead"
@@ -145,16 +150,30 @@ class Model:
 def load(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """Load an artifact; `threads` is the number of threads of each run, 0 for all.
 
+    Manifest and code are checked for damage here, the weights before the first run. An artifact is
+    native code, which runs with the rights of this process: load only what you trust.
+
     Raises:
         BraidError: the file is missing, damaged, of another format version, or needs CPU features
             that are not here.
 
     """
-    artifact = read_artifact(path)
-    native = NativeModel.open(path)
-    package = Package(artifact.manifest, lambda: bytes(artifact.code), artifact.weights)
+    check_threads(threads)
+    artifact = read_artifact(_checked_path(path))
+    native = NativeModel.from_artifact(artifact)
     executor = NativeExecutor(native, threads)
-    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+    return Model(native.inputs, native.outputs, executor, native.arena_bytes, artifact)
+
+
+def _checked_path(path: object) -> "str | os.PathLike[str]":
+    if isinstance(path, str):
+        return path
+    if isinstance(path, os.PathLike):
+        return cast("os.PathLike[str]", path)
+    raise BraidError(
+        f"braid.load takes the path of a .braid file, got {type(path).__name__}",
+        hint="braid.compile takes models",
+    )
 
 
 def _signature(specs: tuple[TensorSpec, ...]) -> str:

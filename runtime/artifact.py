@@ -1,35 +1,38 @@
 """The artifact file (`.braid`): a manifest, code and weights in one mapped file.
 
 The format is described in `runtime/native/include/braid/runtime.h`, whose C reader loads the same
-files without Python.
+files without Python. Each section carries a digest, and so does the table of them; nothing of a
+section is used before its digest was compared.
 """
 
-import functools
-import mmap
 import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.manifest import Manifest, WeightSpec
+from braid.runtime.dtypes import numpy_dtype
+from braid.runtime.manifest import Manifest
+from braid.runtime.native_abi import load_library, map_file
+from braid.runtime.weight_index import check_index
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAGIC = b"BRAIDART"
-TENSOR_ALIGN = 64
 WEIGHTS_ALIGN = 4096
 
 _HEADER = struct.Struct("<8sII")
-_SECTION = struct.Struct("<IIQQ")
+_SECTION = struct.Struct("<IIQQQ")
+_DIGEST = struct.Struct("<Q")
+
+Bytes = NDArray[np.uint8]
 
 
 class SectionKind(IntEnum):
@@ -40,171 +43,166 @@ class SectionKind(IntEnum):
     WEIGHTS = 3
 
 
+def digest(data: bytes | memoryview | Bytes) -> int:
+    """XXH64 of the bytes, with seed 0."""
+    array = np.frombuffer(data, np.uint8)
+    return int(load_library().braid_digest(array.ctypes.data, array.size))
+
+
+def write_artifact(
+    path: str | os.PathLike[str], manifest: Manifest, code: bytes, weights: Bytes
+) -> None:
+    """Write an artifact, whole or not at all.
+
+    `code` is an ELF shared object that exports `braid_model`, `weights` are the bytes that it
+    reads, in which the manifest's index says what lies where.
+
+    Raises:
+        BraidError: the index does not fit the weights, or the file cannot be written, as on a
+            full disk.
+
+    """
+    check_index(manifest.weights, weights.size)
+    text = manifest.to_json().encode()
+    contents = {
+        SectionKind.MANIFEST: np.frombuffer(text, np.uint8),
+        SectionKind.CODE: np.frombuffer(code, np.uint8),
+        SectionKind.WEIGHTS: weights,
+    }
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(contents))
+    end = len(header) + _SECTION.size * len(contents) + _DIGEST.size
+    offsets: dict[SectionKind, int] = {}
+    for kind, content in contents.items():
+        offsets[kind] = _align_up(end, WEIGHTS_ALIGN if kind is SectionKind.WEIGHTS else 8)
+        end = offsets[kind] + content.size
+        header += _SECTION.pack(kind, 0, offsets[kind], content.size, digest(content))
+    with atomic_file(path) as file:
+        file.write(header + _DIGEST.pack(digest(header)))
+        for kind, content in contents.items():
+            file.write(bytes(offsets[kind] - file.tell()))
+            file.write(content.data)
+
+
 def _align_up(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment
 
 
-@functools.cache
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the dtype of a manifest's dtype name, numpy's or ml_dtypes'.
+@dataclass(frozen=True)
+class _Section:
+    content: Bytes
+    digest: int
 
-    Raises:
-        BraidError: neither knows the name.
-
-    """
-    try:
-        return np.dtype(getattr(ml_dtypes, name, name))
-    except TypeError as error:
-        raise BraidError(f"unknown dtype '{name}'") from error
-
-
-def index_weights(weights: Mapping[str, NDArray[Any]]) -> tuple[WeightSpec, ...]:
-    """Place the weights one after the other, each on a 64-byte boundary, in the mapping's order."""
-    specs: list[WeightSpec] = []
-    offset = 0
-    for name, array in weights.items():
-        specs.append(WeightSpec(name, array.dtype.name, array.shape, offset, array.nbytes))
-        offset = _align_up(offset + array.nbytes, TENSOR_ALIGN)
-    return tuple(specs)
-
-
-def write_artifact(
-    path: str | os.PathLike[str],
-    manifest: Manifest,
-    code: bytes,
-    weights: Mapping[str, NDArray[Any]],
-) -> None:
-    """Write an artifact, whole or not at all.
-
-    `code` is an ELF shared object that exports `braid_model`. The weights are written one by one,
-    so that mapped ones never take memory at once; the manifest's own index of them is replaced by
-    that of `index_weights`.
-
-    Raises:
-        BraidError: the file cannot be written, as on a full disk.
-
-    """
-    index = index_weights(weights)
-    text = manifest.with_weights(index).to_json().encode()
-    sizes = {
-        SectionKind.MANIFEST: len(text),
-        SectionKind.CODE: len(code),
-        SectionKind.WEIGHTS: index[-1].offset + index[-1].nbytes if index else 0,
-    }
-    offsets: dict[SectionKind, int] = {}
-    end = _HEADER.size + _SECTION.size * len(sizes)
-    for kind, size in sizes.items():
-        offsets[kind] = _align_up(end, WEIGHTS_ALIGN if kind is SectionKind.WEIGHTS else 8)
-        end = offsets[kind] + size
-    with atomic_file(path) as file:
-        file.write(_HEADER.pack(MAGIC, FORMAT_VERSION, len(sizes)))
-        for kind, size in sizes.items():
-            file.write(_SECTION.pack(kind, 0, offsets[kind], size))
-        _write_at(file, offsets[SectionKind.MANIFEST], text)
-        _write_at(file, offsets[SectionKind.CODE], code)
-        for spec, array in zip(index, weights.values(), strict=True):
-            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            _write_at(file, offsets[SectionKind.WEIGHTS] + spec.offset, raw.data)
-        _write_at(file, end, b"")
-
-
-def _write_at(file: IO[bytes], offset: int, data: bytes | memoryview) -> None:
-    """Write at `offset`, filling the gap since the last write with zeros."""
-    file.write(bytes(offset - file.tell()))
-    file.write(data)
+    def checked(self, what: str) -> Bytes:
+        if digest(self.content) != self.digest:
+            raise BraidError(f"the digest of its {what} is wrong")
+        return self.content
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """An open artifact. Use it as a context manager, or close it by `close`.
+    """An open artifact. The file stays mapped until the last view of it is gone.
 
-    `code` and `weights` are views of the mapped file: nothing is read before it is used.
+    `data` is the whole file. `code` and `weights` are read and checked when they are first asked
+    for.
     """
 
     path: Path
+    data: Bytes
     manifest: Manifest
-    code: memoryview
-    weights: Mapping[str, NDArray[Any]]
+    _sections: Mapping[int, _Section]
 
-    def __enter__(self) -> "Artifact":
-        return self
+    @cached_property
+    def code(self) -> Bytes:
+        """The shared object; raises `BraidError` where it is damaged."""
+        return self._checked(SectionKind.CODE)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+    @cached_property
+    def weights(self) -> Mapping[str, NDArray[Any]]:
+        """The weights by name; raises `BraidError` where they are damaged."""
+        section = self._checked(SectionKind.WEIGHTS)
+        return {
+            spec.name: section[spec.offset : spec.offset + spec.nbytes]
+            .view(numpy_dtype(spec.dtype))
+            .reshape(spec.shape)
+            for spec in self.manifest.weights
+        }
 
-    def close(self) -> None:
-        """Give up the view of the code; the mapping itself goes with the last of its views."""
-        self.code.release()
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the file, whole or not at all.
+
+        Raises:
+            BraidError: the file is damaged, or the copy cannot be written.
+
+        """
+        for kind in SectionKind:
+            self._checked(kind)
+        with atomic_file(path) as file:
+            file.write(self.data.data)
+
+    def _checked(self, kind: SectionKind) -> Bytes:
+        try:
+            return self._sections[kind].checked(kind.name.lower())
+        except BraidError as error:
+            raise _unusable(self.path, error) from error
 
 
 def read_artifact(path: str | os.PathLike[str]) -> Artifact:
-    """Open an artifact for reading.
+    """Open an artifact for reading; check its header and its manifest.
 
     Raises:
-        BraidError: there is no such file, or it is truncated, of another format version, or not
-            an artifact at all.
+        BraidError: there is no such file, or it is damaged, of another format version, or not an
+            artifact at all.
 
     """
+    data = map_file(path)
+    if data[: len(MAGIC)].tobytes() != MAGIC:
+        raise _no_artifact(Path(path), data)
     try:
-        with Path(path).open("rb") as file:
-            data = memoryview(_map(file))
-    except OSError as error:
-        raise BraidError(f"cannot open '{path}': {error.strerror or error}") from error
-    try:
-        return _read(Path(path), data)
+        sections = _read_sections(data)
+        text = sections[SectionKind.MANIFEST].checked("manifest")
+        manifest = Manifest.from_json(text.tobytes())
+        check_index(manifest.weights, sections[SectionKind.WEIGHTS].content.size)
     except BraidError as error:
-        raise BraidError(
-            f"'{path}' is not a usable braid artifact: {error.message}",
-            hint="compile the model again",
-        ) from error
+        raise _unusable(Path(path), error) from error
+    return Artifact(Path(path), data, manifest, sections)
 
 
-def _map(file: IO[bytes]) -> mmap.mmap | bytes:
-    if os.fstat(file.fileno()).st_size == 0:  # an empty file cannot be mapped
-        return b""
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _unusable(path: Path, error: BraidError) -> BraidError:
+    return BraidError(
+        f"'{path}' is not a usable braid artifact: {error.message}", hint="compile the model again"
+    )
 
 
-def _read(path: Path, data: memoryview) -> Artifact:
-    sections = _read_sections(data)
-    for kind in (SectionKind.MANIFEST, SectionKind.CODE):
-        if kind not in sections:
-            raise BraidError(f"it has no {kind.name.lower()} section")
-    manifest = Manifest.from_json(bytes(sections[SectionKind.MANIFEST]))
-    blob = sections.get(SectionKind.WEIGHTS, memoryview(b""))
-    weights = {spec.name: _view_weight(blob, spec) for spec in manifest.weights}
-    return Artifact(path, manifest, sections[SectionKind.CODE], weights)
+def _no_artifact(path: Path, data: Bytes) -> BraidError:
+    """What to say of a file that does not start as an artifact does."""
+    hints = {".onnx": "use braid.compile", ".mlir": "use braid.compile"}
+    hint = hints.get(path.suffix.lower(), "compile the model again")
+    if data[:4].tobytes() == b"\x7fELF":
+        hint = "what --emit=so makes is for programs in C, which link with it"
+    return BraidError(
+        f"'{path}' is not a braid artifact: it starts with {data[:8].tobytes()!r}, expected "
+        f"{MAGIC!r}",
+        hint=hint,
+    )
 
 
-def _read_sections(data: memoryview) -> dict[int, memoryview]:
-    if len(data) < _HEADER.size:
-        raise BraidError(f"it is {len(data)} bytes long, its header alone takes {_HEADER.size}")
-    magic, version, count = _HEADER.unpack_from(data)
-    if magic != MAGIC:
-        raise BraidError(f"it starts with {magic!r}, expected {MAGIC!r}")
+def _read_sections(data: Bytes) -> dict[int, _Section]:
+    _, version, count = _HEADER.unpack_from(data.data)
     if version != FORMAT_VERSION:
         raise BraidError(f"it has format version {version}, expected {FORMAT_VERSION}")
-    if _HEADER.size + count * _SECTION.size > len(data):
+    end = _HEADER.size + count * _SECTION.size
+    if end + _DIGEST.size > len(data):
         raise BraidError("it is truncated within its table of sections")
-    sections: dict[int, memoryview] = {}
-    for i in range(count):
-        kind, _, offset, size = _SECTION.unpack_from(data, _HEADER.size + i * _SECTION.size)
+    if (digest(data[:end]),) != _DIGEST.unpack_from(data.data, end):
+        raise BraidError("the digest of its header is wrong")
+    sections: dict[int, _Section] = {}
+    for kind, _, offset, size, expected in _SECTION.iter_unpack(data[_HEADER.size : end].data):
         if offset + size > len(data):
             raise BraidError(
                 f"it is truncated: expected at least {offset + size} bytes, it has {len(data)}"
             )
-        sections[kind] = data[offset : offset + size]
+        sections[kind] = _Section(data[offset : offset + size], expected)
+    for kind in SectionKind:
+        if kind not in sections:
+            raise BraidError(f"it has no {kind.name.lower()} section")
     return sections
-
-
-def _view_weight(blob: memoryview, spec: WeightSpec) -> NDArray[Any]:
-    data = blob[spec.offset : spec.offset + spec.nbytes]
-    try:
-        return np.frombuffer(data, numpy_dtype(spec.dtype)).reshape(spec.shape)
-    except ValueError as error:
-        raise BraidError(f"weight '{spec.name}' is malformed: {error}") from error

@@ -1,11 +1,14 @@
 """What an artifact says about itself, for people and for Python: JSON in its first section."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TypeVar, cast
 
 from braid.support.errors import BraidError
+
+_T = TypeVar("_T")
+_KINDS: dict[type, str] = {str: "text", int: "a whole number of 63 bits", list: "a list"}
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,11 @@ class WeightSpec:
 class Manifest:
     """An artifact's description.
 
-    `target` is the LLVM triple of the code; `cpu_features` are LLVM's names of the features that
-    the CPU must have. `arena_bytes` is the memory that each context takes for intermediates.
-    `builder` names the program and version that wrote the artifact. `dims` are the dims for whose
-    sizes there are variants of the code, every combination of these.
+    `target` is the name of the target description that it was compiled for, `triple` LLVM's name
+    of the code's machine; `cpu_features` are LLVM's names of the features that the CPU must have.
+    `arena_bytes` is the memory that each context takes for intermediates. `builder` names the
+    program and version that wrote the artifact. `dims` are the dims for whose sizes there are
+    variants of the code, every combination of these.
     """
 
     model: str
@@ -67,14 +71,11 @@ class Manifest:
     outputs: tuple[TensorSpec, ...]
     arena_bytes: int
     target: str
+    triple: str
     cpu_features: tuple[str, ...]
     builder: str
     weights: tuple[WeightSpec, ...] = ()
     dims: tuple[DimSpec, ...] = ()
-
-    def with_weights(self, weights: tuple[WeightSpec, ...]) -> "Manifest":
-        """Return this manifest with another index of weights."""
-        return replace(self, weights=weights)
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -89,41 +90,71 @@ class Manifest:
 
         """
         try:
-            fields = cast(dict[str, Any], json.loads(text))
+            fields = json.loads(text)
             return cls(
-                model=str(fields["model"]),
-                inputs=tuple(map(_read_tensor, fields["inputs"])),
-                outputs=tuple(map(_read_tensor, fields["outputs"])),
-                arena_bytes=int(fields["arena_bytes"]),
-                target=str(fields["target"]),
-                cpu_features=tuple(map(str, fields["cpu_features"])),
-                builder=str(fields["builder"]),
-                weights=tuple(map(_read_weight, fields["weights"])),
-                dims=tuple(map(_read_dim, fields.get("dims", ()))),
+                model=_read(fields, "model", str),
+                inputs=_read_all(fields, "inputs", _read_tensor),
+                outputs=_read_all(fields, "outputs", _read_tensor),
+                arena_bytes=_read(fields, "arena_bytes", int),
+                target=_read(fields, "target", str),
+                triple=_read(fields, "triple", str),
+                cpu_features=_read_list(fields, "cpu_features", str),
+                builder=_read(fields, "builder", str),
+                weights=_read_all(fields, "weights", _read_weight),
+                dims=_read_all(fields, "dims", _read_dim),
             )
-        except (ValueError, KeyError, TypeError) as error:
-            raise BraidError(f"malformed manifest: {error!r}") from error
+        except (ValueError, RecursionError) as error:
+            raise BraidError(f"its manifest is malformed: {error}") from error
 
 
-def _read_tensor(fields: Mapping[str, Any]) -> TensorSpec:
+def _read(fields: object, name: str, kind: type[_T]) -> _T:
+    """The field of an object; raises ValueError unless it is exactly of this kind."""
+    if not isinstance(fields, dict):
+        raise ValueError(f"expected an object with '{name}'")
+    if name not in fields:
+        raise ValueError(f"'{name}' is missing")
+    return _check(cast(dict[str, object], fields)[name], name, kind)
+
+
+def _read_list(fields: object, name: str, kind: type[_T]) -> tuple[_T, ...]:
+    elements = cast(list[object], _read(fields, name, list))
+    return tuple(_check(element, name, kind) for element in elements)
+
+
+def _read_all(fields: object, name: str, read: Callable[[object], _T]) -> tuple[_T, ...]:
+    return tuple(map(read, cast(list[object], _read(fields, name, list))))
+
+
+def _check(value: object, name: str, kind: type[_T]) -> _T:
+    # A bool is an int to isinstance; and what is larger than 63 bits is no size of anything.
+    if type(value) is not kind or (isinstance(value, int) and not -1 <= value < 2**63):
+        raise ValueError(f"'{name}' holds {value!r:.80}, expected {_KINDS[kind]}")
+    return value
+
+
+def _read_tensor(fields: object) -> TensorSpec:
     return TensorSpec(
-        str(fields["name"]),
-        str(fields["dtype"]),
-        tuple(fields["shape"]),
-        tuple(fields["bound"]),
-        tuple(fields.get("dims", ())),
+        _read(fields, "name", str),
+        _read(fields, "dtype", str),
+        _read_list(fields, "shape", int),
+        _read_list(fields, "bound", int),
+        _read_list(fields, "dims", str),
     )
 
 
-def _read_dim(fields: Mapping[str, Any]) -> DimSpec:
-    return DimSpec(str(fields["name"]), tuple(fields["sizes"]), int(fields["padded_from"]))
+def _read_dim(fields: object) -> DimSpec:
+    return DimSpec(
+        _read(fields, "name", str),
+        _read_list(fields, "sizes", int),
+        _read(fields, "padded_from", int),
+    )
 
 
-def _read_weight(fields: Mapping[str, Any]) -> WeightSpec:
+def _read_weight(fields: object) -> WeightSpec:
     return WeightSpec(
-        str(fields["name"]),
-        str(fields["dtype"]),
-        tuple(fields["shape"]),
-        int(fields["offset"]),
-        int(fields["nbytes"]),
+        _read(fields, "name", str),
+        _read(fields, "dtype", str),
+        _read_list(fields, "shape", int),
+        _read(fields, "offset", int),
+        _read(fields, "nbytes", int),
     )

@@ -16,7 +16,7 @@ import numpy as np
 import onnx.helper
 from numpy.typing import NDArray
 
-from braid.runtime.artifact import numpy_dtype
+from braid.runtime.artifact import Artifact
 from braid.runtime.buffers import (
     apart_from,
     check_apart,
@@ -24,8 +24,10 @@ from braid.runtime.buffers import (
     check_input,
     check_output,
 )
+from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
+from braid.support.errors import BraidError
 
 
 @dataclass(frozen=True)
@@ -70,21 +72,36 @@ class NativeModel:
         """Open an artifact file.
 
         Raises:
-            BraidError: the file is missing, truncated, of another version, or needs CPU features
+            BraidError: the file is missing, damaged, of another version, or needs CPU features
                 that are missing here.
 
         """
         return cls(load_library().braid_model_open(os.fsencode(path)))
 
     @classmethod
+    def from_artifact(cls, artifact: Artifact) -> "NativeModel":
+        """Load an open artifact, and compare what its manifest says with its code.
+
+        Raises:
+            BraidError: header or code are damaged, manifest and code contradict each other, or
+                the code needs CPU features that are missing here.
+
+        """
+        data = artifact.data
+        name = os.fsencode(artifact.path)
+        model = cls(
+            load_library().braid_model_from_artifact(data.ctypes.data, data.size, name), data
+        )
+        model._check_manifest(artifact)
+        return model
+
+    @classmethod
     def from_memory(cls, code: bytes, weights: NDArray[np.uint8] | None = None) -> "NativeModel":
         """Load an ELF shared object that exports `braid_model`.
 
-        `weights` are the bytes of the weights section, laid out as `index_weights` says and
-        aligned to 64 bytes.
+        `weights` are the bytes that the code reads, aligned to 64 bytes.
         """
-        address = None if weights is None else weights.ctypes.data
-        handle = load_library().braid_model_from_memory(code, len(code), address)
+        handle = load_library().braid_model_from_memory(code, len(code), *_place(weights))
         return cls(handle, weights)
 
     @classmethod
@@ -95,14 +112,30 @@ class NativeModel:
 
         `keep_alive` are the objects that own the code; see `from_memory` for `weights`.
         """
-        weights_address = None if weights is None else weights.ctypes.data
-        handle = load_library().braid_model_from_descriptor(address, weights_address)
+        handle = load_library().braid_model_from_descriptor(address, *_place(weights))
         return cls(handle, weights, *keep_alive)
 
     @property
     def has_variants(self) -> bool:
         """Whether there is code of its own for each size of the open dims."""
         return self._descriptor.variant_count > 0
+
+    def _check_manifest(self, artifact: Artifact) -> None:
+        manifest, described = artifact.manifest, self._descriptor
+        features = (described.features[i].decode() for i in range(described.feature_count))
+        for what, said, actual in (
+            ("inputs", manifest.inputs, self.inputs),
+            ("outputs", manifest.outputs, self.outputs),
+            ("dims", manifest.dims, self.dims),
+            ("arena_bytes", manifest.arena_bytes, self.arena_bytes),
+            ("cpu_features", manifest.cpu_features, tuple(features)),
+        ):
+            if said != actual:
+                raise BraidError(
+                    f"'{artifact.path}' contradicts itself: its manifest says {what} = {said}, its "
+                    f"code {actual}",
+                    hint="compile the model again",
+                )
 
     def _read_specs(self, tensors: Sequence[CTensor], count: int) -> tuple[TensorSpec, ...]:
         return tuple(_read_spec(tensors[i], self.dims) for i in range(count))
@@ -221,6 +254,11 @@ def _read_spec(tensor: CTensor, dims: Sequence[DimSpec]) -> TensorSpec:
         tuple(tensor.bound[: tensor.rank]),
         names if any(names) else (),
     )
+
+
+def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
+    """Address and size."""
+    return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 
 def _addresses(arrays: Sequence[NDArray[Any]]) -> "ctypes.Array[ctypes.c_void_p]":

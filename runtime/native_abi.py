@@ -5,9 +5,14 @@ A field that is a pointer in C is annotated as the sequence that it indexes like
 
 import ctypes
 import functools
+import os
+import weakref
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 import braid.runtime
 from braid.support.errors import BraidError
@@ -73,6 +78,7 @@ class CModel(ctypes.Structure):
     dims: Sequence[CDim]
     variant_count: int
     variants: Sequence[CVariant]
+    weights_bytes: int
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -90,15 +96,20 @@ class CModel(ctypes.Structure):
         ("dims", POINTER(CDim)),
         ("variant_count", c_int64),
         ("variants", POINTER(CVariant)),
+        ("weights_bytes", c_int64),
     )
 
 
 _SIGNATURES = {
     "braid_last_error": (c_char_p, ()),
     "braid_cpu_supports": (c_int, (c_char_p,)),
+    "braid_digest": (c_uint64, (c_void_p, c_size_t)),
+    "braid_map_file": (c_void_p, (c_char_p, POINTER(c_size_t))),
+    "braid_unmap_file": (None, (c_void_p, c_size_t)),
     "braid_model_open": (c_void_p, (c_char_p,)),
-    "braid_model_from_memory": (c_void_p, (c_char_p, c_size_t, c_void_p)),
-    "braid_model_from_descriptor": (c_void_p, (c_void_p, c_void_p)),
+    "braid_model_from_artifact": (c_void_p, (c_void_p, c_size_t, c_char_p)),
+    "braid_model_from_memory": (c_void_p, (c_char_p, c_size_t, c_void_p, c_size_t)),
+    "braid_model_from_descriptor": (c_void_p, (c_void_p, c_void_p, c_size_t)),
     "braid_model_describe": (POINTER(CModel), (c_void_p,)),
     "braid_model_close": (None, (c_void_p,)),
     "braid_context_create": (c_void_p, (c_void_p, c_int64)),
@@ -163,6 +174,26 @@ def load_library() -> ctypes.CDLL:
         function.restype = result
         function.argtypes = arguments
     return library
+
+
+def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+    """Map an artifact for reading, until the last view of it is gone. No descriptor stays open.
+
+    Raises:
+        BraidError: it cannot be opened, or is too short or no regular file.
+
+    """
+    library = load_library()
+    size = c_size_t()
+    address: int | None = library.braid_map_file(os.fsencode(path), ctypes.byref(size))
+    if address is None:
+        raise last_error()
+    memory = (ctypes.c_uint8 * size.value).from_address(address)
+    # At exit the system unmaps; until then somebody may hold a view.
+    weakref.finalize(memory, library.braid_unmap_file, address, size.value).atexit = False
+    data = np.ctypeslib.as_array(memory)
+    data.flags.writeable = False
+    return data
 
 
 def last_error(*, hint: str | None = None) -> BraidError:

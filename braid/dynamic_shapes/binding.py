@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.artifact import numpy_dtype
+from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from braid.runtime.buffers import check_apart, check_input, check_output
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel, ProfileEntry
+from braid.support.errors import BraidError
 
 Array = NDArray[Any]
 
@@ -24,6 +25,17 @@ class Executor(Protocol):
     def profile(self) -> dict[str, ProfileEntry]:
         """Return executions and seconds by the name of the counter since the start."""
         ...
+
+
+def check_threads(threads: object, what: str = "threads", least: int = 0) -> None:
+    """Raise `BraidError` unless a number of threads is one."""
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
+        raise BraidError(f"{what} is {threads!r}, expected a whole number")
+    if not least <= threads < 2**31:
+        raise BraidError(
+            f"{what} is {threads}, expected at least {least}",
+            hint="0 stands for all CPUs" if least == 0 else None,
+        )
 
 
 class NativeExecutor:

@@ -7,8 +7,8 @@ from functools import cached_property
 from math import prod
 from string import Template
 
-from braid.runtime.artifact import numpy_dtype
 from braid.runtime.buffers import describe_shape
+from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import DimSpec, TensorSpec
 
 _TYPES = {
@@ -60,7 +60,7 @@ typedef struct ${p}_context ${p}_context;
 /* Makes a context that runs on `threads` threads (0: all); NULL on failure. */
 ${p}_context *${p}_create(int64_t threads);
 
-/* Runs the model; 0 on success. */
+/* Runs the model; 0 on success. Only a tensor without elements may be NULL. */
 $run;
 
 /* Sizes of the output of that number, counted from 0, after a run. */
@@ -85,10 +85,11 @@ _SOURCE = Template("""\
 #include <braid/runtime.h>
 
 extern const braid_model_v2 braid_model;
-extern const char braid_weights[];
+extern const char braid_weights[], braid_weights_end[];
 
 ${p}_context *${p}_create(int64_t threads) {
-  braid_model_t *model = braid_model_from_descriptor(&braid_model, braid_weights);
+  size_t bytes = (size_t)(braid_weights_end - braid_weights);
+  braid_model_t *model = braid_model_from_descriptor(&braid_model, braid_weights, bytes);
   braid_context_t *context = model ? braid_context_create(model, threads) : NULL;
   braid_model_close(model); /* the context keeps it */
   return (${p}_context *)context;
@@ -168,13 +169,14 @@ class CInterface:
     def source(self) -> str:
         """The text of the source, which needs `braid/runtime.h` and the header."""
         count = len(self.inputs)
-        inputs = [f"(void *)inputs->{name}" for name in self._names[:count]]
-        outputs = [f"outputs->{name}" for name in self._names[count:]]
+        # The runtime refuses NULL by the tensor's name.
+        inputs = [f"inputs ? (void *)inputs->{name} : NULL" for name in self._names[:count]]
+        outputs = [f"outputs ? outputs->{name} : NULL" for name in self._names[count:]]
         return _SOURCE.substitute(
             p=self.prefix,
             run=self._run_declaration(),
             inputs=", ".join(inputs or ["NULL"]),
-            outputs=", ".join(outputs),
+            outputs=", ".join(outputs or ["NULL"]),
             shapes="\n".join(self._set_shapes()),
         )
 
@@ -198,18 +200,20 @@ class CInterface:
         lines: list[str] = []
         for index, spec in enumerate(self.inputs):
             if any(spec.dims):
-                sizes = ", ".join(self._extents(spec))
+                sizes = ", ".join(self._extents(spec, "(dims ? dims->{} : 0)"))
                 lines += [
                     f"  const int64_t shape_{index}[] = {{{sizes}}};",
-                    f"  if (braid_context_set_input_shape(own, {index}, shape_{index}) != 0)",
+                    f"  if (braid_context_set_input_shape(own, {index}, "
+                    f"dims ? shape_{index} : NULL) != 0)",
                     "    return 1;",
                 ]
         return lines
 
-    def _extents(self, spec: TensorSpec) -> list[str]:
+    def _extents(self, spec: TensorSpec, dim: str = "dims->{}") -> list[str]:
+        """Text of the size of each dim; `dim` that of an open one."""
         names = spec.dims or ("",) * len(spec.bound)
         return [
-            f"dims->{self._dim_names[name]}" if name else str(bound)
+            dim.format(self._dim_names[name]) if name else str(bound)
             for name, bound in zip(names, spec.bound, strict=True)
         ]
 

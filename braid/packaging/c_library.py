@@ -1,16 +1,14 @@
 """Shared objects that hold a whole model, with a header for C and C++."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from braid.lowering.host.codegen.link import LibrarySources, link_library
 from braid.packaging.c_interface import CInterface, identifier
-from braid.runtime.artifact import index_weights
 from braid.runtime.manifest import Manifest
 from braid.runtime.native_abi import find_headers, find_runtime
 from braid.support.atomic_file import atomic_file
@@ -22,10 +20,11 @@ _LARGEST_WEIGHTS = 2**31 - 2**26
 _WEIGHTS = """
     .section .rodata
     .balign 4096
-    .globl braid_weights
-    .hidden braid_weights
+    .globl braid_weights, braid_weights_end
+    .hidden braid_weights, braid_weights_end
 braid_weights:
     .incbin "weights"
+braid_weights_end:
     .byte 0
     .section .note.GNU-stack,"",%progbits
 """
@@ -35,7 +34,7 @@ def write_c_library(
     path: str | os.PathLike[str],
     manifest: Manifest,
     objects: Sequence[bytes],
-    weights: Mapping[str, NDArray[Any]],
+    weights: NDArray[np.uint8],
 ) -> None:
     """Write a shared object at `path`, and beside it the header, with the suffix `.h`.
 
@@ -52,10 +51,9 @@ def write_c_library(
     interface = CInterface(
         prefix, manifest.model, manifest.builder, manifest.inputs, manifest.outputs, manifest.dims
     )
-    section = _section(weights)
-    if section.nbytes > _LARGEST_WEIGHTS:
+    if weights.nbytes > _LARGEST_WEIGHTS:
         raise BraidError(
-            f"the weights take {section.nbytes} bytes, a shared object holds at most "
+            f"the weights take {weights.nbytes} bytes, a shared object holds at most "
             f"{_LARGEST_WEIGHTS}",
             hint="write an artifact (.braid), and open it with braid_model_open",
         )
@@ -65,7 +63,7 @@ def write_c_library(
             f"{prefix}.h": header.encode(),
             "interface.c": interface.source().encode(),
             "weights.s": _WEIGHTS.encode(),
-            "weights": section.data,
+            "weights": weights.data,
         },
         includes=find_headers(),
         archive=find_runtime("libbraid_runtime.a"),
@@ -77,13 +75,3 @@ def write_c_library(
         file.write(library)
         with atomic_file(target.with_suffix(".h")) as header_file:
             header_file.write(header.encode())
-
-
-def _section(weights: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """The weights as the runtime wants them."""
-    index = index_weights(weights)
-    section = np.zeros(index[-1].offset + index[-1].nbytes if index else 0, np.uint8)
-    for spec, array in zip(index, weights.values(), strict=True):
-        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        section[spec.offset : spec.offset + spec.nbytes] = raw
-    return section

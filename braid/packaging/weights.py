@@ -16,6 +16,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
 from braid.dialects.braid.relayout import to_storage
+from braid.runtime.manifest import WeightSpec
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -24,10 +25,10 @@ _ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class WeightsSection:
-    """`data` is the section; `arrays` are views of it, by name, in the order of their offsets."""
+    """The bytes of the section, and what lies where, in the order of the offsets."""
 
     data: NDArray[np.uint8]
-    arrays: Mapping[str, Array]
+    index: tuple[WeightSpec, ...]
 
 
 def fill_weights(
@@ -47,7 +48,7 @@ def fill_weights(
     for op in (op for function in functions for op in function.walk()):
         if isinstance(op, ConstantOp | ParameterOp):
             placed.setdefault(_offset(op), op)
-    arrays: dict[str, Array] = {}
+    index: list[WeightSpec] = []
     for offset, op in sorted(placed.items()):
         name = op.key.data if isinstance(op, ParameterOp) else f"constant@{offset}"
         value = parameter_value(op, parameters) if isinstance(op, ParameterOp) else None
@@ -57,8 +58,8 @@ def fill_weights(
         stored = stored if layout.is_row_major else to_storage(stored, layout)
         view = data[offset : offset + stored.nbytes].view(stored.dtype).reshape(stored.shape)
         np.copyto(view, stored)
-        arrays[name] = view
-    return WeightsSection(data, arrays)
+        index.append(WeightSpec(name, stored.dtype.name, stored.shape, offset, stored.nbytes))
+    return WeightsSection(data, tuple(index))
 
 
 def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
@@ -95,6 +96,6 @@ def _offset(op: ConstantOp | ParameterOp) -> int:
 
 
 def _aligned(size: int) -> NDArray[np.uint8]:
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size]

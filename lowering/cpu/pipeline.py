@@ -13,7 +13,6 @@ from braid.dialects.braid.attribute_names import (
     GRID,
     IN_PLACE,
     SCRATCH_BYTES,
-    WEIGHTS_BYTES,
     WORKERS,
 )
 from braid.dialects.braid.in_place import in_place_attribute
@@ -34,13 +33,12 @@ from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 class CpuCode:
     """Objects that together define `braid_model`, and what the descriptor says.
 
-    `weights_bytes` is the size of the weights section; which weight stands where is written on
-    the parameters and constants of the module (`braid.buffers`).
+    Which weight stands where is written on the parameters and constants of the module
+    (`braid.buffers`).
     """
 
     objects: tuple[bytes, ...]
     description: ModelDescription
-    weights_bytes: int
 
 
 def lower_to_cpu(
@@ -69,8 +67,6 @@ def lower_to_cpu(
     run_pipeline(ctx, module, [PlanMemoryPass()], verify=False)
     programs = emit_programs(module, profile=profile)
     description = describe(module, machine.enabled_features, programs.counters)
-    weights_bytes = model_functions(module)[0].attributes[WEIGHTS_BYTES]
-    assert isinstance(weights_bytes, IntegerAttr)
     return CpuCode(
         (
             *(kernel.object_code for kernel in kernels),
@@ -78,7 +74,6 @@ def lower_to_cpu(
             emit_object(descriptor_module(description), machine),
         ),
         description,
-        weights_bytes.value.data,
     )
 
 

@@ -14,9 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 3
-OLDEST_ABI_VERSION = 2
-"""Of code whose kernels do not wait for each other; every runtime since then runs it."""
+ABI_VERSION = 4
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -68,6 +66,7 @@ class ModelDescription:
     arena_alignment: int
     features: tuple[str, ...]
     counters: tuple[str, ...]
+    weights_bytes: int
     dims: tuple[Dim, ...] = ()
     variants: tuple[Variant, ...] = ()
     lanes: int = 1
@@ -84,7 +83,7 @@ class _Descriptor:
         self._globals = 0
         run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
         fields = [
-            _I64(ABI_VERSION if description.lanes > 1 else OLDEST_ABI_VERSION),
+            _I64(ABI_VERSION),
             *self._list([self._port(port) for port in description.inputs], _TENSOR),
             *self._list([self._port(port) for port in description.outputs], _TENSOR),
             _I64(description.arena_bytes),
@@ -94,6 +93,7 @@ class _Descriptor:
             run,
             *self._list([self._dim(dim) for dim in description.dims], _DIM),
             *self._list([self._variant(variant) for variant in description.variants], _VARIANT),
+            _I64(description.weights_bytes),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)

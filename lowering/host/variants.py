@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from braid.analysis.execution.lanes import lane_count
-from braid.dialects.braid.attribute_names import ARENA_BYTES
+from braid.dialects.braid.attribute_names import ARENA_BYTES, WEIGHTS_BYTES
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.ports import input_names, output_names
@@ -68,6 +68,7 @@ def describe(
         ALIGNMENT,
         features,
         counters,
+        _integer(first, WEIGHTS_BYTES),
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if names),
         max(map(lane_count, functions)),

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.artifact import numpy_dtype
 from braid.runtime.buffers import describe_shape
+from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
 from braid.tools.commands.options import split_pair

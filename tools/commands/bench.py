@@ -11,9 +11,9 @@ from braid.tools.commands.options import (
     InterpretOption,
     JobsOption,
     ModelArgument,
+    OptionalTargetOption,
     SeedOption,
     ShapeOption,
-    TargetOption,
     ThreadsOption,
     parse_shapes,
 )
@@ -28,7 +28,7 @@ def bench(
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
-    target: TargetOption = "host",
+    target: OptionalTargetOption = None,
     jobs: JobsOption = None,
     json_file: Annotated[
         Path | None,

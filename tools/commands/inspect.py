@@ -59,8 +59,7 @@ def _write(path: Path | None, content: dict[str, object]) -> None:
 def _manifest(path: Path) -> "Manifest":
     from braid.runtime.artifact import read_artifact
 
-    with read_artifact(path) as artifact:
-        return artifact.manifest
+    return read_artifact(path).manifest
 
 
 def _summary(path: Path, shape: list[str] | None) -> "ModelSummary":
@@ -82,7 +81,9 @@ def _show_manifest(manifest: "Manifest") -> None:
     console = Console()
     console.print(ports)
     weights = sum(weight.nbytes for weight in manifest.weights)
-    console.print(f"{manifest.model}: by {manifest.builder}, for {manifest.target}")
+    console.print(
+        f"{manifest.model}: by {manifest.builder}, for {manifest.target} ({manifest.triple})"
+    )
     console.print(f"arena {manifest.arena_bytes:,} bytes, weights {weights:,} bytes")
 
 

@@ -15,13 +15,14 @@ def open_model(
     interpret: bool,
     threads: int,
     shapes: list[str] | None = None,
-    target: str = "host",
+    target: str | None = None,
     jobs: int | None = None,
     profile: bool = False,
 ) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
-    `shapes` fixes open dims of a source model; those of an artifact stay open.
+    `shapes` fixes open dims of a source model; those of an artifact stay open. `target` is what a
+    source model is compiled for, by default the host.
 
     Raises:
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
@@ -34,6 +35,8 @@ def open_model(
                 f"'{path}' is compiled code, which cannot be interpreted",
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
+        if target is not None:
+            _check_target(path, target)
         return load(path, threads=threads)
     fixed = parse_shapes(shapes)
     if interpret:
@@ -44,7 +47,25 @@ def open_model(
 
     with compiling(path):
         return compile(
-            path, target=target, threads=threads, shapes=fixed, jobs=jobs, profile=profile
+            path,
+            target=target or "host",
+            threads=threads,
+            shapes=fixed,
+            jobs=jobs,
+            profile=profile,
+        )
+
+
+def _check_target(path: Path, target: str) -> None:
+    """Raises BraidError for an artifact that was compiled for another target."""
+    from braid.runtime.artifact import read_artifact
+    from braid.targets.machines.load import load_target
+
+    actual, asked = read_artifact(path).manifest.target, load_target(target).name
+    if actual != asked:
+        raise BraidError(
+            f"'{path}' is compiled for target '{actual}', not for '{asked}'",
+            hint=f"leave --target out, or compile the model again with --target {target}",
         )
 
 

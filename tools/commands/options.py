@@ -62,6 +62,14 @@ TargetOption = Annotated[
     str,
     typer.Option(metavar="TARGET", help="Machine to compile for: a name or a .toml file."),
 ]
+OptionalTargetOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TARGET",
+        help="Machine to compile for, by default host: a name or a .toml file. An artifact must "
+        "have been compiled for it.",
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Processes that compile kernels; by default one a CPU."),

@@ -12,10 +12,10 @@ from braid.tools.commands.options import (
     InterpretOption,
     JobsOption,
     ModelArgument,
+    OptionalTargetOption,
     RandomOption,
     SeedOption,
     ShapeOption,
-    TargetOption,
     ThreadsOption,
     parse_shapes,
 )
@@ -37,7 +37,7 @@ def run(
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
-    target: TargetOption = "host",
+    target: OptionalTargetOption = None,
     jobs: JobsOption = None,
     profile: Annotated[
         Path | None,

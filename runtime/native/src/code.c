@@ -1,14 +1,35 @@
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Code from memory into this process, through the system's dynamic loader.
+ *
+ * The loader takes a library that it has for the one that it is asked for if either the names are
+ * equal or the device and inode of the files are. Inodes are safe: that of a file stays taken as
+ * long as the file is mapped. Names are not: numbers of descriptors return after a close, names of
+ * temporary files after an unlink. So each load has a name that no other ever has, and what comes
+ * back is asked for the name under which it was loaded.
+ */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+enum { THIS_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { THIS_MACHINE = EM_AARCH64 };
+#endif
+
+enum { TAG_WORDS = 3, TAG_CHARS = TAG_WORDS * 64 * 2, FILE_CHARS = 4096 };
 
 static bool write_all(int fd, const void *data, size_t size) {
   const char *next = data;
@@ -24,26 +45,69 @@ static bool write_all(int fd, const void *data, size_t size) {
   return true;
 }
 
-static void *open_library(const char *path) {
+/* A text that is unique in this process and can stand behind a directory without changing what
+ * that names: "/." for each bit that is set, "//" for the others. It holds where this copy of the
+ * runtime lies (a program may hold several), how many loads that has made, and the time (another
+ * copy may have lain there before). */
+static void write_unique_tag(char *tag) {
+  static atomic_uint_fast64_t loads;
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  uint64_t words[TAG_WORDS] = {(uint64_t)(uintptr_t)&loads, atomic_fetch_add(&loads, 1),
+                               (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec};
+  for (int i = 0; i < TAG_WORDS * 64; ++i) {
+    *tag++ = '/';
+    *tag++ = words[i / 64] >> (i % 64) & 1 ? '.' : '/';
+  }
+  *tag = '\0';
+}
+
+/* The loader's message without the name of the file, which says nothing to a user. */
+static const char *loader_message(const char *path) {
+  const char *message = dlerror();
+  size_t length = strlen(path);
+  if (message == NULL)
+    return "no message";
+  return strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0
+             ? message + length + 2
+             : message;
+}
+
+/* Loads `file` of `directory`. */
+static void *open_library(const char *directory, const char *file) {
+  char tag[TAG_CHARS + 1], path[FILE_CHARS + TAG_CHARS + 64];
+  write_unique_tag(tag);
+  snprintf(path, sizeof path, "%s%s/%s", directory, tag, file);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL)
-    braid_set_error("cannot load the model's code: %s", dlerror());
+  if (library == NULL) {
+    braid_set_error("cannot load the model's code: %s", loader_message(path));
+    return NULL;
+  }
+  struct link_map *loaded = NULL;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &loaded) != 0 || strcmp(loaded->l_name, path) != 0) {
+    braid_set_error("cannot load the model's code: the system's loader gave another library");
+    dlclose(library);
+    return NULL;
+  }
   return library;
 }
 
-/* The way without memfd_create: a file that is unlinked as soon as it is mapped. */
+/* The way without memfd_create or /proc: a file that is unlinked as soon as it is mapped. Only a
+ * process that is killed before that leaves it behind. */
 static void *load_through_temporary_file(const void *code, size_t size) {
   const char *directory = getenv("TMPDIR");
-  char path[4096];
-  snprintf(path, sizeof path, "%s/braid-XXXXXX", directory ? directory : "/tmp");
-  int fd = mkstemp(path);
+  char path[FILE_CHARS];
+  if (directory == NULL || directory[0] == '\0')
+    directory = "/tmp";
+  int length = snprintf(path, sizeof path, "%s/braid-XXXXXX", directory);
+  int fd = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
   if (fd < 0) {
     braid_set_error("cannot create '%s': %s", path, strerror(errno));
     return NULL;
   }
   void *library = NULL;
   if (write_all(fd, code, size))
-    library = open_library(path);
+    library = open_library(directory, strrchr(path, '/') + 1);
   else
     braid_set_error("cannot write '%s': %s", path, strerror(errno));
   close(fd);
@@ -51,19 +115,39 @@ static void *load_through_temporary_file(const void *code, size_t size) {
   return library;
 }
 
+/* The loader finds no file where one is for another processor. */
+static bool is_for_this_machine(const void *code, size_t size) {
+  ElfW(Ehdr) header;
+  if (size < sizeof header || memcmp(code, ELFMAG, SELFMAG) != 0) {
+    braid_set_error("cannot load the model's code: it is not an ELF shared object");
+    return false;
+  }
+  memcpy(&header, code, sizeof header);
+  if (header.e_machine == THIS_MACHINE)
+    return true;
+  braid_set_error("cannot load the model's code: it is for another processor (ELF machine %d, "
+                  "this one is %d)",
+                  (int)header.e_machine, (int)THIS_MACHINE);
+  return false;
+}
+
 void *braid_load_code(const void *code, size_t size) {
+  if (!is_for_this_machine(code, size))
+    return NULL;
   int fd = memfd_create("braid-code", MFD_CLOEXEC);
   if (fd < 0)
     return load_through_temporary_file(code, size);
+  const char *directory = "/proc/thread-self/fd";
+  char file[16], path[64];
+  snprintf(file, sizeof file, "%d", fd);
+  snprintf(path, sizeof path, "%s/%s", directory, file);
   void *library = NULL;
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (!write_all(fd, code, size))
     braid_set_error("cannot copy the model's code: %s", strerror(errno));
   else if (access(path, R_OK) != 0) /* no /proc in this container */
     library = load_through_temporary_file(code, size);
   else
-    library = open_library(path);
+    library = open_library(directory, file);
   close(fd);
   return library;
 }

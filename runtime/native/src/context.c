@@ -72,6 +72,10 @@ static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *des
 }
 
 braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
+  if (model == NULL) {
+    braid_set_error("the model is NULL");
+    return NULL;
+  }
   if (threads < 0 || threads > INT_MAX) {
     braid_set_error("cannot run on %lld threads", (long long)threads);
     return NULL;
@@ -100,7 +104,16 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   return context;
 }
 
+/* Sets the error and returns true where there is none. */
+static bool is_null(const void *pointer, const char *what) {
+  if (pointer == NULL)
+    braid_set_error("the %s is NULL", what);
+  return pointer == NULL;
+}
+
 int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
+  if (is_null(context, "context"))
+    return 1;
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (index < 0 || index >= descriptor->input_count) {
     braid_set_error("the model has %lld inputs, there is no input %lld",
@@ -108,6 +121,10 @@ int braid_context_set_input_shape(braid_context_t *context, int64_t index, const
     return 1;
   }
   const braid_tensor_v2 *input = &descriptor->inputs[index];
+  if (input->rank > 0 && shape == NULL) {
+    braid_set_error("input '%s': its shape is NULL", input->name);
+    return 1;
+  }
   for (int64_t d = 0; d < input->rank; ++d) {
     bool open = input->shape[d] < 0;
     if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
@@ -116,7 +133,8 @@ int braid_context_set_input_shape(braid_context_t *context, int64_t index, const
       return 1;
     }
   }
-  memcpy(context->input_shapes[index], shape, (size_t)input->rank * sizeof *shape);
+  for (int64_t d = 0; d < input->rank; ++d)
+    context->input_shapes[index][d] = shape[d];
   return 0;
 }
 
@@ -133,6 +151,8 @@ static const braid_variant_v2 *select_variant(braid_context_t *context) {
 }
 
 const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index) {
+  if (is_null(context, "context"))
+    return NULL;
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (index < 0 || index >= descriptor->output_count) {
     braid_set_error("the model has %lld outputs, there is no output %lld",
@@ -154,30 +174,52 @@ static int report(const braid_context_t *context, int32_t status) {
   return 1;
 }
 
+/* Whether every tensor that has elements has a buffer; `shapes` are NULL for upper bounds. */
+static bool check_buffers(const char *what, int64_t count, const braid_tensor_v2 *tensors,
+                          int64_t *const *shapes, void *const *buffers) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t *shape = shapes != NULL ? shapes[i] : tensors[i].bound;
+    if ((buffers == NULL || buffers[i] == NULL) && braid_tensor_bytes(&tensors[i], shape) > 0) {
+      braid_set_error("the buffer for %s '%s' is NULL", what, tensors[i].name);
+      return false;
+    }
+  }
+  return true;
+}
+
 int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
-  const braid_model_t *model = context->model;
-  const braid_model_v2 *descriptor = model->descriptor;
-  context->failure[0] = '\0';
-  if (descriptor->variant_count == 0)
-    return report(context,
-                  descriptor->run(&context->env, inputs, outputs, model->weights, context->arena));
-  const braid_variant_v2 *variant = select_variant(context);
-  if (variant == NULL)
+  if (is_null(context, "context") || !braid_weights_are_intact(context->model))
     return 1;
-  braid_padded_run run = {descriptor, variant,        &context->env, inputs,
-                          outputs,    model->weights, context->arena};
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  const braid_variant_v2 *variant = NULL;
+  context->failure[0] = '\0';
+  if (descriptor->variant_count > 0 && (variant = select_variant(context)) == NULL)
+    return 1;
+  if (!check_buffers("input", descriptor->input_count, descriptor->inputs, context->input_shapes,
+                     inputs) ||
+      !check_buffers("output", descriptor->output_count, descriptor->outputs,
+                     variant != NULL ? context->output_shapes : NULL, outputs))
+    return 1;
+  const void *weights = context->model->weights.data;
+  if (variant == NULL)
+    return report(context,
+                  descriptor->run(&context->env, inputs, outputs, weights, context->arena));
+  braid_padded_run run = {descriptor, variant, &context->env, inputs,
+                          outputs,    weights, context->arena};
   return report(context, braid_run_padded(&run, &context->staging));
 }
 
 const uint64_t *braid_context_profile_counts(const braid_context_t *context) {
-  return context->env.counts;
+  return is_null(context, "context") ? NULL : context->env.counts;
 }
 
 const uint64_t *braid_context_profile_times(const braid_context_t *context) {
-  return context->env.times;
+  return is_null(context, "context") ? NULL : context->env.times;
 }
 
 void braid_context_profile_reset(braid_context_t *context) {
+  if (context == NULL)
+    return;
   size_t bytes = (size_t)context->model->descriptor->counter_count * sizeof(uint64_t);
   memset(context->env.counts, 0, bytes);
   memset(context->env.times, 0, bytes);

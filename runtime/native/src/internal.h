@@ -9,29 +9,49 @@
 
 enum { BRAID_MAX_RANK = 64 };
 
-/* A file mapped for reading, and where its sections lie in it. */
-typedef struct braid_container {
-  const uint8_t *base;
+enum { BRAID_SECTION_KINDS = BRAID_SECTION_WEIGHTS + 1 };
+
+typedef struct braid_section {
+  const void *data; /* NULL where there is none */
   size_t size;
-  const void *code;
-  size_t code_size;
-  const void *weights; /* NULL when the model has none */
+  uint64_t digest;
+} braid_section;
+
+/* Where the sections of an artifact lie, by kind. */
+typedef struct braid_container {
+  braid_section sections[BRAID_SECTION_KINDS];
 } braid_container;
 
 struct braid_model {
   const braid_model_v2 *descriptor;
-  const void *weights;
-  void *library;             /* from dlopen; NULL when the code was already in the process */
-  braid_container container; /* base is NULL unless opened from a file */
-  atomic_int references;     /* the opener and every context */
+  braid_section weights;
+  atomic_int weights_state; /* whether their digest was checked, and held */
+  void *library;            /* from dlopen; NULL when the code was already in the process */
+  char *name;               /* of the artifact, for messages; NULL without one */
+  const void *file;         /* mapped; NULL unless opened from a path */
+  size_t file_bytes;
+  atomic_int references; /* the opener and every context */
 };
 
 /* Records a printf-style message as the calling thread's last error. */
 void braid_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Maps and checks an artifact. On failure sets the error and leaves nothing mapped. */
-bool braid_container_open(const char *path, braid_container *container);
-void braid_container_close(braid_container *container);
+/* Finds the sections of an artifact and checks all of it but the weights; false and the error set
+ * where something is wrong. `name` is what messages call it. */
+bool braid_container_read(const char *name, const void *data, size_t size,
+                          braid_container *container);
+
+bool braid_section_is_intact(const braid_section *section);
+
+/* A little-endian number of up to 8 bytes, whatever the host is. */
+uint64_t braid_read_le(const uint8_t *bytes, int count);
+
+/* Whether this runtime can rely on a descriptor; false and the error set where it cannot. */
+bool braid_check_descriptor(const braid_model_v2 *descriptor);
+
+/* Whether the weights are as they were written. The first call reads them all; false and the error
+ * set where they are damaged. */
+bool braid_weights_are_intact(braid_model_t *model);
 
 /* Loads an ELF shared object that lies in memory; NULL and the error set on failure. */
 void *braid_load_code(const void *code, size_t size);

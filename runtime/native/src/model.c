@@ -1,68 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+#define _POSIX_C_SOURCE 200809L
 #include "internal.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Code generators write these structs by offset. */
-_Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 128, "braid_model_v2");
-_Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
-_Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
-_Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
-_Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
-_Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
-_Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
+/* Code may read weights by vectors that lie on their own size. */
+enum { WEIGHTS_ALIGN = 64 };
 
-static bool check_features(const braid_model_v2 *descriptor) {
-  for (int64_t i = 0; i < descriptor->feature_count; ++i) {
-    const char *feature = descriptor->features[i];
-    int supported = braid_cpu_supports(feature);
-    if (supported == 1)
-      continue;
-    braid_set_error(supported == 0
-                        ? "the model needs the CPU feature '%s', which this CPU does not have"
-                        : "the model needs the CPU feature '%s', which this runtime does not know",
-                    feature);
+enum { WEIGHTS_UNCHECKED, WEIGHTS_INTACT, WEIGHTS_DAMAGED };
+
+static bool check_weights(const braid_model_v2 *descriptor, const void *weights, size_t bytes) {
+  if (bytes < (uint64_t)descriptor->weights_bytes) {
+    braid_set_error("the model's code reads %lld bytes of weights, there are %zu",
+                    (long long)descriptor->weights_bytes, bytes);
+    return false;
+  }
+  if (descriptor->weights_bytes > 0 &&
+      (weights == NULL || (uintptr_t)weights % WEIGHTS_ALIGN != 0)) {
+    braid_set_error("the model's weights are at %p, expected a multiple of %d", weights,
+                    WEIGHTS_ALIGN);
     return false;
   }
   return true;
 }
 
-static bool has_small_ranks(const braid_tensor_v2 *tensors, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    if (tensors[i].rank < 0 || tensors[i].rank > BRAID_MAX_RANK)
-      return false;
-  return true;
-}
-
-static bool check_descriptor(const braid_model_v2 *descriptor) {
-  if (descriptor == NULL) {
-    braid_set_error("the model's code does not export 'braid_model'");
-    return false;
-  }
-  if (descriptor->abi_version < BRAID_OLDEST_ABI_VERSION ||
-      descriptor->abi_version > BRAID_ABI_VERSION) {
-    braid_set_error("the model's code has ABI version %lld, this runtime runs versions %d to %d; "
-                    "compile it again",
-                    (long long)descriptor->abi_version, BRAID_OLDEST_ABI_VERSION,
-                    BRAID_ABI_VERSION);
-    return false;
-  }
-  int64_t align = descriptor->arena_align;
-  if ((descriptor->run == NULL) == (descriptor->variant_count <= 0) ||
-      descriptor->arena_bytes < 0 || align < 0 || (align & (align - 1)) != 0 ||
-      !has_small_ranks(descriptor->inputs, descriptor->input_count) ||
-      !has_small_ranks(descriptor->outputs, descriptor->output_count)) {
-    braid_set_error("the model's descriptor is malformed");
-    return false;
-  }
-  return check_features(descriptor);
-}
-
+/* Takes over `library` where it succeeds. */
 static braid_model_t *create_model(const braid_model_v2 *descriptor, const void *weights,
-                                   void *library) {
-  if (!check_descriptor(descriptor))
+                                   size_t weights_bytes, void *library) {
+  if (!braid_check_descriptor(descriptor) || !check_weights(descriptor, weights, weights_bytes))
     return NULL;
   braid_model_t *model = calloc(1, sizeof *model);
   if (model == NULL) {
@@ -70,40 +37,94 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
     return NULL;
   }
   model->descriptor = descriptor;
-  model->weights = weights;
+  model->weights = (braid_section){weights, weights_bytes, 0};
   model->library = library;
   atomic_init(&model->references, 1);
+  atomic_init(&model->weights_state, WEIGHTS_INTACT);
   return model;
 }
 
-braid_model_t *braid_model_from_descriptor(const braid_model_v2 *descriptor, const void *weights) {
-  return create_model(descriptor, weights, NULL);
+braid_model_t *braid_model_from_descriptor(const braid_model_v2 *descriptor, const void *weights,
+                                           size_t weights_bytes) {
+  return create_model(descriptor, weights, weights_bytes, NULL);
 }
 
-braid_model_t *braid_model_from_memory(const void *code, size_t size, const void *weights) {
+braid_model_t *braid_model_from_memory(const void *code, size_t size, const void *weights,
+                                       size_t weights_bytes) {
+  if (code == NULL) {
+    braid_set_error("the model's code is NULL");
+    return NULL;
+  }
   void *library = braid_load_code(code, size);
   if (library == NULL)
     return NULL;
-  braid_model_t *model = create_model(dlsym(library, "braid_model"), weights, library);
+  braid_model_t *model =
+      create_model(dlsym(library, "braid_model"), weights, weights_bytes, library);
   if (model == NULL)
     dlclose(library);
   return model;
 }
 
-braid_model_t *braid_model_open(const char *path) {
-  braid_container container;
-  if (!braid_container_open(path, &container))
+braid_model_t *braid_model_from_artifact(const void *data, size_t size, const char *name) {
+  if (data == NULL || name == NULL) {
+    braid_set_error(data == NULL ? "the artifact is NULL" : "the artifact's name is NULL");
     return NULL;
+  }
+  braid_container container;
+  if (!braid_container_read(name, data, size, &container))
+    return NULL;
+  const braid_section *code = &container.sections[BRAID_SECTION_CODE];
+  const braid_section *weights = &container.sections[BRAID_SECTION_WEIGHTS];
   braid_model_t *model =
-      braid_model_from_memory(container.code, container.code_size, container.weights);
-  if (model == NULL)
-    braid_container_close(&container);
-  else
-    model->container = container;
+      braid_model_from_memory(code->data, code->size, weights->data, weights->size);
+  char *copy = strdup(name);
+  if (model == NULL || copy == NULL) {
+    if (model != NULL)
+      braid_set_error("out of memory");
+    free(copy);
+    braid_model_close(model);
+    return NULL;
+  }
+  model->name = copy;
+  model->weights = *weights;
+  atomic_store(&model->weights_state, WEIGHTS_UNCHECKED);
   return model;
 }
 
-const braid_model_v2 *braid_model_describe(const braid_model_t *model) { return model->descriptor; }
+braid_model_t *braid_model_open(const char *path) {
+  size_t size = 0;
+  const void *data = braid_map_file(path, &size);
+  if (data == NULL)
+    return NULL;
+  braid_model_t *model = braid_model_from_artifact(data, size, path);
+  if (model == NULL) {
+    braid_unmap_file(data, size);
+    return NULL;
+  }
+  model->file = data;
+  model->file_bytes = size;
+  return model;
+}
+
+/* Threads that run the model for the first time at once each make the check: nobody waits for
+ * another, who might be gone in a child after fork. */
+bool braid_weights_are_intact(braid_model_t *model) {
+  int state = atomic_load_explicit(&model->weights_state, memory_order_acquire);
+  if (state == WEIGHTS_UNCHECKED) {
+    bool intact = model->weights.data == NULL || braid_section_is_intact(&model->weights);
+    state = intact ? WEIGHTS_INTACT : WEIGHTS_DAMAGED;
+    atomic_store_explicit(&model->weights_state, state, memory_order_release);
+  }
+  if (state == WEIGHTS_DAMAGED)
+    braid_set_error("'%s' is damaged: the digest of its weights is wrong", model->name);
+  return state == WEIGHTS_INTACT;
+}
+
+const braid_model_v2 *braid_model_describe(const braid_model_t *model) {
+  if (model == NULL)
+    braid_set_error("the model is NULL");
+  return model != NULL ? model->descriptor : NULL;
+}
 
 void braid_model_retain(braid_model_t *model) { atomic_fetch_add(&model->references, 1); }
 
@@ -112,6 +133,7 @@ void braid_model_close(braid_model_t *model) {
     return;
   if (model->library != NULL)
     dlclose(model->library);
-  braid_container_close(&model->container);
+  braid_unmap_file(model->file, model->file_bytes);
+  free(model->name);
   free(model);
 }

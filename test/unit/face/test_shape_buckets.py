@@ -105,10 +105,10 @@ def test_weights_are_stored_once(compiled: braid.Model, tmp_path: Path) -> None:
     loaded = braid.load(tmp_path / "m.braid")
     np.testing.assert_array_equal(loaded(sample(1, 3, 8)), compiled(sample(1, 3, 8)))
     assert loaded.inputs == compiled.inputs
-    with read_artifact(tmp_path / "m.braid") as artifact:
-        (weight,) = (w for w in artifact.manifest.weights if w.nbytes >= 256)
-        assert weight.shape[-2] == 8  # packed or not, by the layout that was chosen
-        assert artifact.manifest.dims[0] == DimSpec("batch", (2, 4), 1)
+    manifest = read_artifact(tmp_path / "m.braid").manifest
+    (weight,) = (w for w in manifest.weights if w.nbytes >= 256)
+    assert weight.shape[-2] == 8  # packed or not, by the layout that was chosen
+    assert manifest.dims[0] == DimSpec("batch", (2, 4), 1)
 
 
 def test_variants_share_counters(attention: ModelProto) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from braid.runtime.artifact import write_artifact
-from braid.runtime.manifest import Manifest, TensorSpec
+from braid.runtime.manifest import Manifest, TensorSpec, WeightSpec
 
 HEADERS = Path(__file__).parents[3] / "runtime" / "native" / "include"
 MODEL = Path(__file__).parent / "scaled_sum.c"
@@ -40,6 +40,22 @@ def code(build_code: Build) -> bytes:
     return build_code()
 
 
+def place(
+    arrays: dict[str, np.ndarray], size: int = 0
+) -> tuple[np.ndarray, tuple[WeightSpec, ...]]:
+    """A section of at least `size` bytes with the arrays one after the other, and its index."""
+    index: list[WeightSpec] = []
+    for name, array in arrays.items():
+        offset = -(-(index[-1].offset + index[-1].nbytes) // 64) * 64 if index else 0
+        index.append(WeightSpec(name, array.dtype.name, array.shape, offset, array.nbytes))
+        size = max(size, offset + array.nbytes)
+    memory = np.zeros(size + 64, np.uint8)
+    section = memory[-memory.ctypes.data % 64 :][:size]
+    for spec, array in zip(index, arrays.values(), strict=True):
+        section[spec.offset :][: spec.nbytes] = array.reshape(-1).view(np.uint8)
+    return section, tuple(index)
+
+
 @pytest.fixture
 def weights() -> dict[str, np.ndarray]:
     scale = np.array([3.0], np.float32)
@@ -48,7 +64,12 @@ def weights() -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def manifest() -> Manifest:
+def section(weights: dict[str, np.ndarray]) -> np.ndarray:
+    return place(weights, 128)[0]
+
+
+@pytest.fixture
+def manifest(weights: dict[str, np.ndarray]) -> Manifest:
     x = TensorSpec("x", "float32", (-1, COLUMNS), (ROWS, COLUMNS))
     y = TensorSpec("y", "float32", (-1, COLUMNS), (ROWS, COLUMNS))
     total = TensorSpec.static("total", "float32", ())
@@ -57,16 +78,16 @@ def manifest() -> Manifest:
         inputs=(x,),
         outputs=(y, total),
         arena_bytes=ROWS * 8,
-        target="x86_64-unknown-linux-gnu",
+        target="host",
+        triple="x86_64-unknown-linux-gnu",
         cpu_features=(),
         builder="test",
+        weights=place(weights)[1],
     )
 
 
 @pytest.fixture
-def artifact_path(
-    tmp_path: Path, code: bytes, weights: dict[str, np.ndarray], manifest: Manifest
-) -> Path:
+def artifact_path(tmp_path: Path, code: bytes, section: np.ndarray, manifest: Manifest) -> Path:
     path = tmp_path / "model.braid"
-    write_artifact(path, manifest, code, weights)
+    write_artifact(path, manifest, code, section)
     return path

@@ -1,5 +1,6 @@
-/* y = scale * x + bias, total = sum of y; rows of x are open. What a code generator would emit,
- * written by hand: parallel over rows, partial sums in the arena, one profile counter. */
+/* y = gain * (scale * x + bias), total = sum of y; the gain is part of the code; rows of x are
+ * open. What a code generator would emit, written by hand: parallel over rows, partial sums in the
+ * arena, one profile counter. */
 #include "braid/runtime.h"
 
 enum { ROWS = 1000, COLUMNS = 8 };
@@ -9,6 +10,9 @@ enum { ROWS = 1000, COLUMNS = 8 };
 #endif
 #ifndef ARENA_BYTES
 #define ARENA_BYTES (ROWS * sizeof(double))
+#endif
+#ifndef WEIGHTS_BYTES
+#define WEIGHTS_BYTES 128
 #endif
 #ifdef FEATURE
 #define TEXT2(x) #x
@@ -20,8 +24,15 @@ static const char *const features[] = {TEXT(FEATURE)};
 #define FEATURE_COUNT 0
 #endif
 
+/* Tests find it by the tag and set another. */
+static const volatile struct {
+  char tag[8];
+  double gain;
+} constants = {"the gain", 1.0};
+
 typedef struct task {
   const float *x, *scale, *bias;
+  float gain;
   float *y;
   double *partial;
 } task;
@@ -31,7 +42,7 @@ static void run_rows(void *context, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     double sum = 0.0;
     for (int64_t i = row * COLUMNS; i < (row + 1) * COLUMNS; ++i) {
-      t->y[i] = t->scale[0] * t->x[i] + t->bias[i % COLUMNS];
+      t->y[i] = t->gain * (t->scale[0] * t->x[i] + t->bias[i % COLUMNS]);
       sum += t->y[i];
     }
     t->partial[row] = sum;
@@ -42,7 +53,12 @@ static int32_t run(const braid_env *env, void *const *inputs, void *const *outpu
                    const void *weights, void *arena) {
   uint64_t start = env->now();
   const char *bytes = weights;
-  task t = {inputs[0], (const float *)bytes, (const float *)(bytes + 64), outputs[0], arena};
+  task t = {inputs[0],
+            (const float *)bytes,
+            (const float *)(bytes + 64),
+            (float)constants.gain,
+            outputs[0],
+            arena};
   if (t.x[0] < 0.0f) {
     env->fail(env, "x[0] is negative");
     return 1;
@@ -68,4 +84,5 @@ static const braid_tensor_v2 outputs[] = {{"y", 1, 2, open_shape, bound}, {"tota
 static const char *const counters[] = {"scaled_sum"};
 
 const braid_model_v2 braid_model = {
-    ABI, 1, inputs, 2, outputs, ARENA_BYTES, 64, FEATURE_COUNT, features, 1, counters, run};
+    ABI, 1,        inputs, 2, outputs, ARENA_BYTES, 64, FEATURE_COUNT, features,
+    1,   counters, run,    0, 0,       0,           0,  WEIGHTS_BYTES};

@@ -12,7 +12,7 @@ from braid.runtime.native import NativeModel
 IR = """
 %braid.tensor = type { ptr, i64, i64, ptr, ptr, ptr }
 %braid.model = type {
-    i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64, ptr }
+    i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64, ptr, i64 }
 
 @x = private constant [2 x i8] c"x\\00"
 @y = private constant [2 x i8] c"y\\00"
@@ -21,8 +21,9 @@ IR = """
     [%braid.tensor { ptr @x, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
 @outputs = private constant [1 x %braid.tensor]
     [%braid.tensor { ptr @y, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
-@braid_model = constant %braid.model { i64 2, i64 1, ptr @inputs, i64 1, ptr @outputs,
-    i64 0, i64 64, i64 0, ptr null, i64 0, ptr null, ptr @run, i64 0, ptr null, i64 0, ptr null }
+@braid_model = constant %braid.model { i64 4, i64 1, ptr @inputs, i64 1, ptr @outputs,
+    i64 0, i64 64, i64 0, ptr null, i64 0, ptr null, ptr @run, i64 0, ptr null, i64 0, ptr null,
+    i64 16 }
 
 define i32 @run(ptr %env, ptr %inputs, ptr %outputs, ptr %weights, ptr %arena) {
   %x = load ptr, ptr %inputs
@@ -47,7 +48,9 @@ def engine() -> Iterator[llvm.ExecutionEngine]:
 
 
 def test_jit_compiled_model(engine: llvm.ExecutionEngine) -> None:
-    weights = np.arange(4, dtype=np.float32).view(np.uint8)
+    memory = np.zeros(128, np.uint8)
+    weights = memory[-memory.ctypes.data % 64 :][:16]
+    weights.view(np.float32)[:] = np.arange(4)
     address = engine.get_global_value_address("braid_model")
     model = NativeModel.from_descriptor(address, weights, engine)
     x = np.full(4, 2.0, np.float32)

@@ -110,17 +110,16 @@ def test_a_context_keeps_its_model_alive(artifact_path: Path) -> None:
     np.testing.assert_allclose(context.run([x])[0], expected(x)[0], rtol=1e-6)
 
 
-def test_code_from_memory_and_from_a_descriptor(code: bytes, tmp_path: Path) -> None:
-    weights = np.zeros(128, np.uint8)
-    weights[:4] = np.frombuffer(np.float32(3.0).tobytes(), np.uint8)
-    weights[64:96] = np.arange(COLUMNS, dtype=np.float32).view(np.uint8)
+def test_code_from_memory_and_from_a_descriptor(
+    code: bytes, section: np.ndarray, tmp_path: Path
+) -> None:
     (tmp_path / "model.so").write_bytes(code)
     library = ctypes.CDLL(str(tmp_path / "model.so"))
     address = ctypes.addressof(ctypes.c_char.in_dll(library, "braid_model"))
     x = sample(5)
     for model in (
-        NativeModel.from_memory(code, weights),
-        NativeModel.from_descriptor(address, weights, library),
+        NativeModel.from_memory(code, section),
+        NativeModel.from_descriptor(address, section, library),
     ):
         np.testing.assert_allclose(model.context().run([x])[0], expected(x)[0], rtol=1e-6)
 
@@ -162,14 +161,24 @@ def test_wrong_output_buffers(model: NativeModel, buffer: np.ndarray, message: s
 @pytest.mark.parametrize(
     ("definitions", "message"),
     [
-        ({"ABI": 99}, "ABI version 99, this runtime runs versions 2 to 3"),
+        ({"ABI": 99}, "ABI version 99, this runtime runs version 4"),
         ({"FEATURE": "quantum"}, "'quantum', which this runtime does not know"),
-        ({"ARENA_BYTES": -1}, "descriptor is malformed"),
+        ({"ARENA_BYTES": -1}, "descriptor is malformed: arena bytes -1"),
+        ({"WEIGHTS_BYTES": -1}, "descriptor is malformed: weights bytes -1"),
+        ({"WEIGHTS_BYTES": 129}, "reads 129 bytes of weights, there are 128"),
     ],
 )
-def test_refused_code(build_code: Build, definitions: dict[str, str | int], message: str) -> None:
+def test_refused_code(
+    build_code: Build, section: np.ndarray, definitions: dict[str, str | int], message: str
+) -> None:
     with pytest.raises(BraidError, match=message):
-        NativeModel.from_memory(build_code(**definitions))
+        NativeModel.from_memory(build_code(**definitions), section)
+
+
+def test_misplaced_weights_are_refused(code: bytes, section: np.ndarray) -> None:
+    memory = np.zeros(256, np.uint8)
+    with pytest.raises(BraidError, match="expected a multiple of 64"):
+        NativeModel.from_memory(code, memory[1 - memory.ctypes.data % 64 + 64 :][:128])
 
 
 def test_a_missing_cpu_feature_is_refused(build_code: Build) -> None:
@@ -197,7 +206,13 @@ def test_garbage_code_is_refused() -> None:
         NativeModel.from_memory(b"\x7fELF garbage")
 
 
-def test_an_arena_too_large_for_memory(build_code: Build) -> None:
-    model = NativeModel.from_memory(build_code(ARENA_BYTES=1 << 60))
+def test_code_of_another_processor_is_refused(code: bytes) -> None:
+    foreign = code[:18] + (243).to_bytes(2, "little") + code[20:]
+    with pytest.raises(BraidError, match=r"another processor \(ELF machine 243"):
+        NativeModel.from_memory(foreign)
+
+
+def test_an_arena_too_large_for_memory(build_code: Build, section: np.ndarray) -> None:
+    model = NativeModel.from_memory(build_code(ARENA_BYTES=1 << 60), section)
     with pytest.raises(BraidError, match="out of memory: the model's arena takes 11529"):
         model.context()

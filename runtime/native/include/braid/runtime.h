@@ -18,19 +18,23 @@ extern "C" {
 
 /* ---- The artifact file (`.braid`) ----------------------------------------------------------
  *
- * Little-endian. A header, a table of sections, then the sections:
+ * Little-endian. A header, a table of sections and the digest of both, then the sections:
  *
  *   offset  size  field
  *        0     8  magic "BRAIDART"
  *        8     4  u32 format version (BRAID_FORMAT_VERSION)
  *       12     4  u32 number of sections
- *       16  24*n  sections: { u32 kind, u32 flags, u64 offset, u64 size }
+ *       16  32*n  sections: { u32 kind, u32 flags, u64 offset, u64 size, u64 digest }
+ *  16+32*n     8  u64 digest of all bytes before it
+ *
+ * A digest is that of `braid_digest`. It protects from damage, not from an attacker, who can write
+ * a new one: an artifact is native code and runs with the rights of whoever loads it.
  *
  * Offsets count from the start of the file. Flags are 0. A kind occurs at most once; readers skip
- * kinds that they do not know. WEIGHTS starts on a 4096-byte boundary, so that it is used where
- * it is mapped, and every tensor in it on a 64-byte boundary.
+ * kinds that they do not know. WEIGHTS starts on a 4096-byte boundary, so that it is used where it
+ * is mapped, and every tensor in it on a 64-byte boundary.
  */
-#define BRAID_FORMAT_VERSION 1u
+#define BRAID_FORMAT_VERSION 2u
 
 enum braid_section_kind {
   BRAID_SECTION_MANIFEST = 1, /* JSON (UTF-8), for people and for Python; C does not read it */
@@ -47,16 +51,13 @@ enum braid_section_kind {
  *   %braid.dim     = type { ptr, i64 }
  *   %braid.variant = type { ptr, ptr, ptr }
  *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
- *                           i64, ptr, i64, ptr }
+ *                           i64, ptr, i64, ptr, i64 }
  *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 3
-
-/* Of code that calls neither `post` nor `wait`; this runtime runs it as well. */
-#define BRAID_OLDEST_ABI_VERSION 2
+#define BRAID_ABI_VERSION 4
 
 typedef struct braid_env braid_env;
 
@@ -82,7 +83,7 @@ struct braid_env {
   /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
    * the code overwrites those that are open */
   int64_t *const *output_shapes;
-  /* Since ABI version 3: how lanes, lists of kernels that run side by side, wait for each other.
+  /* How lanes, lists of kernels that run side by side, wait for each other.
    * A lane has a counter at the start of a cache line of its own, all zero when the lanes start;
    * what else is on the line is for the runtime. The counter only grows. */
   /* offset 64: lets everything before it be seen by whoever waits for `count` */
@@ -124,7 +125,7 @@ typedef struct braid_variant_v2 {
 } braid_variant_v2;
 
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 128 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 136 bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;              /* offset 0: what the code needs */
   int64_t input_count;              /* offset 8 */
@@ -142,12 +143,13 @@ typedef struct braid_model_v2 {
   const braid_dim_v2 *dims;         /* offset 104 */
   int64_t variant_count;            /* offset 112 */
   const braid_variant_v2 *variants; /* offset 120 */
+  int64_t weights_bytes;            /* offset 128: of the weights that the code reads */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
  *
  * Functions that return a pointer return NULL on failure, those that return int nonzero;
- * `braid_last_error` then says why.
+ * `braid_last_error` then says why. A pointer that is NULL where none may be is a failure too.
  *
  * A model is immutable and may be shared by threads. A context owns the arena and the profile of
  * its runs and serves one thread at a time: two threads use two contexts of one model.
@@ -168,16 +170,31 @@ BRAID_API const char *braid_last_error(void);
  * -1 if the name is unknown here. */
 BRAID_API int braid_cpu_supports(const char *feature);
 
-/* Opens an artifact file. Weights stay mapped from the file and are paged in on use. */
+/* The digest of artifacts: XXH64 with seed 0. */
+BRAID_API uint64_t braid_digest(const void *data, size_t size);
+
+/* Opens an artifact file. Header, manifest and code are checked against their digests here, the
+ * weights, which stay mapped from the file, before the first run. The file must not be changed in
+ * place while the model lives; it may be replaced or removed. */
 BRAID_API braid_model_t *braid_model_open(const char *path);
 
-/* Loads a code object from memory (it is copied). `weights` must outlive the model. */
-BRAID_API braid_model_t *braid_model_from_memory(const void *code, size_t size,
-                                                 const void *weights);
+/* Maps an artifact file for reading, as `braid_model_open` does, and gives the mapping up. */
+BRAID_API const void *braid_map_file(const char *path, size_t *size);
+BRAID_API void braid_unmap_file(const void *data, size_t size);
 
-/* Wraps code that is already in this process, as after a JIT. Both must outlive the model. */
+/* Opens an artifact that lies in memory, at a multiple of 64, and outlives the model. Messages call
+ * it by `name`. */
+BRAID_API braid_model_t *braid_model_from_artifact(const void *data, size_t size, const char *name);
+
+/* Loads a code object from memory (it is copied). `weights`, on a multiple of 64, must outlive the
+ * model; NULL and 0 where the code reads none. Neither is checked for damage. */
+BRAID_API braid_model_t *braid_model_from_memory(const void *code, size_t size, const void *weights,
+                                                 size_t weights_bytes);
+
+/* Wraps code that is already in this process, as after a JIT. It must outlive the model, and so
+ * must the weights; see `braid_model_from_memory`. */
 BRAID_API braid_model_t *braid_model_from_descriptor(const braid_model_v2 *descriptor,
-                                                     const void *weights);
+                                                     const void *weights, size_t weights_bytes);
 
 /* The model's description: names, shapes, arena size. Lives as long as the model. */
 BRAID_API const braid_model_v2 *braid_model_describe(const braid_model_t *model);
@@ -198,9 +215,10 @@ BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t in
  * model has no variant for these shapes. Valid until the next call of this or of run. */
 BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
-/* Runs the model. Output buffers hold the output: of a model with variants, at the sizes that
- * `braid_context_output_shape` says; of another, at its upper bound. They overlap neither each
- * other nor an input: they are written while inputs are still read. */
+/* Runs the model. A buffer is NULL only where its tensor has no elements. Output buffers hold the
+ * output: of a model with variants, at the sizes that `braid_context_output_shape` says; of
+ * another, at its upper bound. They overlap neither each other nor an input: they are written while
+ * inputs are still read. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Whether a descriptor is one that this runtime can rely on. */
+#include "internal.h"
+
+/* Code generators write these structs by offset. */
+_Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
+_Static_assert(sizeof(braid_model_v2) == 136, "braid_model_v2");
+_Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
+_Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
+_Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
+_Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.weights_bytes");
+_Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
+_Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
+_Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
+
+static bool malformed(const char *what, int64_t number) {
+  braid_set_error("the model's descriptor is malformed: %s %lld", what, (long long)number);
+  return false;
+}
+
+/* Whether a list has at least 0 elements, and a place if it has any. */
+static bool is_list(int64_t count, const void *list) {
+  return count >= 0 && (count == 0 || list != NULL);
+}
+
+static bool has_names(int64_t count, const char *const *names) {
+  if (!is_list(count, names))
+    return false;
+  for (int64_t i = 0; i < count; ++i)
+    if (names[i] == NULL)
+      return false;
+  return true;
+}
+
+static bool check_tensor(const braid_tensor_v2 *tensor, int64_t dim_count) {
+  if (tensor->name == NULL || tensor->rank < 0 || tensor->rank > BRAID_MAX_RANK ||
+      !is_list(tensor->rank, tensor->shape) || !is_list(tensor->rank, tensor->bound))
+    return false;
+  int64_t elements = 16; /* at most so many bytes each */
+  for (int64_t d = 0; d < tensor->rank; ++d) {
+    int64_t size = tensor->shape[d], bound = tensor->bound[d];
+    int64_t dim = tensor->dims != NULL ? tensor->dims[d] : -1;
+    if (bound < 0 || (size != -1 && size != bound) || dim < -1 || dim >= dim_count ||
+        __builtin_mul_overflow(elements, bound > 0 ? bound : 1, &elements))
+      return false;
+  }
+  return true;
+}
+
+static bool check_tensors(const char *what, int64_t count, const braid_tensor_v2 *tensors,
+                          int64_t dim_count) {
+  if (!is_list(count, tensors))
+    return malformed(what, count);
+  for (int64_t i = 0; i < count; ++i)
+    if (!check_tensor(&tensors[i], dim_count))
+      return malformed(what, i);
+  return true;
+}
+
+static bool check_variants(const braid_model_v2 *descriptor) {
+  if (!is_list(descriptor->variant_count, descriptor->variants) ||
+      (descriptor->run == NULL) == (descriptor->variant_count == 0))
+    return malformed("number of variants", descriptor->variant_count);
+  for (int64_t i = 0; i < descriptor->variant_count; ++i) {
+    const braid_variant_v2 *variant = &descriptor->variants[i];
+    if (variant->run == NULL || !is_list(descriptor->dim_count, variant->sizes) ||
+        !is_list(descriptor->output_count, variant->output_shapes))
+      return malformed("variant", i);
+    for (int64_t output = 0; output < descriptor->output_count; ++output)
+      if (!is_list(descriptor->outputs[output].rank, variant->output_shapes[output]))
+        return malformed("variant", i);
+  }
+  return true;
+}
+
+static bool check_features(const braid_model_v2 *descriptor) {
+  for (int64_t i = 0; i < descriptor->feature_count; ++i) {
+    const char *feature = descriptor->features[i];
+    int supported = braid_cpu_supports(feature);
+    if (supported == 1)
+      continue;
+    braid_set_error(supported == 0
+                        ? "the model needs the CPU feature '%s', which this CPU does not have"
+                        : "the model needs the CPU feature '%s', which this runtime does not know",
+                    feature);
+    return false;
+  }
+  return true;
+}
+
+bool braid_check_descriptor(const braid_model_v2 *descriptor) {
+  if (descriptor == NULL) {
+    braid_set_error("the model's code does not export 'braid_model'");
+    return false;
+  }
+  if (descriptor->abi_version != BRAID_ABI_VERSION) {
+    braid_set_error("the model's code has ABI version %lld, this runtime runs version %d; "
+                    "compile it again",
+                    (long long)descriptor->abi_version, BRAID_ABI_VERSION);
+    return false;
+  }
+  int64_t align = descriptor->arena_align;
+  if (descriptor->arena_bytes < 0)
+    return malformed("arena bytes", descriptor->arena_bytes);
+  if (align < 0 || (align & (align - 1)) != 0)
+    return malformed("arena alignment", align);
+  if (descriptor->weights_bytes < 0)
+    return malformed("weights bytes", descriptor->weights_bytes);
+  if (!is_list(descriptor->dim_count, descriptor->dims))
+    return malformed("number of dims", descriptor->dim_count);
+  for (int64_t i = 0; i < descriptor->dim_count; ++i)
+    if (descriptor->dims[i].name == NULL)
+      return malformed("dim", i);
+  if (!has_names(descriptor->feature_count, descriptor->features))
+    return malformed("number of CPU features", descriptor->feature_count);
+  if (!has_names(descriptor->counter_count, descriptor->counter_names))
+    return malformed("number of counters", descriptor->counter_count);
+  return check_tensors("input", descriptor->input_count, descriptor->inputs,
+                       descriptor->dim_count) &&
+         check_tensors("output", descriptor->output_count, descriptor->outputs,
+                       descriptor->dim_count) &&
+         check_variants(descriptor) && check_features(descriptor);
+}
