@@ -46,15 +46,6 @@ class DominatorTree:
             ends[idom] = max(ends[idom], ends[block])
         return ends
 
-    def is_reachable(self, block: Block) -> bool:
-        """Whether a path leads from the region's entry to `block`."""
-        return block in self._begin
-
-    def immediate_dominator(self, block: Block) -> Block | None:
-        """The closest strict dominator of `block`; None for the entry and unreachable blocks."""
-        idom = self._idoms.get(block)
-        return None if idom is block else idom
-
     def children(self, block: Block) -> Sequence[Block]:
         """The blocks whose immediate dominator is the reachable `block`."""
         return self._children[block]

@@ -19,15 +19,6 @@ def to_storage(array: Array, layout: Layout) -> Array:
     return np.ascontiguousarray(split.transpose(_split_positions(layout)))
 
 
-def from_storage(stored: Array, layout: Layout, shape: Sequence[int]) -> Array:
-    """The logical array of `shape` that `stored` holds in `layout`."""
-    split = stored.transpose(np.argsort(_split_positions(layout)))
-    padded = split.reshape(
-        [-(-s // layout.block(d)) * layout.block(d) for d, s in enumerate(shape)]
-    )
-    return np.ascontiguousarray(padded[tuple(slice(0, size) for size in shape)])
-
-
 def _parts(layout: Layout) -> list[tuple[int, int]]:
     """(dim, step) of all storage dims in logical order, the coarsest part of a dim first."""
     return sorted(((d.dim, d.step) for d in layout.dims), key=lambda part: (part[0], -part[1]))

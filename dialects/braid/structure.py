@@ -83,11 +83,6 @@ class Stage:
     combine: str | None = None
 
     @property
-    def parallel_dims(self) -> tuple[int, ...]:
-        """Iteration dims that appear in the result."""
-        return tuple(i for i, kind in enumerate(self.kinds) if kind is IteratorKind.PARALLEL)
-
-    @property
     def reduction_dims(self) -> tuple[int, ...]:
         """Iteration dims that are reduced."""
         return tuple(i for i, kind in enumerate(self.kinds) if kind is IteratorKind.REDUCTION)

@@ -14,11 +14,12 @@ from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.dialects.braid.relayout import Array, from_storage, to_storage
+from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import call_kernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.kernels.kernel_family import Kernel, KernelRequest
 from test.run.groups import evaluate
+from test.storage import from_storage
 
 Build = Callable[..., Sequence[TensorOp]]
 

@@ -14,7 +14,7 @@ from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.dialects.braid.relayout import Array, from_storage, to_storage
+from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.targets.kernels.kernel_family import (
     InPlace,
@@ -25,6 +25,7 @@ from braid.targets.kernels.kernel_family import (
     takes_strides,
 )
 from test.run.groups import evaluate
+from test.storage import from_storage
 
 Build = Callable[..., tuple[Sequence[TensorOp], Sequence[SSAValue]]]
 

@@ -8,11 +8,11 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_boxes
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
-from braid.dialects.braid.relayout import from_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.border import BorderFamily
 from braid.targets.kernels.kernel_family import KernelRequest
 from test.run.kernels.conftest import make_group
+from test.storage import from_storage
 
 LOW, HIGH = (0, 0, 1, 2), (0, 0, 3, 1)
 

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import TensorType, f32
 
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import ALIASES, DYNAMIC, InvalidLayout, Layout
-from braid.dialects.braid.relayout import from_storage, to_storage
+from braid.dialects.braid.relayout import to_storage
+from test.storage import from_storage
 
 
 @st.composite

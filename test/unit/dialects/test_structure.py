@@ -14,7 +14,6 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from braid.analysis.interpreter import interpret
-from braid.analysis.interpreter.loop_nests import run_structure
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid import Braid
 from braid.dialects.braid.arg_reduction import ArgReduceOp
@@ -34,6 +33,7 @@ from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from test.unit.dialects.loop_nests import run_structure
 
 Array = np.ndarray
 Build = Callable[..., TensorOp]
@@ -258,7 +258,9 @@ def test_structure_computes_what_evaluate_does(build: Build, operands: list[Arra
     for stage in op.structure().stages:
         first = tuple(AffineExpr.dimension(dim) for dim in range(len(stage.result_shape)))
         assert stage.result.results == first
-        assert stage.parallel_dims == tuple(range(len(first)))
+        reduced = set(stage.reduction_dims)
+        assert reduced.isdisjoint(range(len(first)))
+        assert len(reduced) + len(first) == len(stage.kinds)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.interpreter import interpret
-from braid.analysis.interpreter.loop_nests import run_structure
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.decomposition import decompose_all
@@ -19,6 +18,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.dialects.braid.windows import Windows as Window
 from braid.dialects.braid.windows import padded_windows
+from test.unit.dialects.loop_nests import run_structure
 
 Windows = dict[str, list[int]]
 

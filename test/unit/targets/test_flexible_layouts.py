@@ -7,12 +7,13 @@ from xdsl.dialects.builtin import TensorType, f32
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.reduction import ReduceOp
-from braid.dialects.braid.relayout import from_storage, to_storage
+from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import KernelRequest
 from test.run.kernels.conftest import evaluate, make_group, random_array
+from test.storage import from_storage
 
 
 def pad(x):
