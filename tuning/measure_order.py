@@ -96,10 +96,10 @@ class Measuring:
         block = BlockGraph.of(function.body.block)
         searched = searched_order(function, block)
         candidates = self._candidates(block)
+        position = {number: place for place, number in enumerate(searched)}
         joined: list[int] = []
         for piece in pieces_of(block.graph, 1, 2):
-            members = set(piece)
-            order = tuple(number for number in searched if number in members)
+            order = tuple(sorted(piece, key=position.__getitem__))
             lanes = tuple(lane_of(block.ops[number]) for number in order)
             first = Trial(order, lanes, self.options.lanes)
             trials = [t.of(piece) for t in candidates(piece, joined, first.within(piece))]

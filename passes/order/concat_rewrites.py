@@ -51,9 +51,13 @@ class ConcatSplitting:
     """
 
     known: ParameterExpressions = field(default_factory=ParameterExpressions)
+    _vanishing: dict[tuple[SSAValue, int], bool] = field(
+        default_factory=dict[tuple[SSAValue, int], bool]
+    )
 
     def can_split(self, concat: ConcatOp) -> bool:
         """Whether all that reads `concat` can read its parts instead, and so on from there."""
+        self._vanishing.clear()  # what it knows holds until something else is rewritten
         type = cast(TensorType[Any], concat.output.type)
         plain = isinstance(type.encoding, NoneAttr) and len(set(concat.inputs)) > 1
         closed = all(DYNAMIC not in shape_of(v) for v in (*concat.inputs, concat.output))
@@ -65,7 +69,13 @@ class ConcatSplitting:
         Rewriter.erase_op(concat)
 
     def _vanishes(self, whole: SSAValue, dim: int) -> bool:
-        return bool(whole.uses) and all(self._takes_parts(use, dim, whole) for use in whole.uses)
+        key = (whole, dim)
+        if key not in self._vanishing:
+            readers = list(whole.uses)
+            self._vanishing[key] = bool(readers) and all(
+                self._takes_parts(use, dim, whole) for use in readers
+            )
+        return self._vanishing[key]
 
     def _takes_parts(self, use: Use, dim: int, whole: SSAValue) -> bool:
         op = use.operation

@@ -60,25 +60,48 @@ def _weight(value: SSAValue) -> Attribute | None:
 
 def live_peak(storages: Sequence[Storage]) -> int:
     """The most bytes of the main arena that are live at once."""
-    return int(_profile([s for s in storages if s.place is None and s.memory == MAIN]).max())
+    return LiveBytes(storages).peak
 
 
 def live_at_peak(storages: Sequence[Storage]) -> set[Storage]:
     """The storages of the main arena that are live when most bytes are, whenever that is."""
-    rest = [s for s in storages if s.place is None and s.memory == MAIN]
-    live = _profile(rest)
-    at_peak = live == live.max()
-    return {s for s in rest if any(at_peak[b:e].any() for b, e in s.lifetimes)}
+    live = LiveBytes(storages)
+    moments = live.moments_at_peak()
+    return {storage for storage, count in zip(live.storages, moments, strict=True) if count}
 
 
-def _profile(storages: Sequence[Storage]) -> npt.NDArray[np.int64]:
-    """Live bytes at the number of each op, or at each moment."""
-    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes_apart]
-    changes = np.zeros(max((end for _, _, end in lifetimes), default=0) + 1, np.int64)
-    for size, begin, end in lifetimes:
-        changes[begin] += size
-        changes[end] -= size
-    return np.cumsum(changes)
+class LiveBytes:
+    """Bytes of the main arena that are live at each moment: the number of an op, or finer."""
+
+    def __init__(self, storages: Sequence[Storage]) -> None:
+        self.storages = [s for s in storages if s.place is None and s.memory == MAIN]
+        owners = [(index, *i) for index, s in enumerate(self.storages) for i in s.lifetimes]
+        self._intervals = np.array(owners, np.int64).reshape(-1, 3)
+        ends = [end for s in self.storages for _, end in (*s.lifetimes, *s.lifetimes_apart)]
+        changes = np.zeros(max(ends, default=0) + 1, np.int64)
+        for storage in self.storages:
+            for begin, end in storage.lifetimes_apart:
+                changes[begin] += storage.size
+                changes[end] -= storage.size
+        self._live = np.cumsum(changes)
+
+    @property
+    def peak(self) -> int:
+        """The most at any moment."""
+        return int(self._live.max())
+
+    def moments_at_peak(self) -> npt.NDArray[np.int64]:
+        """For each of `storages`, at how many moments of the peak it is live."""
+        before = np.concatenate(([0], np.cumsum(self._live == self.peak)))
+        owner, begin, end = self._intervals.T
+        counts = np.zeros(len(self.storages), np.int64)
+        np.add.at(counts, owner, before[end] - before[begin])
+        return counts
+
+    def remove(self, storage: Storage) -> None:
+        """Takes away the bytes of one of `storages`."""
+        for begin, end in storage.lifetimes_apart:
+            self._live[begin:end] -= storage.size
 
 
 def place_in_outputs(storages: Sequence[Storage]) -> None:
@@ -90,13 +113,7 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
     """
     outputs = [s for s in storages if s.place is not None and s.place.output_number is not None]
     for output in sorted(outputs, key=lambda storage: -storage.size):
-        chosen: list[Storage] = []
-        rejected: set[Storage] = set()
-        while candidate := _at_peak(storages, chosen, rejected, output):
-            if _pack_before([*chosen, candidate], output).arena_size <= output.size:
-                chosen.append(candidate)
-            else:
-                rejected.add(candidate)
+        chosen = _chosen_for(storages, output)
         packing = _pack_before(chosen, output)
         for storage, offset in zip(chosen, packing.offsets, strict=True):
             assert output.place is not None
@@ -105,26 +122,27 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
                 storage.place = storage.place.aligned()
 
 
-def _at_peak(
-    storages: Sequence[Storage],
-    chosen: Sequence[Storage],
-    rejected: set[Storage],
-    output: Storage,
-) -> Storage | None:
-    """The largest storage at the peak of the arena that could live in `output` instead."""
-    rest = [s for s in storages if s.place is None and s.memory == MAIN and s not in chosen]
-    live = _profile(rest)
-    at_peak = live == live.max()
-
-    def peaks(storage: Storage) -> int:
-        return sum(int(np.count_nonzero(at_peak[b:e])) for b, e in storage.lifetimes)
-
-    movable = (
-        s
-        for s in rest
-        if _is_before(s, output) and s.size <= output.size and s not in rejected and peaks(s)
-    )
-    return max(movable, key=lambda storage: (storage.size, peaks(storage)), default=None)
+def _chosen_for(storages: Sequence[Storage], output: Storage) -> list[Storage]:
+    """The storages at the peak of the arena that are to live in `output` instead."""
+    live = LiveBytes(storages)
+    movable = [s.size <= output.size and _is_before(s, output) for s in live.storages]
+    chosen: list[Storage] = []
+    while any(movable):
+        at_peak = live.moments_at_peak()
+        ranked = sorted(
+            (i for i, possible in enumerate(movable) if possible and at_peak[i]),
+            key=lambda i: (-live.storages[i].size, -at_peak[i]),
+        )
+        for index in ranked:
+            movable[index] = False
+            candidate = live.storages[index]
+            if _pack_before([*chosen, candidate], output).arena_size <= output.size:
+                chosen.append(candidate)
+                live.remove(candidate)
+                break
+        else:
+            break
+    return chosen
 
 
 def _is_before(first: Storage, second: Storage) -> bool:

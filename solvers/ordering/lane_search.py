@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import isfinite
 from random import Random
 from time import monotonic
@@ -107,29 +108,60 @@ def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
     graph, tails = problem.graph, problem.bounds.tails
     missing = [len(before) for before in graph.predecessors]
     ends = [0.0] * len(problem)
-    ready = {op: 0.0 for op, count in enumerate(missing) if not count}
     free = [0.0] * problem.lanes
     order: list[int] = []
     seconds = [t if w else a for w, a, t in zip(wide, problem.alone, problem.together, strict=True)]
-    while ready:
-        least, most = min(free), max(free)
-        start = {
-            op: max(time, (most if wide[op] else least) if seconds[op] else 0.0)
-            for op, time in ready.items()
-        }
-        op = min(ready, key=lambda op: (start[op], -tails[op], op))
-        del ready[op]
+    narrow, on_all, at_once = _Ready(tails), _Ready(tails), _Ready(tails)
+
+    def add(op: int) -> None:
+        ready = on_all if wide[op] else narrow
+        time = max((ends[before] for before in graph.predecessors[op]), default=0.0)
+        (ready if seconds[op] else at_once).add(op, time)
+
+    for op, count in enumerate(missing):
+        if not count:
+            add(op)
+    for _ in range(len(problem)):
+        candidates = (narrow.first(min(free)), on_all.first(max(free)), at_once.first(0.0))
+        start, _, op = min(candidate for candidate in candidates if candidate is not None)
+        (on_all if wide[op] else narrow).take() if seconds[op] else at_once.take()
         order.append(op)
-        ends[op] = start[op] + seconds[op]
+        ends[op] = start + seconds[op]
         if seconds[op] and wide[op]:
             free = [ends[op]] * problem.lanes
         elif seconds[op]:
-            free[free.index(least)] = ends[op]
+            free[free.index(min(free))] = ends[op]
         for after in graph.successors[op]:
             missing[after] -= 1
             if not missing[after]:
-                ready[after] = max(ends[before] for before in graph.predecessors[after])
+                add(after)
     return order
+
+
+class _Ready:
+    """Ops that start when they are ready and a lane is free, which is ever later."""
+
+    def __init__(self, tails: Sequence[float]) -> None:
+        self._tails = tails
+        self._waiting: list[tuple[float, float, int]] = []  # by when they are ready
+        self._startable: list[tuple[float, int]] = []  # were ready when the lane got free
+
+    def add(self, op: int, time: float) -> None:
+        """Notes that `op` is ready at `time`."""
+        heappush(self._waiting, (time, -self._tails[op], op))
+
+    def first(self, free: float) -> tuple[float, float, int] | None:
+        """When it starts, its criticality, and the op that is next if a lane is free then."""
+        while self._waiting and self._waiting[0][0] <= free:
+            _, tail, op = heappop(self._waiting)
+            heappush(self._startable, (tail, op))
+        if self._startable:
+            return (free, *self._startable[0])
+        return self._waiting[0] if self._waiting else None
+
+    def take(self) -> None:
+        """Removes the op that `first` gave."""
+        heappop(self._startable or self._waiting)
 
 
 def _pieces(problem: LaneProblem, reference: Sequence[int]) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """Schedules on identical lanes: against brute force, and against what is known of them."""
 
+from collections.abc import Sequence
 from itertools import product
 from math import inf, isfinite
 
@@ -175,3 +176,36 @@ def test_problems_without_a_meaning() -> None:
         LaneProblem(graph, (1.0, 1.0), (1.0,), 1)
     with pytest.raises(ValueError, match="or an op has none"):
         LaneProblem(graph, (inf,), (inf,), 1)
+
+
+def started_first(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
+    """By looking at every op that is ready: which starts first, then which is most critical."""
+    ends: dict[int, float] = {}
+    free = [0.0] * problem.lanes
+    seconds = [t if w else a for w, a, t in zip(wide, problem.alone, problem.together, strict=True)]
+
+    def start(op: int) -> float:
+        ready = max((ends[before] for before in problem.graph.predecessors[op]), default=0.0)
+        lane = 0.0 if not seconds[op] else max(free) if wide[op] else min(free)
+        return max(ready, lane)
+
+    while len(ends) < len(problem):
+        ready = [
+            op
+            for op, before in enumerate(problem.graph.predecessors)
+            if op not in ends and all(other in ends for other in before)
+        ]
+        op = min(ready, key=lambda op: (start(op), -problem.bounds.tails[op], op))
+        ends[op] = start(op) + seconds[op]
+        if seconds[op] and wide[op]:
+            free = [ends[op]] * problem.lanes
+        elif seconds[op]:
+            free[free.index(min(free))] = ends[op]
+    return list(ends)
+
+
+@given(problems(most=12))
+def test_greedy_schedules_take_what_can_start_first(problem: LaneProblem) -> None:
+    for name, (order, wide) in list_schedules(problem).items():
+        if name.endswith("-greedy"):
+            assert order == started_first(problem, wide)
