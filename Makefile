@@ -16,7 +16,7 @@ demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
-	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest -m 'not slow' && exit $$lit
+	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' && exit $$lit
 
 # What takes minutes: wheels, thousands of damaged files.
 slow: build
