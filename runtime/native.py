@@ -141,7 +141,7 @@ class NativeModel:
         return tuple(_read_spec(tensors[i], self.dims) for i in range(count))
 
     def context(self, threads: int = 1) -> "NativeContext":
-        """Create a context that runs on `threads` threads; 0 means as many as OpenMP offers."""
+        """Create a context that runs on `threads` threads; 0 means one for each CPU."""
         return NativeContext(self, threads)
 
 

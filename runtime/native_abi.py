@@ -167,7 +167,7 @@ def load_library() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise BraidError(
-            f"cannot load the native runtime: {error}", hint="is libgomp installed?"
+            f"cannot load the native runtime: {error}", hint="install braid again"
         ) from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)

@@ -1,7 +1,7 @@
 """Kernels on lanes: what stands between two ops that run alone is a function of its own.
 
 `section(slots, begin, end)` runs the calls of the lanes [begin, end) in the order of the program.
-The runtime's `parallel_for` hands each thread a range of lanes. With fewer threads than lanes a
+The runtime's `run_lanes` hands each thread a range of lanes. With fewer threads than lanes a
 thread runs the calls of several, still in the order of the program, so that the first call that
 is not done never waits for another one: no number of threads can lead to a deadlock.
 """
@@ -16,8 +16,8 @@ from xdsl.rewriter import InsertPoint
 
 from braid.analysis.execution.lanes import LaneOrder, LaneStep
 from braid.lowering.host.environment import (
-    PARALLEL_FOR_OFFSET,
     POST_OFFSET,
+    RUN_LANES_OFFSET,
     WAIT_OFFSET,
     Environment,
 )
@@ -78,9 +78,9 @@ class LaneSections:
         builder.store_pointers(values, slots)
         places = {value: place for place, value in enumerate(values)}
         self._module.body.block.add_op(self._section(symbol, calls, places))
-        parallel_for = environment.service(builder, PARALLEL_FOR_OFFSET)
+        run_lanes = environment.service(builder, RUN_LANES_OFFSET)
         body, lanes = builder.function_address(symbol), builder.constant(self._lanes)
-        builder.call_pointer(parallel_for, [environment.env, body, slots, lanes])
+        builder.call_pointer(run_lanes, [environment.env, body, slots, lanes])
 
     def _counters_of_lanes(self) -> SSAValue:
         """The counters of all lanes, which only grow while the program runs."""

@@ -62,7 +62,7 @@ def link_library(objects: Sequence[bytes], sources: LibrarySources) -> bytes:
             *(*_compiler(), "-shared", "-fPIC", "-O2", f"-I{sources.includes}", *compiled),
             *("-Wl,-z,noexecstack", "-Wl,-z,defs", f"-Wl,-soname,{sources.name}"),
             *(f"-Wl,--version-script={exports}", _response_file(directory, objects)),
-            *(str(sources.archive), "-fopenmp", "-lm", "-ldl", "-o", "output"),
+            *(str(sources.archive), "-pthread", "-lm", "-ldl", "-o", "output"),
         ]
         _run(command, directory)
         return (directory / "output").read_bytes()

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "internal.h"
+#include "waiting.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { CACHE_LINE = 64 };
 
@@ -21,11 +21,7 @@ struct braid_context {
   char failure[512];
 };
 
-static uint64_t now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
+static uint64_t now_ns(void) { return braid_now(); }
 
 static void record_failure(const braid_env *env, const char *message) {
   braid_context_t *context = (braid_context_t *)(uintptr_t)env;
@@ -93,7 +89,7 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
     braid_context_close(context);
     return NULL;
   }
-  context->env.threads = threads > 0 ? threads : braid_max_threads();
+  context->env.threads = threads > 0 ? threads : braid_available_cpus();
   context->env.parallel_for = braid_parallel_for;
   context->env.now = now_ns;
   context->env.fail = record_failure;
@@ -101,6 +97,7 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.output_shapes = context->output_shapes;
   context->env.post = braid_post;
   context->env.wait = braid_wait;
+  context->env.run_lanes = braid_run_lanes;
   return context;
 }
 

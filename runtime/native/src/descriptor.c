@@ -13,6 +13,7 @@ _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.w
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 _Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
 _Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
+_Static_assert(offsetof(braid_env, run_lanes) == 80, "braid_env.run_lanes");
 
 static bool malformed(const char *what, int64_t number) {
   braid_set_error("the model's descriptor is malformed: %s %lld", what, (long long)number);

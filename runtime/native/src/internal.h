@@ -99,14 +99,17 @@ bool braid_same_shape(int64_t rank, const int64_t *left, const int64_t *right);
 void braid_copy_common(const braid_tensor_v2 *tensor, void *to, const int64_t *to_shape,
                        const void *from, const int64_t *from_shape);
 
-/* The `parallel_for` of braid_env, over OpenMP. */
+/* The `parallel_for`, `run_lanes`, `post` and `wait` of braid_env. */
 void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n);
-
-/* The `post` and `wait` of braid_env. */
+void braid_run_lanes(const braid_env *env, braid_body body, void *ctx, int64_t n);
 void braid_post(int64_t *counter, int64_t count);
 void braid_wait(int64_t *counter, int64_t count);
 
-/* How many threads OpenMP offers. */
-int64_t braid_max_threads(void);
+/* How many CPUs this process may use, by affinity and by control groups. */
+int64_t braid_available_cpus(void);
+
+/* What the control groups that the file `self` names grant, which are mounted at `root`; INT64_MAX
+ * where they do not limit CPU time. */
+int64_t braid_cpus_of_groups(const char *self, const char *root);
 
 #endif /* BRAID_INTERNAL_H */

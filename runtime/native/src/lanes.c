@@ -1,70 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * How lanes wait for each other: a counter for each, which its waiters look at for a while. Then
- * they sleep, since the lane that they wait for may need their CPU; giving the CPU away
- * (sched_yield) would cost a time slice of every other process.
+ * Lanes run side by side, and one may wait for another: each thread gets a range of them that it
+ * keeps. They wait by a counter for each lane.
  */
 #define _GNU_SOURCE
 #include "internal.h"
+#include "pool.h"
+#include "waiting.h"
 
 #include <limits.h>
-#ifdef __linux__
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#else
-#include <sched.h>
-#endif
-
-/* About a tenth of a millisecond: most kernels are shorter, and being woken takes as long. */
-enum { SPINS = 8192 };
 
 /* On the line of a counter, behind it: how many wait for it asleep. */
 enum { SLEEPERS = 1 };
-
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-/* Sleeps unless the counter is no longer `seen`; may return early. The system compares 32 bits,
- * the lower ones of a little-endian CPU. */
-static void sleep_on(int64_t *counter, int64_t seen) {
-#ifdef __linux__
-  syscall(SYS_futex, counter, FUTEX_WAIT_PRIVATE, (uint32_t)seen, NULL, NULL, 0);
-#else
-  (void)counter;
-  (void)seen;
-  sched_yield();
-#endif
-}
-
-static void wake_all(int64_t *counter) {
-#ifdef __linux__
-  syscall(SYS_futex, counter, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-#else
-  (void)counter;
-#endif
-}
 
 void braid_post(int64_t *counter, int64_t count) {
   /* In one order with what a waiter does: it sees the count, or is seen here. */
   __atomic_store_n(counter, count, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&counter[SLEEPERS], __ATOMIC_SEQ_CST) > 0)
-    wake_all(counter);
+    braid_futex_wake(counter, INT_MAX);
 }
 
 void braid_wait(int64_t *counter, int64_t count) {
-  for (int spin = 0; spin < SPINS; ++spin) {
+  braid_spin spin = {0};
+  do
     if (__atomic_load_n(counter, __ATOMIC_ACQUIRE) >= count)
       return;
-    relax();
-  }
+  while (braid_spin_on(&spin));
   __atomic_fetch_add(&counter[SLEEPERS], 1, __ATOMIC_SEQ_CST);
+  /* The system compares 32 bits, the lower ones of a little-endian CPU. */
   for (int64_t seen; (seen = __atomic_load_n(counter, __ATOMIC_SEQ_CST)) < count;)
-    sleep_on(counter, seen);
+    braid_futex_wait(counter, (uint32_t)seen);
   __atomic_fetch_sub(&counter[SLEEPERS], 1, __ATOMIC_RELAXED);
+}
+
+static void run_range(braid_seat *seat) {
+  braid_team *team = seat->team;
+  int64_t rank = seat - team->seats;
+  team->body(team->ctx, team->count * rank / team->size, team->count * (rank + 1) / team->size);
+}
+
+void braid_run_lanes(const braid_env *env, braid_body body, void *ctx, int64_t n) {
+  int64_t wanted = env->threads < n ? env->threads : n;
+  braid_team team;
+  team.size = 1;
+  if (wanted > 1)
+    braid_team_gather(&team, wanted);
+  if (team.size == 1) {
+    if (n > 0)
+      body(ctx, 0, n);
+    return;
+  }
+  team.work = run_range;
+  team.body = body;
+  team.ctx = ctx;
+  team.count = n;
+  team.must_come = true;
+  braid_team_start(&team);
+  run_range(&team.seats[0]);
+  braid_team_finish(&team);
 }

@@ -1,27 +1,92 @@
-/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * A loop is cut into units. Each member of the team has a run of them for its own, so that it
+ * finds in its caches what it wrote in the loop before, and takes them from the front, at first
+ * several at once. Who has none left takes those of others, one by one from the back, whether or
+ * not the others have come (compare Blumofe and Leiserson, "Scheduling multithreaded computations
+ * by work stealing", 1999).
+ */
 #include "internal.h"
+#include "pool.h"
 
-#include <omp.h>
+/* Units for each thread: fine enough that the last one delays a loop by little. */
+enum { UNITS = 32 };
 
-int64_t braid_max_threads(void) { return omp_get_max_threads(); }
+/* A thread takes this part of its own that are left. */
+enum { SHARE = 8 };
+
+/* A run of units, in one word: the first, and the one behind the last. */
+static uint64_t run_of(uint64_t first, uint64_t end) { return first << 32 | end; }
+static uint64_t first_of(uint64_t run) { return run >> 32; }
+static uint64_t end_of(uint64_t run) { return (uint32_t)run; }
+
+/* floor(count * part / parts) without overflow. */
+static int64_t bound(int64_t count, int64_t part, int64_t parts) {
+  return count / parts * part + count % parts * part / parts;
+}
+
+static void run_units(const braid_team *team, uint64_t first, uint64_t end) {
+  team->body(team->ctx, bound(team->count, (int64_t)first, team->unit_count),
+             bound(team->count, (int64_t)end, team->unit_count));
+}
+
+static bool run_own(braid_seat *seat) {
+  uint64_t run = atomic_load_explicit(&seat->units, memory_order_relaxed);
+  uint64_t taken;
+  do {
+    if (first_of(run) >= end_of(run))
+      return false;
+    taken = first_of(run) + (end_of(run) - first_of(run) + SHARE - 1) / SHARE;
+  } while (!atomic_compare_exchange_weak_explicit(&seat->units, &run, run_of(taken, end_of(run)),
+                                                  memory_order_relaxed, memory_order_relaxed));
+  run_units(seat->team, first_of(run), taken);
+  return true;
+}
+
+static bool run_other(braid_team *team, braid_seat *victim) {
+  uint64_t run = atomic_load_explicit(&victim->units, memory_order_relaxed);
+  do {
+    if (first_of(run) >= end_of(run))
+      return false;
+  } while (!atomic_compare_exchange_weak_explicit(&victim->units, &run,
+                                                  run_of(first_of(run), end_of(run) - 1),
+                                                  memory_order_relaxed, memory_order_relaxed));
+  run_units(team, end_of(run) - 1, end_of(run));
+  return true;
+}
+
+static void run_loop(braid_seat *seat) {
+  braid_team *team = seat->team;
+  while (run_own(seat))
+    ;
+  int own = (int)(seat - team->seats);
+  for (int next = 1; next < team->size; ++next)
+    while (run_other(team, &team->seats[(own + next) % team->size]))
+      ;
+}
 
 void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n) {
   int64_t wanted = env->threads < n ? env->threads : n;
-  if (wanted <= 1) {
+  braid_team team;
+  team.size = 1;
+  if (wanted > 1)
+    braid_team_gather(&team, wanted);
+  if (team.size == 1) {
     if (n > 0)
       body(ctx, 0, n);
     return;
   }
-#pragma omp parallel num_threads((int)wanted)
-  {
-    /* OpenMP may grant fewer threads than asked for, so the split goes by what was granted. */
-    int64_t team = omp_get_num_threads();
-    int64_t rank = omp_get_thread_num();
-    int64_t share = n / team;
-    int64_t rest = n % team; /* the first `rest` threads take one iteration more */
-    int64_t begin = rank * share + (rank < rest ? rank : rest);
-    int64_t end = begin + share + (rank < rest ? 1 : 0);
-    if (begin < end)
-      body(ctx, begin, end);
-  }
+  int64_t units = (int64_t)team.size * UNITS;
+  team.work = run_loop;
+  team.body = body;
+  team.ctx = ctx;
+  team.count = n;
+  team.unit_count = units < n ? units : n;
+  team.must_come = false;
+  for (int i = 0; i < team.size; ++i)
+    atomic_init(&team.seats[i].units, run_of((uint64_t)bound(team.unit_count, i, team.size),
+                                             (uint64_t)bound(team.unit_count, i + 1, team.size)));
+  braid_team_start(&team);
+  run_loop(&team.seats[0]);
+  braid_team_finish(&team);
 }

@@ -23,11 +23,13 @@
 // CHECK:           llvm.call @both
 // CHECK:         llvm.return
 
-// What has no lane runs on all threads, behind the section.
+// What has no lane runs on all threads, behind the section, which run_lanes (offset 80) runs.
 // CHECK-LABEL: llvm.func @braid_run
 // CHECK:         llvm.alloca %{{.*}} x i64 {alignment = 64 : i64
+// CHECK:         llvm.getelementptr inbounds %{{.*}}[80]
 // CHECK:         llvm.mlir.addressof @braid_run_lanes_1
 // CHECK:         llvm.call %{{.*}}(
+// CHECK:         llvm.getelementptr inbounds %{{.*}}[8]
 // CHECK:         llvm.mlir.addressof @wide_iterations
 // CHECK:         llvm.call %{{.*}}(
 // CHECK:         llvm.return

@@ -57,7 +57,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 4
+#define BRAID_ABI_VERSION 5
 
 typedef struct braid_env braid_env;
 
@@ -67,8 +67,8 @@ typedef void (*braid_body)(void *ctx, int64_t begin, int64_t end);
 /* Services and per-run facts for compiled code. Valid for the duration of one `run`. */
 struct braid_env {
   int64_t threads; /* offset 0: how many threads parallel_for uses, >= 1 */
-  /* offset 8: calls `body` on disjoint ranges that cover [0, n); returns when all are done. The
-   * ranges run side by side, each on a thread of its own: one may `wait` for another */
+  /* offset 8: calls `body` on disjoint ranges that cover [0, n), several on each thread and in any
+   * order; returns when all are done. No range may wait for another */
   void (*parallel_for)(const braid_env *env, braid_body body, void *ctx, int64_t n);
   /* offset 16: monotonic clock, nanoseconds */
   uint64_t (*now)(void);
@@ -83,13 +83,17 @@ struct braid_env {
   /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
    * the code overwrites those that are open */
   int64_t *const *output_shapes;
-  /* How lanes, lists of kernels that run side by side, wait for each other.
-   * A lane has a counter at the start of a cache line of its own, all zero when the lanes start;
+  /* Lanes, lists of kernels that run side by side. For them to wait for each other, a lane has a
+   * counter at the start of a cache line of its own, all zero when the lanes start;
    * what else is on the line is for the runtime. The counter only grows. */
   /* offset 64: lets everything before it be seen by whoever waits for `count` */
   void (*post)(int64_t *counter, int64_t count);
   /* offset 72: returns once the counter is at least `count` */
   void (*wait)(int64_t *counter, int64_t count);
+  /* offset 80: calls `body` on disjoint ranges of lanes that cover [0, n), each once and on a
+   * thread of its own, side by side; returns when all are done. With fewer threads than lanes a
+   * range has several lanes, which must not wait for what comes later in it */
+  void (*run_lanes)(const braid_env *env, braid_body body, void *ctx, int64_t n);
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -202,7 +206,8 @@ BRAID_API const braid_model_v2 *braid_model_describe(const braid_model_t *model)
 /* Gives the model up; it goes when the last of its contexts has gone. NULL is allowed. */
 BRAID_API void braid_model_close(braid_model_t *model);
 
-/* Creates a context that runs on `threads` threads (0: as many as OpenMP offers). */
+/* Creates a context that runs on `threads` threads (0: one for each CPU that the
+ * process may use). */
 BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t threads);
 
 /* Sets the sizes of input `index` for the next runs. Needed only where a dim is open; until then

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Each worker has a mailbox: free, reserved by a caller, the seat it is offered, or busy. Callers
+ * compete for a free one by compare-and-swap, a worker and the caller that wants its seat back
+ * likewise. Only the making of workers takes a lock.
+ */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include "float_mode.h"
+#include "internal.h"
+#include "pace.h"
+#include "waiting.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MAX_WORKERS = 1024 };
+
+/* In `left`. */
+#define CALLER_SLEEPS 0x80000000u
+
+struct braid_worker {
+  _Alignas(128) _Atomic(braid_seat *) mail;
+  atomic_uint asleep; /* 1: to be woken; the futex */
+  long preemptions;   /* when it last looked */
+  pthread_t thread;
+};
+
+/* Values of `mail` that are no seats. */
+static braid_seat reserved, busy;
+
+static braid_worker workers[MAX_WORKERS];
+static atomic_int worker_count;
+static atomic_bool closing;
+
+/* Held to make workers, and while the process forks. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool handles_forks;
+static pid_t owner; /* the process that made the workers */
+
+static atomic_int cpus;     /* that the process may use; 0 before that is known */
+static atomic_bool refused; /* by the system, to make one more */
+
+/* How often the calling thread lost its CPU though it wanted to go on. */
+static long count_preemptions(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+static bool was_preempted(braid_worker *worker) {
+  long before = worker->preemptions;
+  worker->preemptions = count_preemptions();
+  return worker->preemptions != before;
+}
+
+static bool is_seat(const braid_seat *mail) {
+  return mail != NULL && mail != &reserved && mail != &busy;
+}
+
+static void sleep_until_mail(braid_worker *worker) {
+  /* In one order with what callers do: they see that it sleeps, or it sees their mail. */
+  atomic_store(&worker->asleep, 1);
+  while (atomic_load(&worker->asleep) == 1 && !is_seat(atomic_load(&worker->mail)) &&
+         !atomic_load(&closing))
+    braid_futex_wait(&worker->asleep, 1);
+  atomic_store(&worker->asleep, 0);
+  worker->preemptions = count_preemptions();
+}
+
+/* The next seat; NULL when the pool closes. */
+static braid_seat *await_mail(braid_worker *worker) {
+  for (braid_spin spin = {0};;) {
+    braid_seat *mail = atomic_load_explicit(&worker->mail, memory_order_acquire);
+    if (is_seat(mail))
+      return mail;
+    if (mail == NULL && atomic_load_explicit(&closing, memory_order_relaxed) &&
+        atomic_compare_exchange_strong(&worker->mail, &mail, &busy))
+      return NULL;
+    if (!braid_spin_on(&spin)) {
+      sleep_until_mail(worker);
+      spin = (braid_spin){0};
+    }
+  }
+}
+
+static void take_seat(braid_worker *worker, braid_seat *seat) {
+  braid_team *team = seat->team;
+  bool crowded = false;
+  if (!team->must_come && sched_getcpu() == team->cpu) {
+    crowded = true; /* the caller waits for this CPU, and is faster without help */
+  } else {
+    braid_set_float_mode(team->float_mode);
+    team->work(seat);
+    /* Rarely does the caller have to sleep, so that looking is not expensive. */
+    if (atomic_load_explicit(&team->left, memory_order_relaxed) & CALLER_SLEEPS)
+      crowded = was_preempted(worker);
+  }
+  if (crowded)
+    atomic_fetch_add_explicit(&team->crowded, 1, memory_order_relaxed);
+  /* Free before the caller goes on, so that its next team finds this worker. */
+  atomic_store_explicit(&worker->mail, NULL, memory_order_release);
+  if (atomic_fetch_sub(&team->left, 1) == (CALLER_SLEEPS | 1))
+    braid_futex_wake(&team->left, 1); /* the team may have gone: its address is all that counts */
+}
+
+static void *serve(void *argument) {
+  braid_worker *worker = argument;
+  worker->preemptions = count_preemptions();
+  for (braid_seat *seat; (seat = await_mail(worker)) != NULL;)
+    if (atomic_compare_exchange_strong(&worker->mail, &seat, &busy))
+      take_seat(worker, seat);
+  return NULL;
+}
+
+/* ---- fork: the child has no workers and makes its own ---- */
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+
+static void after_fork_in_child(void) {
+  for (int i = 0; i < atomic_load(&worker_count); ++i) {
+    atomic_store(&workers[i].mail, NULL);
+    atomic_store(&workers[i].asleep, 0);
+  }
+  atomic_store(&worker_count, 0);
+  atomic_store(&cpus, 0);
+  atomic_store(&refused, false);
+  braid_pace_reset();
+  pthread_mutex_unlock(&lock);
+}
+
+/* ---- Making workers, and ending them ---- */
+
+/* Whether a team of `wanted` may add to so many workers. All callers together have as many as
+ * leave a CPU to one of them, or as one team asks for. */
+static bool may_add(int64_t wanted, int count) {
+  int known = atomic_load(&cpus);
+  return count < MAX_WORKERS && !atomic_load(&refused) && !atomic_load(&closing) &&
+         (known == 0 || count < known - 1 || count < wanted - 1);
+}
+
+static bool start_thread(braid_worker *worker) {
+  sigset_t all, before;
+  sigfillset(&all); /* handlers of the program run in threads of the program */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(&worker->thread, NULL, serve, worker) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started)
+    pthread_setname_np(worker->thread, "braid");
+  return started;
+}
+
+/* With the lock: one more worker, reserved for the caller; NULL where there may be none. */
+static braid_worker *make_worker(int64_t wanted) {
+  if (atomic_load(&cpus) == 0)
+    atomic_store(&cpus, (int)braid_available_cpus());
+  int count = atomic_load(&worker_count);
+  if (!may_add(wanted, count))
+    return NULL;
+  if (!handles_forks &&
+      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+    atomic_store(&refused, true);
+    return NULL;
+  }
+  handles_forks = true;
+  owner = getpid();
+  braid_worker *worker = &workers[count];
+  atomic_store(&worker->mail, &reserved);
+  if (!start_thread(worker)) {
+    atomic_store(&worker->mail, NULL);
+    atomic_store(&refused, true); /* trying costs too much to do so for every kernel */
+    return NULL;
+  }
+  atomic_store(&worker_count, count + 1);
+  return worker;
+}
+
+static braid_worker *add_worker(int64_t wanted) {
+  if (!may_add(wanted, atomic_load(&worker_count)))
+    return NULL;
+  pthread_mutex_lock(&lock);
+  braid_worker *worker = make_worker(wanted);
+  pthread_mutex_unlock(&lock);
+  return worker;
+}
+
+static void wake(braid_worker *worker) {
+  if (atomic_load(&worker->asleep) == 1 && atomic_exchange(&worker->asleep, 0) == 1)
+    braid_futex_wake(&worker->asleep, 1);
+}
+
+/* When the process ends, and when the library leaves it, whose code the workers run. */
+__attribute__((destructor)) static void close_pool(void) {
+  if (owner != getpid())
+    return; /* none made, or they are threads of the process that this one was forked from */
+  pthread_mutex_lock(&lock);
+  atomic_store(&closing, true);
+  pthread_mutex_unlock(&lock);
+  for (int i = 0; i < atomic_load(&worker_count); ++i) {
+    wake(&workers[i]);
+    pthread_join(workers[i].thread, NULL);
+  }
+}
+
+/* ---- Teams ---- */
+
+void braid_team_gather(braid_team *team, int64_t wanted) {
+  if (wanted > BRAID_MAX_TEAM)
+    wanted = BRAID_MAX_TEAM;
+  if (wanted > 1)
+    wanted = 1 + braid_pace_allowed((int)wanted - 1);
+  int count = wanted > 1 ? atomic_load(&worker_count) : 0;
+  team->seats[0].worker = NULL;
+  team->size = 1;
+  for (int i = 0; i < count && team->size < wanted; ++i) {
+    braid_seat *mail = NULL;
+    if (atomic_load_explicit(&workers[i].mail, memory_order_relaxed) == NULL &&
+        atomic_compare_exchange_strong(&workers[i].mail, &mail, &reserved))
+      team->seats[team->size++].worker = &workers[i];
+  }
+  for (braid_worker *added; team->size < wanted && (added = add_worker(wanted)) != NULL;)
+    team->seats[team->size++].worker = added;
+}
+
+void braid_team_start(braid_team *team) {
+  team->cpu = sched_getcpu();
+  team->float_mode = braid_float_mode();
+  atomic_init(&team->left, (unsigned)team->size - 1);
+  atomic_init(&team->crowded, 0);
+  for (int i = 0; i < team->size; ++i)
+    team->seats[i].team = team;
+  for (int i = 1; i < team->size; ++i) {
+    braid_worker *worker = team->seats[i].worker;
+    atomic_store(&worker->mail, &team->seats[i]);
+    wake(worker);
+  }
+}
+
+static void take_seats_back(braid_team *team) {
+  unsigned free = 0;
+  for (int i = 1; i < team->size; ++i) {
+    braid_seat *mail = &team->seats[i];
+    free += atomic_compare_exchange_strong(&team->seats[i].worker->mail, &mail, NULL);
+  }
+  atomic_fetch_sub(&team->left, free);
+}
+
+void braid_team_finish(braid_team *team) {
+  if (!team->must_come)
+    take_seats_back(team);
+  braid_spin spin = {0};
+  while (atomic_load_explicit(&team->left, memory_order_acquire) != 0 && braid_spin_on(&spin))
+    ;
+  if (atomic_load(&team->left) != 0) {
+    unsigned left = atomic_fetch_or(&team->left, CALLER_SLEEPS) | CALLER_SLEEPS;
+    for (; left != CALLER_SLEEPS; left = atomic_load(&team->left))
+      braid_futex_wait(&team->left, left);
+  }
+  int crowded = atomic_load_explicit(&team->crowded, memory_order_relaxed);
+  if (crowded > 0)
+    braid_pace_crowded(team->size - 1, crowded);
+}
