@@ -36,15 +36,15 @@ static int count_threads(void) {
 
 static void run(void *runtime) {
   static float x[ROWS * COLUMNS], y[ROWS * COLUMNS], total;
-  static float weights[16 + COLUMNS] = {[0] = 2.0f, [16] = 1.0f};
-  braid_model_t *(*wrap)(const braid_model_v2 *, const void *) =
+  static _Alignas(64) float weights[32] = {[0] = 2.0f, [16] = 1.0f};
+  braid_model_t *(*wrap)(const braid_model_v2 *, const void *, size_t) =
       dlsym(runtime, "braid_model_from_descriptor");
   braid_context_t *(*create)(braid_model_t *, int64_t) = dlsym(runtime, "braid_context_create");
   int (*run_context)(braid_context_t *, void *const *, void *const *) =
       dlsym(runtime, "braid_context_run");
   void (*close_context)(braid_context_t *) = dlsym(runtime, "braid_context_close");
   void (*close_model)(braid_model_t *) = dlsym(runtime, "braid_model_close");
-  braid_model_t *model = wrap(&braid_model, weights);
+  braid_model_t *model = wrap(&braid_model, weights, sizeof weights);
   REQUIRE(model != NULL);
   braid_context_t *context = create(model, 2);
   REQUIRE(context != NULL);
