@@ -161,7 +161,10 @@ class _Ready:
 
     def take(self) -> None:
         """Removes the op that `first` gave."""
-        heappop(self._startable or self._waiting)
+        if self._startable:
+            heappop(self._startable)
+        else:
+            heappop(self._waiting)
 
 
 def _pieces(problem: LaneProblem, reference: Sequence[int]) -> list[list[int]]:

@@ -12,7 +12,6 @@ import pytest
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
-from braid.analysis.interpreter.loop_nests import run_structure
 from braid.dialects.braid.base import StructuredOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import from_numpy
@@ -20,6 +19,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from test.unit.dialects.loop_nests import run_structure
 
 Array = np.ndarray
 TYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
