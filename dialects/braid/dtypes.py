@@ -148,7 +148,11 @@ def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
 
 def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
     """The array that an elements attribute holds; a splat is spread out."""
-    values = np.array(dense.get_values()).astype(to_numpy(dense.get_element_type()))
+    element_type = dense.get_element_type()
+    # Said, since numpy would take a list of large and small unsigned numbers for floats.
+    held = np.float64 if is_float(element_type) else np.int64
+    held = np.uint64 if is_unsigned(element_type) else held
+    values = np.array(dense.get_values(), held).astype(to_numpy(element_type))
     if values.size == 1:
         return np.full(dense.get_shape(), values.reshape(()))
     return values.reshape(dense.get_shape())

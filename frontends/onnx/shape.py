@@ -63,5 +63,11 @@ def range_node(b: Builder, node: Node) -> SSAValue:
     dtype = to_numpy(element_type_of(node.input(0)))
     if start is None or limit is None or delta is None:
         node.fail("expected start, limit and delta")
+    if not delta.item():
+        node.fail("delta is 0")
+    if dtype.kind in "iu":
+        count = max(0, -((start.item() - limit.item()) // delta.item()))
+        with np.errstate(over="ignore"):  # steps may wrap around, their sums with the start fit
+            return b.constant(start + np.arange(count).astype(dtype) * delta)
     count = max(0, math.ceil((limit.item() - start.item()) / delta.item()))
     return b.constant((start.item() + np.arange(count) * delta.item()).astype(dtype))

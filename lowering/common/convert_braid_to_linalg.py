@@ -7,7 +7,13 @@ from typing import cast
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, NoneAttr, TensorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    ModuleOp,
+    NoneAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -98,12 +104,15 @@ def convert_block(block: Block) -> None:
         for value in (*block.args, *(result for op in ops for result in op.results))
         if isinstance(value.type, TensorType)
     }
-    values: dict[SSAValue, SSAValue] = {}
-    for argument in block.args:
-        if argument in tensors:
-            signless = signless_tensor(tensors[argument])
-            new = Rewriter.replace_value_with_new_type(argument, signless)
-            tensors[new] = tensors[argument]
+    # Arguments keep their signs until all ops are converted, which ask their operands for them.
+    casts = [
+        UnrealizedConversionCastOp.get([argument], [signless_tensor(tensors[argument])])
+        for argument in block.args
+        if argument in tensors and signless_tensor(tensors[argument]) != argument.type
+    ]
+    if ops:
+        block.insert_ops_before(casts, ops[0])
+    values = {inner.operands[0]: inner.results[0] for inner in casts}
     replaced: list[Operation] = []
     for op in ops:
         operands = [values.get(operand, operand) for operand in op.operands]
@@ -118,6 +127,12 @@ def convert_block(block: Block) -> None:
     for op in reversed(replaced):
         op.detach()
         op.erase()
+    for inner in casts:
+        argument, value = inner.operands[0], inner.results[0]
+        inner.detach()
+        inner.operands = []
+        value.replace_all_uses_with(Rewriter.replace_value_with_new_type(argument, value.type))
+        inner.erase()
 
 
 def convert_op(

@@ -13,15 +13,16 @@ from braid.dialects.braid.dtypes import bytes_of, is_float, is_unsigned
 from braid.lowering.common.scalar_casts import constant, widen
 
 SMALLEST, LARGEST = -(1 << 63), (1 << 63) - 1
-"""Below and above all ranks."""
+"""Below and above all ranks: no index is reversed to all zeros or all ones."""
 
 _INDEX_BITS = 32
+_LAST_INDEX = (1 << _INDEX_BITS) - 2
 
 
 def can_rank(element_type: Attribute, extent: int) -> bool:
     """Whether elements of this type and their indices below `extent` fit a rank."""
     bits = 8 * bytes_of(element_type)
-    return bits <= _INDEX_BITS - is_unsigned(element_type) and 0 <= extent < 1 << _INDEX_BITS
+    return bits <= _INDEX_BITS - is_unsigned(element_type) and 0 <= extent <= _LAST_INDEX
 
 
 def rank_of(
@@ -52,7 +53,7 @@ def index_of(builder: Builder, rank: SSAValue) -> SSAValue:
 
 
 def _reversed(builder: Builder, index: SSAValue) -> SSAValue:
-    last = constant(builder, (1 << _INDEX_BITS) - 1, i64)
+    last = constant(builder, _LAST_INDEX, i64)
     return builder.insert(arith.SubiOp(last, index)).result
 
 

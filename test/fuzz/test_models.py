@@ -8,12 +8,16 @@ import onnxruntime
 from hypothesis import HealthCheck, event, given, note, settings
 from numpy.typing import NDArray
 from onnx import ModelProto, printer
+from onnx.reference import ReferenceEvaluator
 
 import braid
 from benchmarks.generators.random_models import Draft, drafts
 from braid.interpreted import interpret
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+
+TOLERANCES = {"float16": (2e-2, 4.0), "bfloat16": (0.1, 4.0)}
+"""Relative, and of what least scale: others round after every op, or sum in 16 bits."""
 
 Arrays = list[NDArray[Any]]
 
@@ -32,16 +36,33 @@ def run_onnxruntime(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Array
         return None
 
 
+def run_reference(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Arrays | None:
+    """The outputs by ONNX's reference evaluator, None where it fails."""
+    try:
+        with np.errstate(all="ignore"):
+            found = ReferenceEvaluator(model).run(None, inputs)
+    except Exception as error:
+        event(f"reference: {type(error).__name__}")
+        return None
+    return [np.asarray(array) for array in found]
+
+
 def assert_close(actual: Arrays, expected: Arrays, who: str) -> None:
     for index, (a, e) in enumerate(zip(actual, expected, strict=True)):
         assert a.dtype == e.dtype and a.shape == e.shape, f"{who}: output {index}"
-        if not np.issubdtype(e.dtype, np.floating):
+        if e.dtype.kind in "biu":
             np.testing.assert_array_equal(a, e, err_msg=f"{who}: output {index}")
             continue
+        tolerance, least = TOLERANCES.get(e.dtype.name, (1e-4, 1e-2))
         a, e = a.astype(np.float64), e.astype(np.float64)
-        scale = np.abs(e[np.isfinite(e)]).max(initial=1e-2)
+        scale = np.abs(e[np.isfinite(e)]).max(initial=least)
         np.testing.assert_allclose(
-            a, e, rtol=1e-4, atol=1e-4 * scale, equal_nan=True, err_msg=f"{who}: output {index}"
+            a,
+            e,
+            rtol=tolerance,
+            atol=tolerance * scale,
+            equal_nan=True,
+            err_msg=f"{who}: output {index}",
         )
 
 
@@ -62,6 +83,12 @@ def test_three_ways_to_run_a_model_agree(draft: Draft) -> None:
     compiled = list(braid.compile(model, jobs=1).run_named(inputs).values())
     interpreted = list(interpret(model).run_named(inputs).values())
     assert_close(compiled, interpreted, "compiled against interpreted")
+    if not draft.is_portable:
+        return
     reference = run_onnxruntime(model, inputs)
     if reference is not None:
         assert_close(interpreted, reference, "interpreted against ONNX Runtime")
+        return
+    defined = run_reference(model, inputs)
+    if defined is not None:
+        assert_close(interpreted, defined, "interpreted against ONNX's reference")

@@ -1,6 +1,6 @@
 """An ONNX graph as it is drawn: values of known type, how exact they are and how large."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -16,8 +16,13 @@ MAX_ELEMENTS = 4000
 
 Draw = Callable[..., Any]
 
-FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.FLOAT, TensorProto.DOUBLE)
-INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto.UINT8)
+NARROW = {TensorProto.FLOAT16: 30.0, TensorProto.BFLOAT16: 3.9}
+"""16-bit floats, and up to where sums and products of a few eighths are exact in them."""
+LARGEST_NARROW = 1e4
+FLOATS = (*[TensorProto.FLOAT] * 5, TensorProto.DOUBLE, *NARROW)
+UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
+SIGNED = (TensorProto.INT32, TensorProto.INT64, TensorProto.INT8, TensorProto.INT16)
+INTEGERS = (*SIGNED, *UNSIGNED)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Draft:
     inputs: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
     counter: int = 0
+    is_portable: bool = True
+    """Whether every op has a meaning that others share: not so for casts out of range."""
 
     def fresh(self, kind: str) -> str:
         self.counter += 1
@@ -108,6 +115,8 @@ class Draft:
         made = [self._value(name, inferred.get(name), exact, bound) for name in names]
         if any(value is None or prod(value.shape) > MAX_ELEMENTS for value in made):
             return []
+        if any(v and v.type in NARROW and LARGEST_NARROW < v.bound < np.inf for v in made):
+            return []
         self.nodes.append(node)
         found = [value for value in made if value is not None]
         self.values += found
@@ -126,6 +135,8 @@ class Draft:
         shape = tuple(d.dim_value for d in tensor.shape.dim)
         if tensor.elem_type == TensorProto.BOOL:
             exact, bound = exact, 1.0
+        if tensor.elem_type in NARROW:
+            exact = exact and bound <= NARROW[tensor.elem_type]
         return Value(name, tensor.elem_type, shape, exact, bound)
 
     def _random(self, type: int, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -134,12 +145,12 @@ class Draft:
         dtype = helper.tensor_dtype_to_np_dtype(type)
         if type in FLOATS:
             return (rng.integers(-24, 25, shape) / 8).astype(dtype)
-        low = 0 if dtype in (np.bool_, np.uint8) else -5
+        low = 0 if dtype.kind in "bu" else -5
         return rng.integers(low, 2 if dtype == np.bool_ else 6, shape).astype(dtype)
 
     def model(self) -> onnx.ModelProto:
         """The model: what nobody reads is an output."""
-        read = {name for node in self.nodes for name in node.input}
+        read = set(_read(self.nodes))
         made = {name for node in self.nodes for name in node.output}
         ends = [v for v in self.values if v.name in made and v.name not in read]
         graph = helper.make_graph(
@@ -159,6 +170,14 @@ class Draft:
         )
         opset = helper.make_opsetid("", OPSET)
         return helper.make_model(graph, opset_imports=[opset], ir_version=10)
+
+
+def _read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """What nodes read, and what nodes inside of them do."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            yield from _read(attribute.g.node)
 
 
 def _largest(array: NDArray[Any]) -> float:

@@ -6,7 +6,14 @@ import numpy as np
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from benchmarks.generators.random_models.draft import FLOATS, INTEGERS, Draft, Value
+from benchmarks.generators.random_models.draft import (
+    FLOATS,
+    INTEGERS,
+    NARROW,
+    UNSIGNED,
+    Draft,
+    Value,
+)
 
 LARGEST = 1e4
 """No op is put on values that could become larger than this."""
@@ -89,13 +96,17 @@ def binary(draft: Draft) -> None:
     ]
     if a.bound + b.bound <= largest:
         choices.append(("Add", a.bound + b.bound, exact))
-        if a.type != TensorProto.UINT8:
+        if a.type not in UNSIGNED:
             choices.append(("Sub", a.bound + b.bound, exact))
     if a.bound * b.bound <= largest:
         # The product of two products of eighths may not fit the mantissa.
-        choices.append(("Mul", a.bound * b.bound, exact and max(a.bound, b.bound) <= 9))
+        choices.append(("Mul", a.bound * b.bound, exact and _is_exact_product(a, b)))
     op, bound, exact = draft.draw(st.sampled_from(choices))
     draft.add(op, draft.draw(st.sampled_from(([a, b], [b, a]))), exact=exact, bound=bound)
+
+
+def _is_exact_product(a: Value, b: Value) -> bool:
+    return a.type not in NARROW and max(a.bound, b.bound) <= 9
 
 
 def division(draft: Draft) -> None:
@@ -174,13 +185,17 @@ def prelu(draft: Draft) -> None:
 
 
 def cast(draft: Draft) -> None:
-    a = draft.pick(lambda v: v.exact and v.bound <= 100)
-    if a is not None:
-        targets = (*FLOATS, TensorProto.FLOAT16, *INTEGERS, TensorProto.BOOL)
-        to = draft.draw(st.sampled_from(targets))
-        if to == TensorProto.UINT8 and a.type != TensorProto.BOOL:
-            return  # what becomes of negative numbers is not defined
-        draft.add("Cast", [a], to=to, exact=True, bound=a.bound)
+    """Also of numbers that the type does not have, which only braid's executions agree about."""
+    a = draft.pick(lambda v: v.exact)
+    if a is None:
+        return
+    to = draft.draw(st.sampled_from((*FLOATS, *INTEGERS, TensorProto.BOOL)))
+    if a.is_float and to in INTEGERS and (to in UNSIGNED or a.bound > 100):
+        draft.is_portable = False
+    elif a.bound > 100 and to in NARROW:
+        return
+    bound = a.bound if a.bound <= 100 and to not in UNSIGNED else 2.0**64
+    draft.add("Cast", [a], to=to, exact=True, bound=bound)
 
 
 DRAWERS = (

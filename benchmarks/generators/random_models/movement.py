@@ -10,7 +10,7 @@ from benchmarks.generators.random_models.draft import Draft, Value
 
 
 def _any(draft: Draft, least_rank: int = 0) -> Value | None:
-    return draft.pick(lambda v: v.rank >= least_rank and prod(v.shape) > 0)
+    return draft.pick(lambda v: v.rank >= least_rank)
 
 
 def _axis(draft: Draft, value: Value) -> int:
@@ -48,7 +48,7 @@ def squeeze(draft: Draft) -> None:
 
 
 def unsqueeze(draft: Draft) -> None:
-    if (value := _any(draft)) and value.rank < 5:
+    if (value := _any(draft)) and value.rank < 6:
         _moved(draft, "Unsqueeze", value, draft.integers(draft.draw(st.integers(0, value.rank))))
 
 
@@ -79,15 +79,17 @@ def split(draft: Draft) -> None:
         )
 
 
+FAR = (-(2**63) + 1, -1000, 1000, 2**63 - 2)
+
+
 def slice_(draft: Draft) -> None:
+    """Forward and back, from and to places inside and outside of the dim."""
     if value := _any(draft, 1):
         axis = draft.draw(st.integers(0, value.rank - 1))
         extent = value.shape[axis]
-        start = draft.draw(st.integers(-extent, extent - 1))
-        if draft.draw(st.booleans()):
-            step, end = draft.draw(st.integers(1, 3)), 1000
-        else:
-            step, end = -draft.draw(st.integers(1, 3)), -1000
+        places = st.one_of(st.integers(-extent - 2, extent + 2), st.sampled_from(FAR))
+        start, end = draft.draw(places), draft.draw(places)
+        step = draft.draw(st.sampled_from((1, 2, 3, -1, -2, -3)))
         arguments = (draft.integers(n) for n in (start, end, axis, step))
         _moved(draft, "Slice", value, *arguments)
 
@@ -109,25 +111,26 @@ def pad(draft: Draft) -> None:
 def expand(draft: Draft) -> None:
     value = draft.pick(lambda v: 1 in v.shape or v.rank < 3)
     if value:
-        dims = [draft.draw(st.integers(1, 3)) if d == 1 else d for d in value.shape]
+        dims = [draft.draw(st.sampled_from((1, 2, 3, 0))) if d == 1 else d for d in value.shape]
         _moved(draft, "Expand", value, draft.integers(draft.draw(st.integers(1, 2)), *dims))
 
 
 def tile(draft: Draft) -> None:
     if value := _any(draft, 1):
-        repeats = [draft.draw(st.integers(1, 2)) for _ in value.shape]
+        repeats = [draft.draw(st.sampled_from((1, 1, 2, 2, 0))) for _ in value.shape]
         _moved(draft, "Tile", value, draft.integers(*repeats))
 
 
 def _indices(draft: Draft, shape: tuple[int, ...], extent: int) -> Value:
     rng = np.random.default_rng(draft.draw(st.integers(0, 2**31)))
-    return draft.constant(rng.integers(-extent, extent, shape).astype(np.int64))
+    return draft.constant(rng.integers(-extent, max(extent, 1), shape).astype(np.int64))
 
 
 def gather(draft: Draft) -> None:
     if value := _any(draft, 1):
         axis = _axis(draft, value)
-        shape = draft.draw(st.sampled_from(((), (3,), (2, 2))))
+        shapes = ((), (3,), (2, 2), (0,)) if value.shape[axis] else ((0,), (2, 0))
+        shape = draft.draw(st.sampled_from(shapes))
         _moved(draft, "Gather", value, _indices(draft, shape, value.shape[axis]), axis=axis)
 
 
@@ -135,7 +138,7 @@ def gather_elements(draft: Draft) -> None:
     if value := _any(draft, 1):
         axis = _axis(draft, value)
         shape = list(value.shape)
-        shape[axis] = 2
+        shape[axis] = 2 if value.shape[axis] else 0
         indices = _indices(draft, tuple(shape), value.shape[axis])
         _moved(draft, "GatherElements", value, indices, axis=axis)
 
@@ -144,6 +147,8 @@ def gather_nd(draft: Draft) -> None:
     if value := _any(draft, 1):
         depth = draft.draw(st.integers(1, value.rank))
         rng = np.random.default_rng(draft.draw(st.integers(0, 2**31)))
+        if 0 in value.shape[:depth]:
+            return
         columns = [rng.integers(-d, d, 3) for d in value.shape[:depth]]
         _moved(draft, "GatherND", value, draft.constant(np.stack(columns, -1).astype(np.int64)))
 
@@ -173,7 +178,7 @@ def scatter_elements(draft: Draft) -> None:
 
 
 def depth_to_space(draft: Draft) -> None:
-    value = draft.pick(lambda v: v.type == TensorProto.FLOAT and v.rank == 4)
+    value = draft.pick(lambda v: v.is_float and v.rank == 4)
     if value:
         if value.shape[1] % 4 == 0:
             mode = draft.draw(st.sampled_from(("DCR", "CRD")))

@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import strategies as st
 from onnx import TensorProto
 
-from benchmarks.generators.random_models.draft import Draft, Value
+from benchmarks.generators.random_models.draft import NARROW, Draft, Value
 
 
 def _image(draft: Draft) -> Value | None:
     return draft.pick(
         lambda v: (
-            v.type == TensorProto.FLOAT
+            v.type in (TensorProto.FLOAT, *NARROW)
             and 3 <= v.rank <= 5
             and v.bound <= 1000
             and prod(v.shape) > 0
@@ -93,12 +93,24 @@ def pool(draft: Draft) -> None:
     if value := _image(draft):
         op = draft.draw(st.sampled_from(("MaxPool", "AveragePool", "LpPool")))
         windows = _windows(draft, value)
+        if draft.draw(st.integers(0, 5)) == 0:
+            windows = _larger_than_the_input(draft, value)
         if op == "AveragePool":
             windows["count_include_pad"] = draft.draw(st.integers(0, 1))
         if op != "LpPool" and _windows_begin_inside(windows):
             windows["ceil_mode"] = draft.draw(st.integers(0, 1))
         exact = value.exact and op == "MaxPool"
         draft.add(op, [value], exact=exact, bound=3 * value.bound + 1, **windows)
+
+
+def _larger_than_the_input(draft: Draft, value: Value) -> dict[str, Any]:
+    """Windows that fit with their padding alone."""
+    kernel = [extent + draft.draw(st.integers(1, 40)) for extent in value.shape[2:]]
+    return {
+        "kernel_shape": kernel,
+        "strides": [draft.draw(st.integers(1, k)) for k in kernel],
+        "pads": [k - 1 for k in (*kernel, *kernel)],
+    }
 
 
 def _windows_begin_inside(windows: dict[str, Any]) -> bool:
