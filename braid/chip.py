@@ -14,7 +14,7 @@ from braid.read_source import ModelSource, Shapes, read_source
 from braid.support.errors import BraidError
 from braid.support.object_cache import default_cache
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 from braid.universe import make_context
 
 CHIP_PIPELINE = "chip"
@@ -22,7 +22,7 @@ TILES = 3
 """An op uses at most one part in so many of the memory: others are loaded and stored meanwhile."""
 
 
-def chip_of(target: str) -> Backend | None:
+def chip_of(target: str) -> BackendDescription | None:
     """The backend of a target that is programmed by instructions, None for other targets."""
     backend = load_target(target).backends[0]
     return backend if backend.issue is not None and backend.memories else None

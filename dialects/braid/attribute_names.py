@@ -19,6 +19,19 @@ DIMS = "braid.dims"
 PADDED_FROM = "braid.padded_from"
 """On the module: by open dim, the least size of which inputs may be padded up to a variant."""
 
+# ---- Where ops run: the driver, assign-devices, select-clusters ----
+
+TARGET = "braid.target"
+"""On the module: `#braid.target<"host", {cpu = "haswell"}>`, what it is compiled for."""
+DEVICE = "braid.device"
+"""On an op or a function: the device of the target that runs it, such as "gpu:0"."""
+CANDIDATES = "braid.candidates"
+"""On an op: backends that could run it, each with a priority: `{gpu = 1, fpga = 2}`, 1 is best."""
+COLOCATE = "braid.colocate"
+"""On ops: a name; ops with the same one run on the same device."""
+CLUSTER = "braid.cluster"
+"""On ops: the number of the cluster that an op belongs to, an integer."""
+
 # ---- How often ops run: annotate-profile ----
 
 PROFILE = "braid.profile"

@@ -1,8 +1,9 @@
-"""Attributes of the braid dialect: layouts in types, backends on ops."""
+"""Attributes of the braid dialect: layouts in types, targets of modules."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import NoneAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, NoneAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -75,6 +76,56 @@ class BackendAttr(ParametrizedAttribute):
     name = "braid.backend"
 
     backend: StringAttr = param_def()
+
+
+@irdl_attr_definition
+class TargetAttr(ParametrizedAttribute):
+    """What a module is compiled for: the name of a target, and options by name.
+
+    The option `cpu` is the CPU of its host, by LLVM's name. Options are strings and may be absent;
+    that the target and its options exist is checked by who resolves it.
+
+    ```mlir
+    module attributes {braid.target = #braid.target<"host", {cpu = "haswell"}>} { … }
+    ```
+    """
+
+    name = "braid.target"
+
+    target: StringAttr = param_def()
+    options: DictionaryAttr = param_def()
+
+    @staticmethod
+    def of(target: str, options: Mapping[str, str]) -> "TargetAttr":
+        """The attribute for a target with options."""
+        entries = {key: StringAttr(value) for key, value in sorted(options.items())}
+        return TargetAttr(StringAttr(target), DictionaryAttr(entries))
+
+    def strings(self) -> dict[str, str]:
+        """The options by name."""
+        return {key: cast(StringAttr, value).data for key, value in self.options.data.items()}
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Reads `<"name">` or `<"name", {option = "value"}>`."""
+        with parser.in_angle_brackets():
+            target = StringAttr(parser.parse_str_literal("name of a target"))
+            if parser.parse_optional_punctuation(",") is None:
+                return [target, DictionaryAttr({})]
+            return [target, parser.parse_attribute()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Prints `<"name", {…}>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.target)
+            printer.print_string(", ")
+            printer.print_attribute(self.options)
+
+    def verify(self) -> None:
+        """Fails for an option that is not a string."""
+        for key, value in self.options.data.items():
+            if not isinstance(value, StringAttr):
+                raise VerifyException(f"option '{key}' is {value}, expected a string")
 
 
 def layout_of(tensor: Attribute) -> Layout:

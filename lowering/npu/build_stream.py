@@ -15,7 +15,7 @@ from braid.passes.order.subgraphs import pieces_of
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.stream_object import StreamObject
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class BuiltStream:
 
 def build_stream(
     block: Block,
-    backend: Backend,
+    backend: BackendDescription,
     cache: ObjectCache,
     options: SubgraphOptions = SubgraphOptions(),
     *,

@@ -14,7 +14,7 @@ from braid.passes.order.latency_problem import ChipProblem
 from braid.solvers.ordering import Graph, LatencyProblem, Traffic, Value
 from braid.targets.costs.simulator.steps import steps_of
 from braid.targets.costs.simulator.stream_object import Placement
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cut:
 
     block: BlockGraph
     chip: ChipProblem
-    backend: Backend
+    backend: BackendDescription
     pieces: Sequence[Sequence[int]]
 
     @cached_property

@@ -12,10 +12,10 @@ from braid.passes.order.latency_problem import ChipProblem, chip_problem
 from braid.support.errors import BraidError, UnsupportedError
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.steps import Transfers
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
-def lower_to_instructions(block: Block, backend: Backend) -> Stream:
+def lower_to_instructions(block: Block, backend: BackendDescription) -> Stream:
     """The stream that runs the ops of `block` on `backend` in the order in which they stand.
 
     What is read several times stays on the chip while there is room; loads, stores and spills are
@@ -30,7 +30,9 @@ def lower_to_instructions(block: Block, backend: Backend) -> Stream:
     return link([(compile_subgraph(cut.source(0)), cut.placement(0))], backend, transfers)
 
 
-def lowered_block(block: Block, backend: Backend) -> tuple[BlockGraph, ChipProblem, Transfers]:
+def lowered_block(
+    block: Block, backend: BackendDescription
+) -> tuple[BlockGraph, ChipProblem, Transfers]:
     """The ops of `block`, what they are to the chip, and how data gets onto it.
 
     Raises as `lower_to_instructions`.

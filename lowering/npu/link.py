@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
 from braid.targets.costs.simulator.steps import Step, Transfers
 from braid.targets.costs.simulator.stream_object import Action, Placement, StreamObject
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 Token = tuple[int, ...]
 """For every unit the last instruction that must have ended, -1 for none."""
 
 
 def link(
-    objects: Iterable[tuple[StreamObject, Placement]], backend: Backend, transfers: Transfers
+    objects: Iterable[tuple[StreamObject, Placement]],
+    backend: BackendDescription,
+    transfers: Transfers,
 ) -> Stream:
     """The stream that runs `objects` one after the other.
 
@@ -29,7 +31,7 @@ def link(
 class _Linker:
     """What is known of all that is issued, by the numbers of the whole."""
 
-    def __init__(self, backend: Backend, transfers: Transfers) -> None:
+    def __init__(self, backend: BackendDescription, transfers: Transfers) -> None:
         self.kinds = [Kind.named(unit.resource) for unit in backend.units]
         self.transfers = transfers
         self.instructions: list[Instruction] = []

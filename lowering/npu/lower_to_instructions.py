@@ -13,10 +13,10 @@ from braid.lowering.npu.instructions import lower_to_instructions
 from braid.support.errors import BraidError, SourceLocation
 from braid.targets.costs.simulator.instructions import Stream, to_bytes, to_text
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
-def lower_module(module: ModuleOp, backend: Backend, function: str = "main") -> Stream:
+def lower_module(module: ModuleOp, backend: BackendDescription, function: str = "main") -> Stream:
     """The stream of the function of this name.
 
     Raises BraidError where there is none, and UnsupportedError for control flow and open dims.

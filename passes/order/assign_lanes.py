@@ -20,10 +20,10 @@ from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
 from braid.solvers.ordering.lanes import LaneProblem
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend, Pool
+from braid.targets.machines.target import BackendDescription, Pool
 
 
-def require_pool(target: str, lanes: int) -> tuple[Backend, Pool]:
+def require_pool(target: str, lanes: int) -> tuple[BackendDescription, Pool]:
     """The backend of `target` whose pool has `lanes`.
 
     Raises BraidError for less than one lane, for a target without a pool, and for more lanes than

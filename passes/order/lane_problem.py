@@ -16,10 +16,12 @@ from braid.solvers.ordering.lanes import LaneProblem
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.op_seconds import measured_seconds, op_seconds
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.target import Backend, Pool
+from braid.targets.machines.target import BackendDescription, Pool
 
 
-def lane_problem(block: BlockGraph, backend: Backend, pool: Pool, lanes: int) -> LaneProblem:
+def lane_problem(
+    block: BlockGraph, backend: BackendDescription, pool: Pool, lanes: int
+) -> LaneProblem:
     """The problem of scheduling `block` on `lanes` of `pool`.
 
     A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else

@@ -19,7 +19,7 @@ from braid.targets.costs.simulator.steps import (
     transfers_of,
     unit_seconds,
 )
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ChipProblem:
 
 
 def latency_problem(
-    block: BlockGraph, backend: Backend, inner: Mapping[Block, float]
+    block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
 ) -> LatencyProblem:
     """The problem of ordering `block` for the least time on `backend`.
 
@@ -46,7 +46,9 @@ def latency_problem(
     return chip_problem(block, backend, inner).problem
 
 
-def chip_problem(block: BlockGraph, backend: Backend, inner: Mapping[Block, float]) -> ChipProblem:
+def chip_problem(
+    block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
+) -> ChipProblem:
     """`latency_problem`, with what it takes to write down the transfers."""
     require_supported(block.ops, backend)
     stages = tuple(_stages(op, backend, inner) for op in block.ops)
@@ -74,7 +76,7 @@ def _value(
     reads: BufferReads,
     value: SSAValue,
     users: list[int],
-    backend: Backend,
+    backend: BackendDescription,
     transfers: Transfers,
 ) -> Value:
     size = value_bytes(value)
@@ -95,7 +97,9 @@ def _value(
     )
 
 
-def _stages(op: Operation, backend: Backend, inner: Mapping[Block, float]) -> tuple[Stage, ...]:
+def _stages(
+    op: Operation, backend: BackendDescription, inner: Mapping[Block, float]
+) -> tuple[Stage, ...]:
     if has_blocks(op):
         longest = max((inner[block] for block in blocks_of(op)), default=0.0)
         return tuple(Stage(unit, longest) for unit in range(len(backend.units))[-1:])

@@ -21,7 +21,7 @@ from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 FINISH = 0.5
 """The time to write down and report an order, against that to make the problem of it."""
@@ -106,7 +106,7 @@ class BlockSearch:
     """
 
     options: SearchOrderPass
-    backend: Backend
+    backend: BackendDescription
     values: dict[Block, float]
     deadline: float
     ops_left: int

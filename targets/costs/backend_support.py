@@ -10,10 +10,10 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.support.errors import BraidError, UnsupportedError
 from braid.targets.costs.simulator.steps import is_addressing
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
-def require_supported(ops: Iterable[Operation], backend: Backend) -> None:
+def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:
     """Check that `backend` runs each of `ops`, or for a group what is in it.
 
     What takes no instruction, such as a slice, runs everywhere. Raises BraidError where

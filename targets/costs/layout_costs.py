@@ -34,7 +34,7 @@ from braid.targets.costs.op_seconds import measured_seconds
 from braid.targets.costs.roofline import Roofline
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LayoutCosts:
     def __init__(
         self,
         module: ModuleOp,
-        backend: Backend,
+        backend: BackendDescription,
         resource: str,
         records: CostRecords | None = None,
     ) -> None:

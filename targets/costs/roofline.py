@@ -17,7 +17,7 @@ from braid.dialects.braid.elementwise import TABLE
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
 from braid.dialects.braid.structure import Stage
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 _FLOPS = {row.name: row.flops for row in TABLE}
 
@@ -26,7 +26,7 @@ _FLOPS = {row.name: row.flops for row in TABLE}
 class Roofline:
     """Estimates on one core of `backend`."""
 
-    backend: Backend
+    backend: BackendDescription
 
     def of_op(self, op: Operation, resource: str) -> float:
         """Amount of `resource` (`seconds`, `bytes`, `flops`) that one run of `op` takes."""

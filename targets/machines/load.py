@@ -10,11 +10,13 @@ from braid.targets.machines.parse import parse_target
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import Target
 
+HOST = "host"
+"""The target whose host other targets have that describe none: the machine braid runs on."""
 _DIRECTORY = Path(__file__).parent
 
 
 @cache
-def load_target(name: str = "host") -> Target:
+def load_target(name: str = HOST) -> Target:
     """The target of this name, or the one that the TOML file at this path describes.
 
     Names are those of braid's own targets and of the ones that installed packages add.
@@ -32,7 +34,8 @@ def load_target(name: str = "host") -> Target:
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BraidError(f"cannot read target: {error}", location=location) from error
-    return parse_target(Table(data, "target", location))
+    default = None if path == _path_of(HOST) else load_target(HOST)
+    return parse_target(Table(data, "target", location), default)
 
 
 def target_names() -> frozenset[str]:

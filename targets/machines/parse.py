@@ -2,25 +2,42 @@
 
 from collections.abc import Sequence, Set
 
+from braid.targets.machines.parse_devices import parse_devices, parse_memory
 from braid.targets.machines.table import Table
-from braid.targets.machines.target import Backend, Issue, Link, Memory, Pool, Port, Target, Unit
+from braid.targets.machines.target import BackendDescription, Issue, Link, Pool, Port, Target, Unit
 
 _INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 """Resources of units that are programmed by instructions."""
 
 
-def parse_target(table: Table) -> Target:
-    """The target that the outermost table describes; raises `BraidError` if it is malformed."""
-    table.expect_only("name", "backend", "link")
+def parse_target(table: Table, default: Target | None) -> Target:
+    """The target that the outermost table describes.
+
+    A file without a host has that of `default`, with its backend; one without devices has one for
+    each backend. Raises `BraidError` if it is malformed.
+    """
+    table.expect_only("name", "host", "backend", "device", "machine", "link")
+    name = table.get("name", str)
     backends = tuple(_backend(entry) for entry in table.tables("backend"))
     if not backends:
         raise table.error("no [[backend]]")
-    names = {backend.name for backend in backends}
-    links = tuple(_link(entry, names) for entry in table.tables("link"))
-    return Target(table.get("name", str), backends, links)
+    devices = parse_devices(table, backends, None if default is None else default.host_device)
+    host = table.get("host", str, "" if default is None else default.host)
+    names = {device.name for device in devices}
+    if default is None or "host" in table.data or host in names:
+        table.require_known("device", host, names)
+    else:
+        devices = (*devices, default.host_device)
+        own = {backend.name for backend in backends}
+        if default.host_device.backend not in own:
+            backends = (*backends, default.backend(default.host_device.backend))
+    links = tuple(
+        _link(entry, {device.name for device in devices}) for entry in table.tables("link")
+    )
+    return Target(name, backends, devices, links, host)
 
 
-def _backend(table: Table) -> Backend:
+def _backend(table: Table) -> BackendDescription:
     table.expect_only(
         "name",
         "operations",
@@ -36,12 +53,12 @@ def _backend(table: Table) -> Backend:
     ports = tuple(_port(entry) for entry in table.tables("port"))
     issue, pool = table.optional("issue"), table.optional("pool")
     known = {"", *(port.name for port in ports)}
-    memories = tuple(_memory(entry) for entry in table.tables("memory"))
+    memories = tuple(parse_memory(entry) for entry in table.tables("memory"))
     holders = {"", *(memory.name for memory in memories)}
     units = tuple(_unit(entry, known, holders) for entry in table.tables("unit"))
     if issue is not None:
         _check_chip(table, units)
-    return Backend(
+    return BackendDescription(
         name=table.get("name", str),
         operations=_operations(table),
         priority=table.get("priority", int, 0),
@@ -120,14 +137,7 @@ def _pool(table: Table) -> Pool:
     return pool
 
 
-def _memory(table: Table) -> Memory:
-    table.expect_only("name", "bytes", "bandwidth")
-    return Memory(
-        table.get("name", str), table.positive("bytes", int), table.get("bandwidth", float)
-    )
-
-
-def _link(table: Table, backends: Set[str]) -> Link:
+def _link(table: Table, devices: Set[str]) -> Link:
     table.expect_only("source", "destination", "bandwidth", "latency")
     link = Link(
         table.get("source", str),
@@ -135,6 +145,6 @@ def _link(table: Table, backends: Set[str]) -> Link:
         table.get("bandwidth", float),
         table.get("latency", float),
     )
-    table.require_known("backend", link.source, backends)
-    table.require_known("backend", link.destination, backends)
+    table.require_known("device", link.source, devices)
+    table.require_known("device", link.destination, devices)
     return link

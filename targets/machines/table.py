@@ -1,10 +1,12 @@
 """Tables of a TOML file, read with checks that say where in the file something is wrong."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from braid.support.errors import BraidError, SourceLocation
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,13 @@ class Table:
         return BraidError(
             f"malformed target: {self.path}: {message}", location=self.location, hint=hint
         )
+
+    def located(self, ask: Callable[[], T]) -> T:
+        """What `ask` returns; what it raises names the file and this table."""
+        try:
+            return ask()
+        except BraidError as error:
+            raise self.error(error.message, error.hint) from error
 
     def require_known(self, what: str, name: str, known: Set[str]) -> None:
         """Raises BraidError unless `name` is one of `known`; "" stands for none."""

@@ -1,9 +1,12 @@
-"""Target descriptions: what a machine can do, how fast, and who writes its kernels."""
+"""Target descriptions: devices and their links, backends, and how fast all of it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from braid.support.errors import BraidError
 from braid.targets.kernels.families import families_of
+from braid.targets.machines.cpus import cpu_machine
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Link:
-    """A way from one backend to another: bandwidth in bytes per second, latency in seconds."""
+    """A way from one device to another: bandwidth in bytes per second, latency in seconds."""
 
     source: str
     destination: str
@@ -81,8 +84,29 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Backend:
-    """One processor of a target.
+class Device:
+    """A processor of a target, such as `cpu:0`: an instance of a machine.
+
+    `backend` makes code for it. `machine_name` is `native`, one of LLVM's CPUs, or the name of the
+    machine that is `described` by the target's file. `memories` are its own, empty where it has
+    those of the backend's description.
+    """
+
+    name: str
+    backend: str
+    machine_name: str
+    described: Machine | None = None
+    memories: tuple[Memory, ...] = ()
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What code for it is made for. Raises `BraidError` for an unknown CPU."""
+        return cpu_machine(self.machine_name) if self.described is None else self.described
+
+
+@dataclass(frozen=True)
+class BackendDescription:
+    """What a target says about a backend: what it can run, and how fast its devices are.
 
     `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
     backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
@@ -134,16 +158,59 @@ class Backend:
 
 @dataclass(frozen=True)
 class Target:
-    """A machine to compile for; the first backend is where everything can run."""
+    """Machines to compile for.
+
+    `host` names the device that runs `@main`, and whatever no other device supports.
+    """
 
     name: str
-    backends: tuple[Backend, ...]
+    backends: tuple[BackendDescription, ...]
+    devices: tuple[Device, ...]
     links: tuple[Link, ...]
+    host: str
 
-    def backend(self, name: str) -> Backend:
+    def backend(self, name: str) -> BackendDescription:
         """The backend of this name. Raises `BraidError` if there is none."""
         for backend in self.backends:
             if backend.name == name:
                 return backend
         known = ", ".join(f"'{backend.name}'" for backend in self.backends)
         raise BraidError(f"target '{self.name}' has no backend '{name}', only {known}")
+
+    def device(self, name: str) -> Device:
+        """The device of this name, such as `cpu:0`. Raises `BraidError` if there is none."""
+        for device in self.devices:
+            if device.name == name:
+                return device
+        known = ", ".join(f"'{device.name}'" for device in self.devices)
+        raise BraidError(f"target '{self.name}' has no device '{name}', only {known}")
+
+    @property
+    def host_device(self) -> Device:
+        """The device that runs `@main`."""
+        return self.device(self.host)
+
+    @property
+    def default_device(self) -> Device:
+        """Where ops run that name no device: the only device beside the host, else the host."""
+        others = [device for device in self.devices if device.name != self.host]
+        return others[0] if len(others) == 1 else self.host_device
+
+    def backend_of(self, device: Device) -> BackendDescription:
+        """The description of a device's backend, with the device's own memories."""
+        backend = self.backend(device.backend)
+        return replace(backend, memories=device.memories) if device.memories else backend
+
+    def with_cpu(self, cpu: str) -> "Target":
+        """The same target with another CPU as its host, in the spelling of `cpu_machine`.
+
+        Raises `BraidError` for an unknown CPU.
+        """
+        machine = cpu_machine(cpu)
+        devices = tuple(
+            replace(device, machine_name=cpu, described=machine)
+            if device.name == self.host
+            else device
+            for device in self.devices
+        )
+        return replace(self, devices=devices)

@@ -10,7 +10,7 @@ from braid.tools.commands.options import ShapeOption, parse_shapes
 
 if TYPE_CHECKING:
     from braid.targets.costs.simulator.instructions import Stream
-    from braid.targets.machines.target import Backend
+    from braid.targets.machines.target import BackendDescription
 
 StreamArgument = Annotated[
     Path,
@@ -65,7 +65,9 @@ def simulate(
     print(report.table(timeline, backend))
 
 
-def _load(path: Path, backend: "Backend", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
+def _load(
+    path: Path, backend: "BackendDescription", shapes: Mapping[str, tuple[int, ...]]
+) -> "Stream":
     from braid.lowering.npu.lower_to_instructions import lower_module
     from braid.read_source import read_source
     from braid.support.errors import BraidError, SourceLocation

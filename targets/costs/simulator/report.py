@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.simulate import Timeline
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Report:
     bars: tuple[Bar, ...]
 
 
-def report(timeline: Timeline, stream: Stream, backend: Backend) -> Report:
+def report(timeline: Timeline, stream: Stream, backend: BackendDescription) -> Report:
     """The timeline of `stream` with the names of units and ops."""
     bars = tuple(
         Bar(
@@ -51,7 +51,7 @@ def report(timeline: Timeline, stream: Stream, backend: Backend) -> Report:
     return Report(timeline.seconds, timeline.peak_bytes, unit_times(timeline, backend), bars)
 
 
-def unit_times(timeline: Timeline, backend: Backend) -> tuple[UnitTime, ...]:
+def unit_times(timeline: Timeline, backend: BackendDescription) -> tuple[UnitTime, ...]:
     """The times of every unit, in the order of the backend."""
     return tuple(
         UnitTime(unit.name, busy, stalled, timeline.seconds - busy - stalled)
@@ -59,7 +59,7 @@ def unit_times(timeline: Timeline, backend: Backend) -> tuple[UnitTime, ...]:
     )
 
 
-def table(timeline: Timeline, backend: Backend) -> str:
+def table(timeline: Timeline, backend: BackendDescription) -> str:
     """Seconds per unit: busy, waiting with work left, and done early; then total and memory."""
     lines = [f"{'unit':<10} {'busy us':>12} {'stalled us':>12} {'idle us':>12} {'use':>7}"]
     whole = timeline.seconds

@@ -14,7 +14,7 @@ from math import inf
 
 from braid.support.errors import BraidError
 from braid.targets.costs.simulator.instructions import Instruction, Kind, Stream
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Timeline:
     """The most that buffers on the chip take at one time."""
 
 
-def fetch_seconds(backend: Backend) -> float:
+def fetch_seconds(backend: BackendDescription) -> float:
     """How long it takes to read one instruction. Raises BraidError without an issue model."""
     if backend.issue is None:
         raise BraidError(
@@ -51,7 +51,7 @@ def fetch_seconds(backend: Backend) -> float:
     return backend.issue.instruction_bytes / bandwidth
 
 
-def simulate(stream: Stream, backend: Backend) -> Timeline:
+def simulate(stream: Stream, backend: BackendDescription) -> Timeline:
     """Returns when each instruction of `stream` runs.
 
     Raises BraidError for a unit that the backend lacks or that does not execute the kind, for a
@@ -81,7 +81,7 @@ def peak_bytes(stream: Stream, spans: Iterable[Span]) -> int:
     return max(accumulate(size for _, size in sorted(changes)), default=0)
 
 
-def _check(stream: Stream, backend: Backend) -> None:
+def _check(stream: Stream, backend: BackendDescription) -> None:
     for index, instruction in enumerate(stream.instructions):
         kind = instruction.kind.name.lower()
         if instruction.unit >= len(backend.units):
@@ -109,7 +109,7 @@ class _Active:
 @dataclass
 class _Machine:
     stream: Stream
-    backend: Backend
+    backend: BackendDescription
     fetch: float
     now: float = 0.0
     ended: set[int] = field(default_factory=set[int])

@@ -18,7 +18,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.targets.costs.roofline import flops
-from braid.targets.machines.target import Backend, Unit
+from braid.targets.machines.target import BackendDescription, Unit
 
 MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
 
@@ -61,7 +61,7 @@ class Transfers:
     capacity: int
 
 
-def transfers_of(backend: Backend) -> Transfers | None:
+def transfers_of(backend: BackendDescription) -> Transfers | None:
     """How data gets onto the chip; None for a backend whose ops read any memory themselves.
 
     The first unit that loads is the way in, the last one that stores the way out, and the first
@@ -79,7 +79,7 @@ def is_declared(op: Operation) -> bool:
     return isinstance(op, OpaqueOp) and op.declared_cost is not None
 
 
-def steps_of(op: Operation, backend: Backend) -> tuple[Step, ...]:
+def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
     """What `op` does with operands on the chip, one step after the other; none for addressing.
 
     Raises UnsupportedError for open dims.
@@ -102,7 +102,7 @@ def steps_of(op: Operation, backend: Backend) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def step_seconds(step: Step, backend: Backend) -> float:
+def step_seconds(step: Step, backend: BackendDescription) -> float:
     """How long `step` takes where nothing else uses the unit's port."""
     return unit_seconds(backend.units[step.unit], step.amount)
 
@@ -125,7 +125,7 @@ def work_of(op: Operation) -> Work:
     return Work(operands, compute)
 
 
-def _declared(cost: float | Mapping[str, float], backend: Backend) -> tuple[Step, ...]:
+def _declared(cost: float | Mapping[str, float], backend: BackendDescription) -> tuple[Step, ...]:
     """The steps of declared seconds by resource or unit; seconds alone are vector work."""
     by_name = cost if isinstance(cost, Mapping) else {"vector": cost}
     steps: list[Step] = []

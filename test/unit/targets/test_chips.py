@@ -89,7 +89,7 @@ name = "scratchpad"
 bytes = 65536
 bandwidth = 1e9
 """
-LINK = '[[link]]\nsource = "npu"\ndestination = "DEST"\nbandwidth = 1e9\nlatency = 1e-6\n'
+LINK = '[[link]]\nsource = "npu:0"\ndestination = "DEST"\nbandwidth = 1e9\nlatency = 1e-6\n'
 MODEL = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = braid.neg %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -102,7 +102,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CHIP + LINK.replace("DEST", "cpuu"), r"link\[0\]: there is no backend 'cpuu'"),
+        (CHIP + LINK.replace("DEST", "cpuu"), r"link\[0\]: there is no device 'cpuu'"),
         (CHIP.replace('"vector"', '"vektor"'), r"unit\[1\]: there is no kind of instruction 've"),
         (CHIP.replace('"load"', '"store"'), r"backend\[0\]: there is no unit for 'load'"),
         (CHIP.replace('["*"]', '["conv"]'), "names 'conv', which is no op\nhint: .*'braid.conv'"),

@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 
+from braid.dialects.braid.attribute_names import DEVICE, TARGET
+from braid.dialects.braid.attributes import TargetAttr
 from braid.passes.order.assign_lanes import require_pool
 from braid.support.errors import BraidError
 from braid.targets.kernels.families import without_families
 from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import device_of, set_target, target_of
 
 VALID = """
 name = "toy"
@@ -94,3 +99,87 @@ def test_families_can_be_left_out() -> None:
     with without_families():
         assert cpu.families() == ()
     assert len(cpu.families()) > 1
+
+
+DEVICES = """
+[[device]]
+name = "npu"
+backend = "npu"
+count = 2
+machine = "dsp"
+[[device.memory]]
+name = "own"
+bytes = 64
+bandwidth = 1e9
+[[machine]]
+name = "dsp"
+[machine.facts]
+lanes = 4
+[[device]]
+name = "cpu:0"
+backend = "npu"
+machine = "haswell,+avxvnni"
+[[link]]
+source = "cpu:0"
+destination = "npu:1"
+bandwidth = 1e9
+latency = 0
+"""
+
+
+def test_devices_machines_and_links(load_text) -> None:
+    target = load_text(VALID + DEVICES)
+    assert [device.name for device in target.devices] == ["npu:0", "npu:1", "cpu:0"]
+    npu = target.device("npu:1")
+    assert npu.machine.fact("lanes") == 4 and npu.machine.triple == ""
+    assert target.backend_of(npu).memories[0].name == "own"
+    assert target.host_device.name == "cpu:0" and target.default_device.name == "cpu:0"
+    assert "avxvnni" in target.host_device.machine.enabled_features
+    with pytest.raises(BraidError, match="no fact 'x', only"):
+        npu.machine.fact("x")
+    with pytest.raises(BraidError, match="no device 'gpu:0', only 'npu:0'"):
+        target.device("gpu:0")
+
+
+def test_a_file_without_devices_has_one_a_backend_and_the_host_of_host(load_text) -> None:
+    target, host = load_text(VALID), load_target("host").host_device
+    assert [device.name for device in target.devices] == ["npu:0", host.name]
+    assert target.host_device == host and target.default_device.name == "npu:0"
+    assert target.backend_of(host) == load_target("host").backend_of(host)
+    chip = load_target("npu-small")
+    assert chip.default_device.backend == "npu" and chip.host_device == host
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('destination = "npu:1"', 'destination = "npu:2"', r"link\[0\]: there is no device"),
+        ('machine = "dsp"', 'machine = "asp"', r"device\[0\]: there is no CPU 'asp'"),
+        ('name = "npu"\nbackend = "npu"', 'name = "npu"\nbackend = "gpu"', "no backend 'gpu'"),
+        ('name = "npu"\nb', 'name = "npu:0"\nb', "'npu:0' has a number of its own"),
+        ("+avxvnni", "avxvnni", "'avxvnni' of CPU .* is not a feature"),
+        ('name = "cpu:0"', 'name = "npu:1"', r"devices \['npu:1'\] are described twice"),
+        ("lanes = 4", 'lanes = "4"', r"machine\[0\].facts: 'lanes' is '4'"),
+    ],
+)
+def test_malformed_devices(load_text, old: str, new: str, message: str) -> None:
+    assert old in DEVICES
+    with pytest.raises(BraidError, match=message):
+        load_text(VALID + DEVICES.replace(old, new, 1))
+
+
+def test_the_target_of_a_module_and_the_device_of_an_op() -> None:
+    module = ModuleOp([function := FuncOp("main", ((), ()))])
+    assert target_of(function) is load_target("host")
+    set_target(module, "host", "haswell")
+    target = target_of(function)
+    assert target.host_device.machine.cpu == "haswell" and target is target_of(module, "host")
+    assert target_of(module, "npu-small") is load_target("npu-small")
+    assert device_of(function, target) is target.host_device
+    chip = load_target("npu-small")
+    assert device_of(function, chip).name == "npu:0"
+    function.attributes[DEVICE] = StringAttr("cpu:0")
+    assert device_of(function, chip) is chip.host_device
+    module.attributes[TARGET] = TargetAttr.of("host", {"gpu": "x"})
+    with pytest.raises(BraidError, match="unknown option 'gpu'"):
+        target_of(module)

@@ -20,7 +20,7 @@ from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 from braid.tuning.layout_candidates import group_candidates, in_layouts
 
 ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")
@@ -75,7 +75,7 @@ def attention(length, width):
 def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> None:
     family = LastFamily(takes=seconds)
     backend = load_target("host").backend("cpu")
-    monkeypatch.setattr(Backend, "families", lambda backend: (family, GENERIC))
+    monkeypatch.setattr(BackendDescription, "families", lambda backend: (family, GENERIC))
     group = negation()
     choices = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
     assert {c.layouts.results[0] for c in choices} >= {ROWS, LAST}

@@ -21,7 +21,7 @@ from braid.targets.costs.simulator.instructions import (
 )
 from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 from braid.universe import make_context
 
 BRANCH = """
@@ -51,7 +51,7 @@ def block_of(text: str) -> Block:
     return function.body.block
 
 
-def npu() -> Backend:
+def npu() -> BackendDescription:
     return load_target("npu-small").backends[0]
 
 

@@ -17,10 +17,10 @@ from braid.targets.costs.simulator.instructions import Kind, Stream
 from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.costs.simulator.stream_object import StreamObject
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import Backend
+from braid.targets.machines.target import BackendDescription
 
 
-def chip(memory: int) -> Backend:
+def chip(memory: int) -> BackendDescription:
     backend = load_target("npu-small").backends[0]
     return replace(backend, memories=(replace(backend.memories[0], bytes=memory),))
 
@@ -37,7 +37,7 @@ def needed(function: func.FuncOp) -> int:
 
 
 def linked(
-    function: func.FuncOp, length: int, backend: Backend
+    function: func.FuncOp, length: int, backend: BackendDescription
 ) -> tuple[BlockGraph, Stream, Stream]:
     """A graph, its stream from pieces of so many ops, and its stream as a whole."""
     graph, problem, _ = lowered_block(function.body.block, backend)

@@ -1,0 +1,133 @@
+"""CPUs by LLVM's names: the one this process runs on, and those of `cpus.toml`."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from braid.support.errors import BraidError
+from braid.targets.machines.machine import Machine
+
+NATIVE = "native"
+_PREFER_512_BIT = "-prefer-256-bit"
+_FILE = Path(__file__).with_name("cpus.toml")
+_AVX512 = {"vector_bytes": 64, "vector_registers": 32, "fma": 1, "flops": 110e9}
+_AVX2 = {"vector_bytes": 32, "vector_registers": 16, "fma": 1, "flops": 100e9}
+_SSE = {"vector_bytes": 16, "vector_registers": 16, "fma": 0, "flops": 25e9}
+_NEON = {"vector_bytes": 16, "vector_registers": 32, "fma": 1, "flops": 45e9}
+_MEMORY = {
+    "cache_bytes": 1 << 20,
+    "last_cache_bytes": 8 << 20,
+    "cached_bandwidth": 40e9,
+    "memory_bandwidth": 12e9,
+}
+"""What is assumed of one core until it is measured; it only has to rank schedules."""
+
+
+@cache
+def cpu_machine(text: str) -> Machine:
+    """The CPU of this name, such as `native` or `haswell,+avxvnni,-rtm`.
+
+    After the name may stand what it has besides or has not, in LLVM's spelling, so that any CPU can
+    be described by a known one and its features. Raises `BraidError` for an unknown name.
+    """
+    name, *changes = [part.strip() for part in text.split(",")]
+    known = _native() if name == NATIVE else _known(name)
+    for change in changes:
+        if len(change) < 2 or change[0] not in "+-":
+            raise BraidError(
+                f"'{change}' of CPU '{text}' is not a feature, expected +NAME or -NAME",
+                hint="for example --cpu x86-64-v3,+avxvnni",
+            )
+    return _with_facts(known, text, changes) if changes else known
+
+
+def check_cpu(text: str) -> None:
+    """Raises as `cpu_machine`, without asking LLVM about the machine this process runs on."""
+    if text != NATIVE:
+        cpu_machine(text)
+
+
+def cpu_names() -> tuple[str, ...]:
+    """The names of the CPUs that are known, sorted."""
+    return tuple(sorted(_table()))
+
+
+@cache
+def _native() -> Machine:
+    """The machine this process runs on, as LLVM finds it, with the facts of its model."""
+    from braid.support.llvm_bindings import llvm
+
+    name = llvm.get_host_cpu_name()
+    facts: Mapping[str, float] = _facts(name) if name in _table() else {}
+    features = llvm.get_host_cpu_features().flatten()
+    return _machine(NATIVE, llvm.get_process_triple(), name, features, facts)
+
+
+@cache
+def _known(name: str) -> Machine:
+    if name not in _table():
+        raise BraidError(
+            f"there is no CPU '{name}'",
+            hint=f"expected {NATIVE}, or one of {', '.join(cpu_names())}; another one is given by "
+            "its features: --cpu x86-64-v3,+avxvnni",
+        )
+    features = ",".join(f"+{feature}" for feature in sorted(_features(name)))
+    return _machine(name, _inherited(name, "triple"), name, features, _facts(name))
+
+
+def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
+    """`known` with other features; its caches stay, its vectors follow from the features."""
+    changed = {change[1:]: change for change in changes}
+    kept = [f for f in known.features.split(",") if f[1:] not in changed and f != _PREFER_512_BIT]
+    facts = {key: value for key, value in known.facts if key in _MEMORY}
+    return _machine(name, known.triple, known.cpu, ",".join((*kept, *changed.values())), facts)
+
+
+def _machine(
+    name: str, triple: str, cpu: str, features: str, facts: Mapping[str, float]
+) -> Machine:
+    """A CPU with the facts that follow from its features where `facts` has none.
+
+    Where there is AVX-512, vectors of 512 bits are preferred: LLVM's default for several CPUs is
+    256 bits, which costs a GEMM a third of its speed.
+    """
+    machine = Machine(name, triple, cpu, features)
+    vectors = _vectors(machine)
+    if "avx512f" in machine.enabled_features:
+        features = f"{features},{_PREFER_512_BIT}"
+    merged = {**_MEMORY, **vectors, **facts}
+    return Machine(name, triple, cpu, features, tuple(sorted(merged.items())))
+
+
+def _vectors(machine: Machine) -> Mapping[str, float]:
+    """Width and rate of the widest vectors that kernels use."""
+    features = set(machine.enabled_features)
+    if machine.architecture not in ("x86_64", "i686"):
+        return _NEON
+    if {"avx512f", "avx512vl"} <= features:
+        return _AVX512
+    return _AVX2 if {"avx2", "fma"} <= features else _SSE
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+def _features(name: str) -> frozenset[str]:
+    entry = _table()[name]
+    inherited = _features(entry["like"]) if "like" in entry else frozenset[str]()
+    return inherited - frozenset(entry.get("lacks", ())) | frozenset(entry["adds"])
+
+
+def _facts(name: str) -> Mapping[str, float]:
+    entry = _table()[name]
+    inherited: Mapping[str, float] = _facts(entry["like"]) if "like" in entry else {}
+    return {**inherited, **entry.get("facts", {})}
+
+
+def _inherited(name: str, key: str) -> Any:
+    entry = _table()[name]
+    return entry[key] if key in entry else _inherited(entry["like"], key)

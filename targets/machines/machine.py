@@ -1,0 +1,50 @@
+"""A machine as code generation sees it: LLVM's names for it, and facts that kernels ask."""
+
+from dataclasses import dataclass
+
+from braid.support.errors import BraidError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What code is made for: a model of a CPU, a GPU's architecture, the part of an FPGA.
+
+    `triple`, `cpu` and `features` (`+avx2,-sse4a,…`) are in LLVM's spelling and empty where LLVM
+    makes no code. `facts` are figures by name that kernels and costs ask for, in bytes and per
+    second, sorted by name; which ones there are is between a backend and its machines. CPUs have
+
+    - `vector_bytes` and `vector_registers`: width and number of the registers of vectors;
+    - `fma`: 1 where a multiply-add is one instruction, else 0;
+    - `flops`: of one core, in f32;
+    - `cache_bytes` of a core's own cache, `last_cache_bytes` of its part of the last one;
+    - `cached_bandwidth` and `memory_bandwidth`: bytes per second within and beyond these.
+    """
+
+    name: str
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    facts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def enabled_features(self) -> tuple[str, ...]:
+        """Names of the features that code for this machine may use, sorted."""
+        return tuple(sorted(f[1:] for f in self.features.split(",") if f.startswith("+")))
+
+    @property
+    def architecture(self) -> str:
+        """The first part of the triple, such as `x86_64`."""
+        return self.triple.partition("-")[0]
+
+    def fact(self, name: str, default: float | None = None) -> float:
+        """The fact of this name. Raises `BraidError` where it has none and there is no default."""
+        for key, value in self.facts:
+            if key == name:
+                return value
+        if default is None:
+            known = [key for key, _ in self.facts]
+            raise BraidError(
+                f"machine '{self.name}' has no fact '{name}', only {known}",
+                hint="a [[machine]] of the target's file gives facts",
+            )
+        return default

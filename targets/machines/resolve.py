@@ -1,0 +1,83 @@
+"""The target of a module and the device of an op: what every pass, plan and driver asks."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+from braid.dialects.braid.attribute_names import DEVICE, TARGET
+from braid.dialects.braid.attributes import TargetAttr
+from braid.support.errors import BraidError
+from braid.targets.machines.load import HOST, load_target
+from braid.targets.machines.target import Device, Target
+
+CPU_OPTION = "cpu"
+
+
+def target_of(op: Operation, override: str | None = None) -> Target:
+    """The target of the module that `op` is in or is: its `braid.target`, by default the host.
+
+    `override` names another one; the options of the attribute stay where it names the same.
+    Raises `BraidError` for an unknown target or option, and a malformed file.
+    """
+    attribute = _attribute(op)
+    if attribute is None:
+        return load_target(override or HOST)
+    if override is not None and override != attribute.target.data:
+        return load_target(override)
+    return resolve_target(attribute.target.data, attribute.strings())
+
+
+def resolve_target(name: str, options: Mapping[str, str]) -> Target:
+    """The target of this name with these options: `cpu`, the CPU of its host.
+
+    Raises `BraidError` for an unknown target or option, and a malformed file.
+    """
+    return _resolved(name, tuple(sorted(options.items())))
+
+
+def set_target(module: ModuleOp, name: str, cpu: str | None = None) -> None:
+    """Put a target on the module.
+
+    Raises `BraidError` as `resolve_target`.
+    """
+    options = {} if cpu is None else {CPU_OPTION: cpu}
+    resolve_target(name, options)
+    module.attributes[TARGET] = TargetAttr.of(name, options)
+
+
+def device_of(op: Operation, target: Target) -> Device:
+    """Where `op` runs: the `braid.device` of it or of what it is in, else the default device.
+
+    Raises `BraidError` for a device that the target has not.
+    """
+    at: Operation | None = op
+    while at is not None:
+        device = at.attributes.get(DEVICE)
+        if isinstance(device, StringAttr):
+            return target.device(device.data)
+        at = at.parent_op()
+    return target.default_device
+
+
+@cache
+def _resolved(name: str, options: tuple[tuple[str, str], ...]) -> Target:
+    target = load_target(name)
+    for key, value in options:
+        if key != CPU_OPTION:
+            raise BraidError(
+                f"target '{name}' has an unknown option '{key}'",
+                hint=f"options of '{TARGET}' are: {CPU_OPTION}",
+            )
+        target = target.with_cpu(value)
+    return target
+
+
+def _attribute(op: Operation) -> TargetAttr | None:
+    """The `braid.target` on the outermost op around `op`."""
+    root = op
+    while (parent := root.parent_op()) is not None:
+        root = parent
+    attribute = root.attributes.get(TARGET)
+    return attribute if isinstance(attribute, TargetAttr) else None
