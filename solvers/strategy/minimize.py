@@ -275,6 +275,8 @@ class Minimizer:
         if self.entry.integral and isfinite(bound):
             bound = float(ceil(bound - 1e-2))
         self.bound = max(self.bound, min(bound, self.cost))
+        if self.bound == inf:
+            raise InfeasibleAssignment("the forbidden pairs leave no assignment")
 
     def _offer(self, found: Integers) -> None:
         """Consider a choice of the reduced problem."""
