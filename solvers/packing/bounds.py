@@ -58,7 +58,8 @@ def max_live(items: Sequence[Item]) -> int:
     largest_slack = 0
     bound = 0
     for item in items:
-        bound = max(bound, item.extent + (item.fixed or 0))
+        if item.parts:
+            bound = max(bound, item.extent + (item.fixed or 0))
         for begin, end, segments in item_profile(item):
             occupied = sum(-(-(stop - start) // grain) * grain for start, stop in segments)
             largest_slack = max(largest_slack, occupied - sum(e - b for b, e in segments))

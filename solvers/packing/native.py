@@ -24,6 +24,7 @@ class CPacking(ctypes.Structure):
     _fields_ = (
         ("items", c_int32),
         ("sections", c_int32),
+        ("flat", c_int32),
         ("capacity", c_int64),
         ("others", CLists),
         ("over", c_void_p),
@@ -41,7 +42,7 @@ _SIGNATURES = {
     "braid_pack": (c_int32, (POINTER(CPacking), c_void_p, c_int64, c_double, c_void_p)),
     "braid_pack_by_beam": (
         c_int32,
-        (POINTER(CPacking), c_void_p, c_int32, c_uint64, c_double, c_void_p),
+        (POINTER(CPacking), c_int32, c_int32, c_uint64, c_double, c_void_p),
     ),
 }
 
@@ -52,7 +53,10 @@ def _library() -> ctypes.CDLL:
 
 
 class NativePacking:
-    """The placement of `members`, which share stretches of time, below `capacity` bytes."""
+    """The placement of `members`, which share stretches of time, below `capacity` bytes.
+
+    `flat` is whether each is a single buffer at its base: a search that is not cut then proves.
+    """
 
     def __init__(self, placer: Placer, members: Sequence[int], capacity: int) -> None:
         self.members = members
@@ -67,6 +71,11 @@ class NativePacking:
         for number, live in enumerate(sections):
             for item, segments in live:
                 stays[local[item]].append((number, segments[0][0], segments[-1][1]))
+        self.flat = all(
+            len(parts) == 1 and not parts[0].start
+            for parts in (placer.items[item].parts for item in members)
+        )
+        self._has_fixed = any(placer.items[item].fixed is not None for item in members)
         lists, numbers = self._arrays.lists, self._arrays.numbers
         items = [placer.items[item] for item in members]
 
@@ -76,6 +85,7 @@ class NativePacking:
         self._struct = CPacking(
             items=len(members),
             sections=len(sections),
+            flat=self.flat,
             capacity=capacity,
             others=lists([[other for other, _, _ in own] for own in others]),
             over=column(others, 1),
@@ -104,13 +114,18 @@ class NativePacking:
         return self._outcome(ended, bases)
 
     def search_by_beam(
-        self, seconds: float, *, order: Sequence[int], width: int, seed: int
+        self, seconds: float, *, width: int, waste: int, seed: int
     ) -> tuple[int, dict[int, int] | None]:
-        """As `search`, by `width` partial packings at a time."""
-        rank, bases = self._rank(order), np.zeros(len(self.members), np.int64)
+        """As `search`, by `width` partial packings at a time; finds nothing but of flat items.
+
+        A step of the skyline scores 2, room left empty `waste`; what scores least is kept.
+        """
+        if self._has_fixed or not self.flat:
+            return CUT, None
+        bases = np.zeros(len(self.members), np.int64)
         seconds = min(max(seconds, 0.0), _LONGEST)
         ended = _library().braid_pack_by_beam(
-            self._struct, rank.ctypes.data, width, seed, seconds, bases.ctypes.data
+            self._struct, width, waste, seed, seconds, bases.ctypes.data
         )
         return self._outcome(ended, bases)
 

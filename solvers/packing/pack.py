@@ -45,7 +45,8 @@ def pack(
         for buffer, item in zip(buffers, item_of, strict=True)
     )
     size = max(
-        (o + b.size for o, b in zip(offsets, buffers, strict=True) if b.lifetimes), default=0
+        (o + b.size for o, b in zip(offsets, buffers, strict=True) if b.size and b.lifetimes),
+        default=0,
     )
     return Packing(offsets, size, packer.lower_bound)
 
@@ -83,7 +84,8 @@ class _Packer:
         for members in self.components:
             self._adopt(greedy(self.placer, members, target, self.deadline), members)
         # The component that is highest after the greedy rules is likely to be the hardest.
-        for members in sorted(self.components, key=self._height, reverse=True):
+        components = [own for own in self.components if any(self.items[i].parts for i in own)]
+        for members in sorted(components, key=self._height, reverse=True):
             target = max(self.lower_bound, capacity or 0)
             if self._height(members) > target:
                 self._improve(members, target)

@@ -54,8 +54,8 @@ static bool open_order(memory_order *o, const braid_memory *m) {
   o->window = calloc(ops, sizeof *o->window);
   o->old = calloc(ops, sizeof *o->old);
   o->chosen = calloc(ops, sizeof *o->chosen);
-  return o->order && o->place && o->last && o->freed && o->need && o->live && o->window &&
-         o->old && o->chosen;
+  return o->order && o->place && o->last && o->freed && o->need && o->live && o->window && o->old &&
+         o->chosen;
 }
 
 static void close_order(memory_order *o) {

@@ -10,12 +10,12 @@
 typedef struct {
   int32_t ops;
   int32_t tensors;
-  int64_t initial;     /* bytes that are live before any op runs */
-  braid_lists before;  /* ops by op */
+  int64_t initial;    /* bytes that are live before any op runs */
+  braid_lists before; /* ops by op */
   braid_lists after;
-  braid_lists touches; /* tensors by op: those that may die when it has run */
-  braid_lists users;   /* ops by tensor: those after the last of which it dies */
-  braid_lists reuses;  /* tensors by op: those that it may write over, which it touches */
+  braid_lists touches;   /* tensors by op: those that may die when it has run */
+  braid_lists users;     /* ops by tensor: those after the last of which it dies */
+  braid_lists reuses;    /* tensors by op: those that it may write over, which it touches */
   const int64_t *spared; /* for each of them: the bytes that takes less */
   const int64_t *size;   /* by tensor */
   const int64_t *made;   /* by op: bytes of what it makes */

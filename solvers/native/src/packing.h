@@ -11,6 +11,7 @@
 typedef struct {
   int32_t items;
   int32_t sections;
+  int32_t flat; /* whether items take bytes from their bases on, all the time */
   int64_t capacity;
   braid_lists others;       /* items by item: those that it must not overlap */
   const int64_t *over;      /* for each of them: its base less the item's, where it is above */
@@ -31,10 +32,10 @@ enum { BRAID_PACKING_NONE = 0, BRAID_PACKING_FOUND = 1, BRAID_PACKING_CUT = 2 };
 BRAID_API int32_t braid_pack(const braid_packing *packing, const int32_t *rank, int64_t nodes,
                              double seconds, int64_t *base);
 
-/* As above, but in layers of at most `width` partial packings with as many items, those of the
- * smoothest skyline: of the fewest steps between sections. `seed` decides among equals. Proves
- * nothing. */
-BRAID_API int32_t braid_pack_by_beam(const braid_packing *packing, const int32_t *rank,
-                                     int32_t width, uint64_t seed, double seconds, int64_t *base);
+/* As above, but in layers of at most `width` partial packings, those of the smoothest skyline: each
+ * step between sections scores 2, room left empty scores `waste`. `seed` decides among equals.
+ * Takes flat items that are not fixed. Proves nothing. */
+BRAID_API int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t waste,
+                                     uint64_t seed, double seconds, int64_t *base);
 
 #endif

@@ -14,8 +14,9 @@ bool packer_open(packer *s, const braid_packing *p, const int32_t *rank, double 
   s->placed = calloc(items, sizeof *s->placed);
   s->order = calloc(items, sizeof *s->order);
   s->top = calloc(sections, sizeof *s->top);
+  s->total = calloc(sections, sizeof *s->total);
   s->crossing = calloc(sections, sizeof *s->crossing);
-  return s->lowest && s->placed && s->order && s->top && s->crossing;
+  return s->lowest && s->placed && s->order && s->top && s->total && s->crossing;
 }
 
 void packer_close(packer *s) {
@@ -23,6 +24,7 @@ void packer_close(packer *s) {
   free(s->placed);
   free(s->order);
   free(s->top);
+  free(s->total);
   free(s->crossing);
   free(s->trail);
 }
@@ -93,8 +95,29 @@ bool sort_open(const packer *s, const int32_t *members, int32_t count, const ope
   return true;
 }
 
+static bool sections_fit_above_first(packer *s, const open_item *open, int32_t count) {
+  const braid_packing *p = s->p;
+  for (int32_t k = 0; k < count; ++k)
+    for (int32_t at = p->in.begin[open[k].item]; at < p->in.begin[open[k].item + 1]; ++at) {
+      s->top[p->in.item[at]] = INT64_MAX;
+      s->total[p->in.item[at]] = 0;
+    }
+  for (int32_t k = 0; k < count; ++k)
+    for (int32_t at = p->in.begin[open[k].item]; at < p->in.begin[open[k].item + 1]; ++at) {
+      int64_t begin = open[k].lowest + p->low[at], *top = &s->top[p->in.item[at]];
+      int64_t *total = &s->total[p->in.item[at]];
+      *top = begin < *top ? begin : *top;
+      *total += p->high[at] - p->low[at];
+      if (*top + *total > p->capacity)
+        return false;
+    }
+  return true;
+}
+
 bool sections_fit(packer *s, const open_item *open, int32_t count) {
   const braid_packing *p = s->p;
+  if (!p->flat)
+    return sections_fit_above_first(s, open, count);
   for (int32_t k = 0; k < count; ++k)
     for (int32_t at = p->in.begin[open[k].item]; at < p->in.begin[open[k].item + 1]; ++at)
       s->top[p->in.item[at]] = 0;

@@ -35,6 +35,7 @@ typedef struct {
   int64_t *lowest; /* by item: its base given what is placed, exact for placed ones */
   bool *placed;
   int64_t *top;      /* by section: scratch */
+  int64_t *total;    /* by section: scratch */
   int32_t *crossing; /* by section: scratch */
   int32_t *order;    /* items in the order in which they were placed */
   int32_t count;
@@ -63,7 +64,7 @@ bool sort_open(const packer *s, const int32_t *members, int32_t count, const ope
                open_item *open, int64_t *end);
 
 /* Whether every section has room for its items, each above where it begins at the least: the
- * schedule of one machine with release times. */
+ * schedule of one machine with release times. Where items are not flat, all above the first. */
 bool sections_fit(packer *s, const open_item *open, int32_t count);
 
 /* Of what decides which packings of the open items are left: where each can begin, and which were
