@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import braid.solvers
-from braid.support.shared_objects import find_built
+from braid.support.shared_objects import declare, find_built
 
 LIBRARY_NAME = "libbraid_solvers.so"
 OUT_OF_MEMORY = -(1 << 31)
@@ -58,8 +58,5 @@ def _open() -> ctypes.CDLL:
 def load(signatures: Signatures) -> ctypes.CDLL:
     """Load the shared object and declare functions. Raises BraidError, OSError."""
     library = _open()
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
+    declare(library, signatures)
     return library
