@@ -64,7 +64,8 @@ def compile_stream(
     ]
     run_reproducibly(context, module, passes, read)
     options = SubgraphOptions(search_seconds=search_seconds)
-    return build_stream(_main(module), backend, default_cache(), options, jobs=jobs)
+    built = build_stream(_main(module), backend, default_cache(), options, jobs=jobs)
+    return replace(built, stream=replace(built.stream, target=load_target(target).name))
 
 
 def _main(module: ModuleOp) -> Block:

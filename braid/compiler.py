@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,15 +12,16 @@ from xdsl.passes import ModulePass
 
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
+from braid.arguments import as_passes, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.executors import NativeExecutor, check_threads
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
+from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
+from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import SYMBOL
-from braid.lowering.host.model_code import ModelCode, lower_model
-from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
@@ -34,9 +36,12 @@ from braid.sources.source_model import Parameters, SourceModel
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
+from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.target import Target
 from braid.universe import make_context
+
+CPU_BACKEND = "cpu"
 
 
 def compile(
@@ -54,23 +59,24 @@ def compile(
     memory_budget: int | str | None = None,
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
-    passes: Sequence[ModulePass] | None = None,
+    passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
 
-    `source` is the path of an `.onnx` or `.mlir` file, an `onnx.ModelProto`, or a module, which
-    is left as it is. `threads` is the number of threads of each run (0: all CPUs), `jobs` the
-    number of processes that compile kernels (by default one a CPU). `shapes` fixes open dims of
-    an ONNX model's inputs; `shape_buckets={"batch": [1, 2, 4]}` compiles for each of these sizes
-    of the open dim, and `shape_bounds={"batch": 8}` for sizes that braid chooses, from which all
-    up to 8 are padded. `parameters` gives weights by key, or a safetensors file with them.
-    With `profile`, `Model.profile` tells how often each op ran and for how long; `use_profile` is
-    a file with such a profile (`braid run --profile`), by which decisions are weighted.
-    `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs take
-    together: what does not fit is recomputed. With `measure_orders`, orders of ops are timed on
-    this machine, and none is begun after so many seconds. With `inter_op_threads`, kernels that do
-    not need each other run side by side on up to so many threads, and the model runs on no fewer
-    threads than that. `passes` run instead of the default pipeline.
+    `source` is the path of an `.onnx` or `.mlir` file, the contents of one as `bytes`, an
+    `onnx.ModelProto`, or a module, which is left as it is. `threads` is the number of threads of
+    each run (0: all CPUs), `jobs` the number of processes that compile kernels (by default one a
+    CPU). `shapes` fixes open dims of an ONNX model's inputs; `shape_buckets={"batch": [1, 2, 4]}`
+    compiles for each of these sizes of the open dim, and `shape_bounds={"batch": 8}` for sizes that
+    braid chooses, from which all up to 8 are padded. `parameters` gives weights by key, or a
+    safetensors file with them. With `profile`, `Model.profile` tells how often each op ran and for
+    how long; `use_profile` is a file with such a profile (`braid run --profile`), by which
+    decisions are weighted. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena
+    and the outputs take together: what does not fit is recomputed. With `measure_orders`, orders of
+    ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
+    kernels that do not need each other run side by side on up to so many threads, and the model
+    runs on no fewer threads than that. `passes`, or their text such as `"canonicalize,cse"`, run
+    instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -81,8 +87,10 @@ def compile(
     check_threads(inter_op_threads, "inter_op_threads", least=1)
     if jobs is not None:
         check_threads(jobs, "jobs", least=1)
+    check_seconds("measure_orders", measure_orders)
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
+    chosen = None if passes is None else as_passes(passes)
     read = partial(
         read_source,
         context,
@@ -94,10 +102,10 @@ def compile(
     )
     model = read()
     check_model(model.module)
-    default = passes_for(model.module, target) if passes is None else passes
+    default = passes_for(model.module, target) if chosen is None else chosen
     ordered = with_ordering(default, target, measure_orders, inter_op_threads)
     pipeline = with_profile(ordered, use_profile)
-    lowering = _Lowering(context, read, known_target(target), target, jobs, profile)
+    lowering = _Lowering(context, read, kernel_families(target), target, jobs, profile)
     lowered = lowering.run(model, pipeline)
     if budget is not None and not fits(lowered.memory, budget):
         # Without recomputation it was too much; the kernels that are the same are at hand.
@@ -112,7 +120,7 @@ class _Lowered:
 
     model: SourceModel
     target: str
-    code: ModelCode
+    code: CpuCode
     memory: tuple[MemoryReport, ...]
 
 
@@ -122,8 +130,8 @@ class _Lowering:
 
     context: Context
     read: Callable[[], SourceModel]
-    target: Target
-    target_name: str
+    families: Sequence[KernelFamily]
+    target: str
     jobs: int | None
     profile: bool
 
@@ -131,10 +139,12 @@ class _Lowering:
         """Lower `model`, whose module is changed."""
         module = model.module
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
-        code = lower_model(self.context, module, self.target, jobs=self.jobs, profile=self.profile)
+        code = lower_to_cpu(
+            self.context, module, self.families, jobs=self.jobs, profile=self.profile
+        )
         functions = model_functions(module)
-        reports = tuple(memory_report(f, self.target_name) for f in functions)
-        return _Lowered(model, self.target.name, code, reports)
+        name = load_target(self.target).name
+        return _Lowered(model, name, code, tuple(memory_report(f, self.target) for f in functions))
 
 
 def _load(lowered: _Lowered, threads: int) -> Model:
@@ -172,12 +182,12 @@ def emit_model(
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
-    The backends of the target may have further ones.
-
     Raises:
-        BraidError: as `compile`, or there is no such stage.
+        BraidError: as `compile`, and for an unknown stage.
 
     """
+    if jobs is not None:
+        check_threads(jobs, "jobs", least=1)
     context = make_context()
 
     def read() -> ModuleOp:
@@ -185,30 +195,26 @@ def emit_model(
             context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
         ).module
 
+    stages = [known.value for known in Stage]
+    if stage not in stages:
+        raise BraidError(f"there is no stage {stage!r}", hint=f"expected one of {stages}")
     module = read()
     check_model(module)
-    machines = known_target(target)
-    known = stages_of(machines)
-    if stage not in known:
-        raise BraidError(
-            f"there is no stage '{stage}' of models for '{target}'",
-            hint=f"expected one of {', '.join(known)}",
-        )
+    families = kernel_families(target)
     pipeline = with_profile(passes_for(module, target), use_profile)
     run_reproducibly(context, module, pipeline, read)
-    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
+    return emit_stage(context, module, families, Stage(stage), jobs=jobs, profile=profile)
 
 
-def known_target(name: str) -> Target:
-    """The target of this name; warns of kernel families that no target uses.
+def kernel_families(target: str) -> tuple[KernelFamily, ...]:
+    """The families that make the kernels of the target's CPU.
 
     Raises:
-        BraidError: there is no such target.
+        BraidError: there is no such target, or it has no backend `cpu`.
 
     """
-    target = load_target(name)
-    _warn_of_lost_families(target)
-    return target
+    _warn_of_lost_families(load_target(target))
+    return cast(tuple[KernelFamily, ...], load_target(target).backend(CPU_BACKEND).families())
 
 
 def _warn_of_lost_families(target: Target) -> None:

@@ -1,6 +1,8 @@
 """Where models come from: files and objects in memory, as a module with its parameters."""
 
+import operator
 import os
+import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +17,8 @@ from braid.analysis.structure.verification import verify_module
 from braid.dialects.stablehlo import StablehloOp
 from braid.dialects.tosa import TosaOp
 from braid.dynamic_shapes.buckets import Bounds, Buckets, read_bucketed
-from braid.frontends.mlir import read_mlir_text
-from braid.frontends.onnx import import_onnx
+from braid.frontends.mlir import BYTECODE_MAGIC, decode_mlir, read_mlir_text
+from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.reading import read_mlir
@@ -24,7 +26,7 @@ from braid.sources.source_model import Parameters, SourceModel
 from braid.support.errors import BraidError
 
 Shapes = Mapping[str, Sequence[int]]
-ModelSource = str | os.PathLike[str] | onnx.ModelProto | ModuleOp
+ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ModuleOp
 
 
 def read_source(
@@ -36,7 +38,7 @@ def read_source(
     buckets: Buckets | None = None,
     bounds: Bounds | None = None,
 ) -> SourceModel:
-    """Read a model: the path of an `.onnx` or `.mlir` file, a `ModelProto`, or a module.
+    """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
     `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
     for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
@@ -46,6 +48,8 @@ def read_source(
         BraidError: the model cannot be read, or is not valid.
 
     """
+    source = _opened(source)
+    _check_shapes(shapes)
     if buckets or bounds:
         model = _read_bucketed(source, buckets, bounds, shapes)
     else:
@@ -54,6 +58,54 @@ def read_source(
         return model
     given = parameters if isinstance(parameters, Mapping) else ParameterFile(Path(parameters))
     return replace(model, parameters=chain_parameters(given, model.parameters))
+
+
+def _opened(source: object) -> ModelSource:
+    """`source`, or where it is the bytes of an ONNX model, this model.
+
+    Raises:
+        BraidError: it is nothing that a model comes as.
+
+    """
+    if isinstance(source, bytearray | memoryview):
+        source = bytes(cast(bytearray, source))
+    if isinstance(source, bytes):
+        return source if _is_text(source) else read_model_bytes(source)
+    if isinstance(source, str | os.PathLike | onnx.ModelProto | ModuleOp):
+        return cast(ModelSource, source)
+    raise BraidError(
+        f"a model cannot be read from a {type(source).__name__}",
+        hint="give the path of an .onnx or .mlir file, its contents as bytes, an onnx.ModelProto, "
+        "or a ModuleOp of xDSL; braid.from_torch takes modules of PyTorch",
+    )
+
+
+def _check_shapes(shapes: object) -> None:
+    """Raises BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
+    if shapes is None:
+        return
+    if not isinstance(shapes, Mapping):
+        raise BraidError(f"shapes is {shapes!r}, expected a shape by each input's name")
+    for name, shape in cast(Mapping[object, object], shapes).items():
+        sizes = list(cast(Sequence[object], shape)) if isinstance(shape, Sequence) else [shape]
+        whole = all(_is_size(size) for size in sizes)
+        if not isinstance(shape, Sequence) or not whole:
+            raise BraidError(
+                f"the shape of {name!r} is {shape!r}, expected sizes of at least 0",
+                hint='such as shapes={"x": (1, 3, 224, 224)}',
+            )
+
+
+def _is_size(value: object) -> bool:
+    try:
+        return operator.index(cast(int, value)) >= 0
+    except TypeError:
+        return False
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether these are the bytes of text, or of MLIR's bytecode: protobuf has other bytes."""
+    return data.startswith(BYTECODE_MAGIC) or _CONTROL.search(data) is None
 
 
 def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
@@ -70,6 +122,10 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
         imported = import_onnx(source, shapes=shapes)
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
+    if isinstance(source, bytes):
+        _refuse_shapes(shapes)
+        module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
+        return SourceModel("model", _in_braid(context, module), {})
     path = Path(source)
     match path.suffix:
         case ".onnx":
@@ -99,6 +155,9 @@ def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
     return module
 
 
+_BYTES = "<bytes>"
+"""What a model in bytes is called."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONVERSIONS = {
     StablehloOp: "convert-stablehlo-to-braid",
     TosaOp: "convert-tosa-to-braid",
@@ -109,7 +168,7 @@ _CONVERSIONS = {
 def _read_bucketed(
     source: ModelSource, buckets: Buckets | None, bounds: Bounds | None, shapes: Shapes | None
 ) -> SourceModel:
-    if isinstance(source, ModuleOp) or (
+    if isinstance(source, ModuleOp | bytes) or (
         not isinstance(source, onnx.ModelProto) and Path(source).suffix != ".onnx"
     ):
         raise BraidError("buckets of shapes can only be given for ONNX models")

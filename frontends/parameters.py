@@ -8,6 +8,7 @@ the writer takes one tensor at a time: the weights of a model never need to fit 
 import json
 import math
 import mmap
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.input_files import map_regular, parse_json
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype(np.float64),
@@ -39,6 +41,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _LENGTH_BYTES = 8
 _DATA_ALIGN = 64
+_RANK = 32
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,10 @@ class ParameterFile(Mapping[str, Array]):
         """
         location = SourceLocation(str(path))
         try:
-            with path.open("rb") as file:
-                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "the file is empty"
+            self._data = map_regular(path)
+        except OSError as error:
             raise BraidError(
-                f"cannot read the parameter file '{path}': {reason}",
+                f"cannot read the parameter file '{path}': {error.strerror}",
                 hint="keep it beside the .mlir file that names it",
             ) from error
         try:
@@ -86,12 +87,14 @@ class ParameterFile(Mapping[str, Array]):
         return len(self._entries)
 
 
-def _read_header(data: mmap.mmap) -> dict[str, _Entry]:
+def _read_header(data: mmap.mmap | bytes) -> dict[str, _Entry]:
+    if not len(data):
+        raise BraidError("the file is empty")
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
     base = _LENGTH_BYTES + length
-    if base > len(data):
+    if len(data) < _LENGTH_BYTES or base > len(data):
         raise BraidError(f"its header should end at byte {base}, the file has {len(data)}")
-    header = cast(dict[str, dict[str, Any]], json.loads(data[_LENGTH_BYTES:base]))
+    header = cast(dict[str, dict[str, Any]], parse_json(data[_LENGTH_BYTES:base]))
     entries = {
         key: _read_entry(key, fields, base)
         for key, fields in header.items()
@@ -105,14 +108,24 @@ def _read_header(data: mmap.mmap) -> dict[str, _Entry]:
 
 
 def _read_entry(key: str, fields: Mapping[str, Any], base: int) -> _Entry:
-    if fields["dtype"] not in _DTYPES:
+    if fields["dtype"] not in list(_DTYPES):
         raise BraidError(f"'{key}' has dtype {fields['dtype']}, expected one of {list(_DTYPES)}")
-    dtype, shape = _DTYPES[fields["dtype"]], tuple(int(size) for size in fields["shape"])
-    begin, end = (int(offset) for offset in fields["data_offsets"])
+    dtype, shape = _DTYPES[fields["dtype"]], _sizes(key, fields["shape"])
+    begin, end = _sizes(key, fields["data_offsets"])
     expected = math.prod(shape) * dtype.itemsize
-    if begin < 0 or end - begin != expected:
+    if end - begin != expected:
         raise BraidError(f"'{key}' has {end - begin} bytes, expected {expected} for {shape}")
     return _Entry(dtype, shape, base + begin)
+
+
+def _sizes(key: str, values: object) -> tuple[int, ...]:
+    """A list of sizes; raises BraidError for anything else, and for more than numpy has dims."""
+    sizes = cast(list[object], values) if isinstance(values, list) else [None]
+    if len(sizes) > _RANK or not all(type(size) is int and size >= 0 for size in sizes):
+        raise BraidError(
+            f"'{key}' has {reprlib.repr(cast(object, values))}, expected at most {_RANK} sizes"
+        )
+    return tuple(cast(list[int], sizes))
 
 
 def write_parameters(file: IO[bytes], parameters: Mapping[str, Array]) -> None:

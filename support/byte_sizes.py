@@ -9,7 +9,7 @@ _UNITS = {
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
 }
-_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
+_SIZE = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
 
 
 def parse_size(text: int | str) -> int:
@@ -21,10 +21,12 @@ def parse_size(text: int | str) -> int:
         if text < 0:
             raise ValueError(f"a size is {text}, expected no negative number")
         return text
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a user's
+        raise ValueError(f"is {text!r}, expected bytes or text such as 64MiB")
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match["unit"].lower()) if match else None
     if match is None or unit is None:
-        raise ValueError(f"'{text}' is no size; write bytes, or a unit as in 64MiB or 64MB")
+        raise ValueError(f"'{text[:40]}' is no size; write bytes, or a unit as in 64MiB or 64MB")
     size = float(match["number"]) * unit if "." in match["number"] else int(match["number"]) * unit
     if size != floor(size):
         raise ValueError(f"'{text}' is no whole number of bytes")

@@ -37,6 +37,16 @@ class Note:
         return f"{prefix}note: {self.message}"
 
 
+_LONGEST = 4000
+"""Characters of a message; names in files may be far longer."""
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= _LONGEST:
+        return message
+    return f"{message[: _LONGEST * 3 // 4]} … {message[-_LONGEST // 4 :]}"
+
+
 class BraidError(Exception):
     """A mistake in the user's input, with the way out.
 
@@ -53,6 +63,7 @@ class BraidError(Exception):
         hint: str | None = None,
         notes: Sequence[Note] = (),
     ) -> None:
+        message = _shortened(message)
         super().__init__(message)
         self.message = message
         self.location = location

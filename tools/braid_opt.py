@@ -8,6 +8,7 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
     from braid.support.errors import BraidError
+    from braid.tools.exhaustion import exhausted
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
     from braid.tools.standard_output import checked_output
@@ -20,6 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"braid-opt: {error}", file=sys.stderr)
     except BrokenPipeError:
         pass  # the reader has seen enough
+    except (RecursionError, MemoryError) as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        print(f"braid-opt: {exhausted(error)}", file=sys.stderr)
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()

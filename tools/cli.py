@@ -19,6 +19,7 @@ from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.verify import verify
+from braid.tools.exhaustion import exhausted
 from braid.tools.standard_output import checked_output
 
 app = typer.Typer(
@@ -73,13 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         pass  # the reader has seen enough
-    except MemoryError as error:
+    except (RecursionError, MemoryError) as error:
         _show_traceback(arguments)
-        print(
-            f"braid: error: out of memory: {error}\n"
-            "hint: give smaller shapes (--shape), or use a machine with more memory",
-            file=sys.stderr,
-        )
+        print(f"braid: {exhausted(error)}", file=sys.stderr)
     except Exception as error:
         # What typer finds wrong with the command line has this method in all its versions.
         usage = getattr(error, "format_message", None)

@@ -8,7 +8,6 @@
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +16,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from braid.support.errors import BraidError, SourceLocation
+from braid.support.input_files import parse_json, read_regular
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+_MALFORMED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,18 @@ def read_profile(path: Path) -> Profile:
     """
     location = SourceLocation(str(path))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read profile: {error}", location=location) from error
     try:
         if not text.lstrip().startswith(("{", "[")):
             return _from_rows(list(csv.reader(io.StringIO(text))))
-        data = json.loads(text)
+        data = parse_json(text)
         if not isinstance(data, dict):
             raise ValueError("the JSON is no object")
         fields = cast(dict[str, Any], data)
         return _from_braid(fields["ops"]) if "ops" in fields else _from_data_table(fields)
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+    except _MALFORMED as error:
         raise BraidError(
             f"not a profile: {error}",
             location=location,

@@ -26,10 +26,10 @@ from braid.dialects.float_literals import BitPatternParser
 from braid.dialects.upstream_form import from_upstream_form, is_in_upstream_form, plain_name
 from braid.frontends.collector import collector_paused
 from braid.frontends.mlir.dictionaries import DictionaryReader
-from braid.frontends.mlir.files import MLIRSyntaxError
 from braid.frontends.mlir.op_classes import require_complete, wrong_attribute
 from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
 from braid.frontends.mlir.scopes import ScopedValues
+from braid.frontends.mlir.syntax_error import MLIRSyntaxError
 from braid.support.errors import BraidError, Note, SourceLocation
 
 _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)

@@ -144,6 +144,11 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
             dim.dim_value if dim.HasField("dim_value") else DYNAMIC for dim in tensor.shape.dim
         ]
     shape = list(given) if given is not None else declared
+    if shape is not None and any(extent < 0 and extent != DYNAMIC for extent in shape):
+        raise BraidError(
+            f"input '{value.name}' has shape {shape}, expected no negative size",
+            location=file.location,
+        )
     if shape is None:
         raise BraidError(
             f"input '{value.name}' has no shape",

@@ -1,15 +1,18 @@
 """Reading a `ModelProto` from a file or from memory, and checking that it is one."""
 
 import mmap
+import os
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, inliner
 
+from braid.frontends.onnx.limits import check_limits
 from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.input_files import map_regular
 
 _NO_VERSION = 2**31
 """Versions are 32-bit numbers in ONNX's schemas."""
@@ -24,15 +27,17 @@ class ModelFile:
     def __init__(self, source: str | Path | ModelProto) -> None:
         if isinstance(source, ModelProto):
             self.location = SourceLocation(source.graph.name or "<model>")
-            directory = None
+            directory, homes = None, ()
             proto = source
         else:
             path = Path(source)
             self.location = SourceLocation(str(path))
             directory = path.parent
             proto = _read_skeleton(path, self.location)
-        self.tensors = TensorReader(directory, self.location)
+            homes = (directory, Path(os.path.realpath(path)).parent)
+        self.tensors = TensorReader(directory, self.location, homes)
         _check_is_model(proto, self.location)
+        check_limits(proto, self.location)
         self.opset = _opset(proto, self.location)
         self._opsets = _opsets_by_domain(proto, self.location)
         self.proto = _with_functions_inlined(proto, self.location)
@@ -44,20 +49,36 @@ class ModelFile:
 
 def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:
     try:
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        small = skeleton(memoryview(data), path.name)
-        proto = ModelProto()
-        proto.ParseFromString(small)
-        return proto
+        return _parsed(map_regular(path), path.name, location)
     except OSError as error:
         raise BraidError(f"cannot read '{path}': {error.strerror}") from error
-    except ValueError as error:
-        raise BraidError("the file is empty", location=location) from error
+
+
+def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> ModelProto:
+    """The model in `data`; references to large tensors say that they are in the file `name`."""
+    if not data:
+        raise BraidError("the file is empty", location=location)
+    try:
+        proto = ModelProto()
+        proto.ParseFromString(skeleton(memoryview(data), name))
+        return proto
     except DecodeError as error:
-        raise BraidError("not an ONNX model: cannot be decoded", location=location) from error
+        raise BraidError(
+            "not an ONNX model: it cannot be decoded, or is nested too deeply", location=location
+        ) from error
     except BraidError as error:
-        raise BraidError(f"not an ONNX model: {error.message}", location=location) from error
+        raise BraidError(
+            f"not an ONNX model: {error.message}", location=location, hint=error.hint
+        ) from error
+
+
+def read_model_bytes(data: bytes) -> ModelProto:
+    """The model whose file has these bytes. Raises BraidError where they are none."""
+    location = SourceLocation("<bytes>")
+    _parsed(data, location.file, location)  # finds what must not be parsed
+    proto = ModelProto()
+    proto.ParseFromString(data)
+    return proto
 
 
 def _check_is_model(proto: ModelProto, location: SourceLocation) -> None:

@@ -1,7 +1,9 @@
 """Values of `TensorProto`s, memory-mapped where they are bytes in a file."""
 
+import math
 import mmap
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -11,6 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.input_files import map_regular
+
+_RANK = 32
+_DIGITS = 40
 
 
 class TensorReader:
@@ -20,10 +26,14 @@ class TensorReader:
     read-only.
     """
 
-    def __init__(self, directory: Path | None, location: SourceLocation) -> None:
+    def __init__(
+        self, directory: Path | None, location: SourceLocation, homes: Sequence[Path] = ()
+    ) -> None:
         self._directory = directory
+        # Hubs keep models and their data behind links into one directory.
+        self._homes = [Path(os.path.realpath(home)) for home in homes]
         self._location = location
-        self._maps: dict[Path, mmap.mmap] = {}
+        self._maps: dict[Path, mmap.mmap | bytes] = {}
 
     def read(self, tensor: TensorProto) -> Array:
         """The value of `tensor`.
@@ -32,12 +42,20 @@ class TensorReader:
         that the dialect does not have.
         """
         dtype = self.dtype(tensor.data_type, tensor.name)
+        self._check_shape(tensor)
         try:
             if tensor.data_location == TensorProto.EXTERNAL:
                 return self._external(tensor, dtype)
             return numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise self._error(f"tensor '{tensor.name}': {error}") from error
+
+    def _check_shape(self, tensor: TensorProto) -> None:
+        if len(tensor.dims) > _RANK or min(tensor.dims, default=0) < 0:
+            shown = f"{len(tensor.dims)} dims" if len(tensor.dims) > _RANK else list(tensor.dims)
+            raise self._error(
+                f"tensor '{tensor.name}' has {shown}, expected at most {_RANK}, none negative"
+            )
 
     def dtype(self, data_type: int, name: str) -> np.dtype[Any]:
         """numpy's dtype for an ONNX element type. Raises UnsupportedError if braid has none."""
@@ -61,9 +79,9 @@ class TensorReader:
     def _external(self, tensor: TensorProto, dtype: np.dtype[Any]) -> Array:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         shape = tuple(tensor.dims)
-        needed = int(np.prod(shape)) * dtype.itemsize
-        offset = int(entries.get("offset", 0))
-        length = int(entries.get("length", needed))
+        needed = math.prod(shape) * dtype.itemsize
+        offset = _number(entries, "offset", 0)
+        length = _number(entries, "length", needed)
         if length != needed:
             raise self._error(
                 f"tensor '{tensor.name}' has {length} bytes, expected {needed} for shape "
@@ -93,20 +111,39 @@ class TensorReader:
                 f"tensor '{tensor.name}' is stored in '{location}', which is outside the model's "
                 "directory"
             )
-        return self._directory / location
+        path = self._directory / location
+        if not self._is_beside(path):
+            raise self._error(
+                f"tensor '{tensor.name}' is stored in '{location}', a link out of the model's "
+                "directory",
+                hint="put the file itself beside the .onnx file",
+            )
+        return path
 
-    def _map(self, path: Path) -> mmap.mmap:
+    def _is_beside(self, path: Path) -> bool:
+        """Whether a file is in the directory of the model, as both are named or as both lie."""
+        assert self._directory is not None
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(home) for home in self._homes)
+
+    def _map(self, path: Path) -> mmap.mmap | bytes:
         if path not in self._maps:
             try:
-                with path.open("rb") as file:
-                    self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or error
+                self._maps[path] = map_regular(path)
+            except OSError as error:
                 raise self._error(
-                    f"cannot read external data '{path}': {reason}",
+                    f"cannot read external data '{path}': {error.strerror}",
                     hint="put the file beside the .onnx file",
                 ) from error
         return self._maps[path]
 
     def _error(self, message: str, hint: str | None = None) -> BraidError:
         return BraidError(message, location=self._location, hint=hint)
+
+
+def _number(entries: Mapping[str, str], key: str, default: int) -> int:
+    """An entry as a number of bytes. Raises ValueError where it is none."""
+    text = entries.get(key, str(default))
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise ValueError(f"'{key}' of its external data is '{text[:_DIGITS]}', expected bytes")
+    return int(text)

@@ -18,11 +18,18 @@ from onnx import (
     NodeProto,
     SparseTensorProto,
     TensorProto,
+    ValueInfoProto,
 )
 
 from braid.support.errors import BraidError
 
 _KEPT_BYTES = 1024
+_DEPTH = 100
+"""What protobuf reads at most, too."""
+_NAME_BYTES = 2**16
+_LARGEST = 2**31 - 1
+"""Bytes of a message of protobuf."""
+_EXPLANATIONS = ("doc_string", "producer_version")
 _DESCENDED = {
     message.DESCRIPTOR.full_name
     for message in (
@@ -33,6 +40,7 @@ _DESCENDED = {
         NodeProto,
         SparseTensorProto,
         TensorProto,
+        ValueInfoProto,
     )
 }
 _BYTES = 2
@@ -55,12 +63,17 @@ def skeleton(data: memoryview, location: str) -> bytes:
     A reference says `location` (the model's own file name), offset and length, in bytes, as
     external data does. Raises BraidError where `data` is not a protobuf message.
     """
-    return b"".join(_rewrite(data, 0, len(data), ModelProto.DESCRIPTOR, location))
+    return b"".join(_rewrite(data, 0, len(data), ModelProto.DESCRIPTOR, location, 1))
 
 
 def _rewrite(
-    data: memoryview, begin: int, end: int, message: Any, location: str
+    data: memoryview, begin: int, end: int, message: Any, location: str, depth: int
 ) -> Iterator[bytes | memoryview]:
+    if depth > _DEPTH:
+        raise BraidError(
+            f"messages are nested more than {_DEPTH} deep",
+            hint="branches and bodies of loops may be nested 24 deep",
+        )
     fields = message.fields_by_number
     reference: bytes = b""
     for field in _fields(data, begin, end):
@@ -69,15 +82,29 @@ def _rewrite(
         if size <= _KEPT_BYTES:
             yield data[field.begin : field.end]
         elif kind is not None and kind.full_name in _DESCENDED:
-            yield from _message(
-                field.number, b"".join(_rewrite(data, field.payload, field.end, kind, location))
-            )
+            inner = _rewrite(data, field.payload, field.end, kind, location, depth + 1)
+            yield from _message(field.number, b"".join(inner))
         elif message is TensorProto.DESCRIPTOR and field.number == _RAW_DATA:
             reference = _reference(location, field.payload, size)
         else:
+            if size > _LARGEST:
+                raise BraidError(
+                    f"a field of {size:,} bytes at byte {field.begin} is no weight, expected at "
+                    f"most {_LARGEST:,} bytes"
+                )
+            if size > _NAME_BYTES and _is_name(fields.get(field.number)):
+                raise BraidError(
+                    f"a {fields[field.number].name} in a {message.name} has {size:,} bytes, "
+                    f"expected a name of at most {_NAME_BYTES:,}"
+                )
             yield data[field.begin : field.end]
     # Last, since the last field holds: the tensor may say itself that its data is here.
     yield reference
+
+
+def _is_name(field: Any) -> bool:
+    """Whether a field of a message is text, and not an explanation."""
+    return field is not None and field.type == field.TYPE_STRING and field.name not in _EXPLANATIONS
 
 
 def _reference(location: str, offset: int, length: int) -> bytes:

@@ -1,6 +1,6 @@
 """`lower-to-instructions`: writes the instruction stream of a chip to a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xdsl.context import Context
@@ -56,7 +56,9 @@ class LowerToInstructionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers and writes."""
-        stream = lower_module(op, load_target(self.target).backends[0], self.function)
+        target = load_target(self.target)
+        lowered = lower_module(op, target.backends[0], self.function)
+        stream = replace(lowered, target=target.name)
         path = Path(self.output)
         try:
             path.write_bytes(encoded(stream, path))

@@ -1,6 +1,5 @@
 """Fusion rules: which kinds of ops fuse into which. Data, replaceable by the user."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from braid.passes.fusion.tile_rules import NEVER, TileRule
 from braid.support.byte_sizes import parse_size
 from braid.support.entry_points import installed_paths
 from braid.support.errors import BraidError, SourceLocation
+from braid.support.input_files import read_toml
 
 _DEFAULT_RULES = Path(__file__).with_name("fusion_rules.toml")
 
@@ -85,8 +85,8 @@ def load_fusion_rules(path: Path) -> FusionRules:
     """
     location = SourceLocation(str(path))
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = read_toml(path)
+    except (OSError, ValueError) as error:
         raise BraidError(f"cannot read fusion rules: {error}", location=location) from error
     unknown = sorted(set(data) - {"anchors", "rule", "tiles"})
     if unknown:

@@ -67,6 +67,11 @@ def _run_pass(
         pass_.apply(context, module)
     except BraidError:
         raise
+    except RecursionError as error:
+        raise BraidError(
+            f"pass '{pass_.name}' cannot go through a module that is nested so deeply",
+            hint="write inner regions as functions, and long expressions in parts",
+        ) from error
     except PassFailedException as error:
         raise BraidError(f"pass '{pass_.name}' failed: {error}") from error
     except Exception as error:

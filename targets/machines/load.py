@@ -1,11 +1,11 @@
 """Finding the description of a target by its name, and reading it."""
 
-import tomllib
 from functools import cache
 from pathlib import Path
 
 from braid.support.entry_points import installed_targets
 from braid.support.errors import BraidError, SourceLocation
+from braid.support.input_files import read_toml
 from braid.targets.machines.parse import parse_target
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import Target
@@ -25,14 +25,14 @@ def load_target(name: str = HOST) -> Target:
     path = _path_of(name)
     location = SourceLocation(str(path))
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = read_toml(path)
     except FileNotFoundError as error:
         known = sorted(target_names())
         raise BraidError(
             f"there is no target '{name}'",
             hint=f"expected a path that ends in .toml, or one of {known}",
         ) from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise BraidError(f"cannot read target: {error}", location=location) from error
     default = None if path == _path_of(HOST) else load_target(HOST)
     return parse_target(Table(data, "target", location), default)

@@ -1,5 +1,7 @@
 """Tables of a TOML file, read with checks that say where in the file something is wrong."""
 
+import math
+import reprlib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -7,6 +9,8 @@ from typing import Any, TypeVar, cast
 from braid.support.errors import BraidError, SourceLocation
 
 T = TypeVar("T")
+_HUGE = 1e30
+"""More than any rate, size or time of a machine."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,14 @@ class Table:
         """The value under `key`, of this kind; integers are floats where these are asked for."""
         value = self.data.get(key, default)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            value = float(value) if abs(value) < _HUGE else math.inf
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(f"'{key}' is {value!r}, expected {kind.__name__}")
-        if kind in (int, float) and value < 0:
-            raise self.error(f"'{key}' is {value!r}, expected no negative number")
+            raise self.error(f"'{key}' is {reprlib.repr(value)}, expected {kind.__name__}")
+        if kind in (int, float) and not 0 <= value < _HUGE:
+            raise self.error(
+                f"'{key}' is {reprlib.repr(value)}, expected no negative number, and less than "
+                f"{_HUGE:.0e}"
+            )
         return value
 
     def positive(self, key: str, kind: type) -> Any:
@@ -39,7 +46,7 @@ class Table:
         """A list of strings, empty where there is none."""
         values = cast(list[Any], self.get(key, list, []))
         if not all(isinstance(value, str) for value in values):
-            raise self.error(f"'{key}' is {values!r}, expected a list of strings")
+            raise self.error(f"'{key}' is {reprlib.repr(values)}, expected a list of strings")
         return tuple(values)
 
     def tables(self, key: str) -> list["Table"]:

@@ -1,10 +1,12 @@
 """Inputs and outputs of a run: `.npy` files and random values."""
 
 import io
+import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any
 
 import ml_dtypes
 import numpy as np
@@ -14,10 +16,12 @@ from braid.runtime.buffers import describe_shape
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
+from braid.support.input_files import open_regular
 from braid.tools.commands.options import split_pair
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
+_ZIP = b"PK\x03\x04"
 _LARGEST_RANDOM_INTEGER = 7
 
 
@@ -45,16 +49,33 @@ def read_npy(path: Path) -> Array:
 
     """
     try:
-        array: object = np.load(path, allow_pickle=False)
+        with open_regular(path) as file:
+            if file.read(len(_ZIP)) == _ZIP:
+                raise BraidError(f"'{path}' holds several arrays, expected a .npy file with one")
+            file.seek(0)
+            _check_length(file)
+            return np.lib.format.read_array(file, allow_pickle=False)
     except OSError as error:
         raise BraidError(f"cannot read '{path}': {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, ArithmeticError, RecursionError, MemoryError) as error:
         raise BraidError(
             f"'{path}' is not a .npy file: {error}", hint="write it with numpy.save"
         ) from error
-    if not isinstance(array, np.ndarray):
-        raise BraidError(f"'{path}' holds several arrays, expected a .npy file with one")
-    return cast(Array, array)
+
+
+def _check_length(file: IO[bytes]) -> None:
+    """Raises ValueError for a file that is too short for its array, before that has memory."""
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version in read:  # later versions are for names of fields, which no tensor has
+        shape, _, dtype = read[version](file)
+        needed, there = math.prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size
+        if min(shape, default=0) < 0 or needed > there:
+            raise ValueError(f"shape {shape} takes {needed} bytes, the file has {there}")
+    file.seek(0)
 
 
 def sized_inputs(specs: Sequence[TensorSpec], shapes: Shapes) -> list[TensorSpec]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from braid.model import Model, load
 from braid.support.errors import BraidError
+from braid.support.input_files import open_regular
 from braid.targets.costs.simulator.instructions import MAGIC
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
@@ -72,7 +73,7 @@ def _check_target(path: Path, target: str) -> None:
 def _refuse_stream(path: Path) -> None:
     """Raises BraidError for an instruction stream, which no processor here executes."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             is_stream = file.read(len(MAGIC)) == MAGIC
     except OSError:
         return  # Whoever reads it says what is wrong.

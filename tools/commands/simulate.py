@@ -1,6 +1,7 @@
 """`braid simulate`: how long an instruction stream takes on a chip, and what its units wait for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ from braid.tools.commands.options import ShapeOption, parse_shapes
 
 if TYPE_CHECKING:
     from braid.targets.costs.simulator.instructions import Stream
-    from braid.targets.machines.target import BackendDescription
+    from braid.targets.machines.target import Target
 
 StreamArgument = Annotated[
     Path,
@@ -52,8 +53,10 @@ def simulate(
     from braid.tools.outputs import check_outputs, write_files
 
     check_outputs(output, html)
-    backend = load_target(target).backends[0]
-    loaded = _load(stream, backend, parse_shapes(shape))
+    machine = load_target(target)
+    backend = machine.backends[0]
+    loaded = _load(stream, machine, parse_shapes(shape))
+    loaded.require_target(machine.name)
     timeline = run(loaded, backend)
     files: dict[Path, bytes] = {}
     if output is not None:
@@ -65,21 +68,21 @@ def simulate(
     print(report.table(timeline, backend))
 
 
-def _load(
-    path: Path, backend: "BackendDescription", shapes: Mapping[str, tuple[int, ...]]
-) -> "Stream":
+def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
     from braid.lowering.npu.lower_to_instructions import lower_module
     from braid.read_source import read_source
     from braid.support.errors import BraidError, SourceLocation
+    from braid.support.input_files import read_regular
     from braid.targets.costs.simulator.instructions import from_bytes, from_text
     from braid.universe import make_context
 
     if path.suffix in (".mlir", ".onnx"):
-        return lower_module(read_source(make_context(), path, shapes=shapes).module, backend)
+        module = read_source(make_context(), path, shapes=shapes).module
+        return replace(lower_module(module, target.backends[0]), target=target.name)
     if shapes:
         raise BraidError(f"'{path}' is a stream, which has no open dims; leave out --shape")
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
         return from_text(data.decode()) if path.suffix == ".txt" else from_bytes(data)
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(

@@ -7,6 +7,8 @@ from braid.support.errors import SourceLocation
 
 Sources = Mapping[str, Sequence[str]]
 """Lines of the files that are known, by name."""
+_LONGEST = 2000
+"""Characters of a line that are shown."""
 
 
 def render_diagnostic(diagnostic: Diagnostic, sources: Sources) -> str:
@@ -28,10 +30,18 @@ def _render(
         return lines
     source = sources.get(location.file, ())
     if location.line <= len(source):
-        text = source[location.line - 1]
+        text, column = _around(source[location.line - 1], location.column)
         lines.append(text)
-        if location.column:
+        if column:
             # Tabs are kept, so that the caret stands below its character.
-            prefix = text[: location.column - 1].ljust(location.column - 1)
+            prefix = text[: column - 1].ljust(column - 1)
             lines.append("".join("\t" if c == "\t" else " " for c in prefix) + "^")
     return lines
+
+
+def _around(text: str, column: int) -> tuple[str, int]:
+    """The part of a very long line that is around `column`, and the column in it."""
+    if len(text) <= _LONGEST:
+        return text, column
+    begin = max(0, min(column - _LONGEST // 2, len(text) - _LONGEST))
+    return text[begin : begin + _LONGEST], max(0, column - begin)

@@ -10,6 +10,8 @@ the instruction that must have ended before the unit goes on. Behind them stand 
 chip, `buffer size first last…`: bytes, the instruction that fills it, and those that end its use:
 
     buffer 602112 0 4 7
+
+The first line may say for which target the stream is: `target npu-small`.
 """
 
 import re
@@ -17,6 +19,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import sha256
 
 from braid.support.errors import BraidError
 
@@ -63,21 +66,38 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Stream:
-    """Instructions in the order of their issue, the names of their ops, and their buffers."""
+    """Instructions in the order of their issue, the names of their ops, and their buffers.
+
+    `target` is the name of the machine they are for, "" where nobody has said.
+    """
 
     instructions: tuple[Instruction, ...]
     ops: tuple[str, ...]
     buffers: tuple[Buffer, ...] = ()
+    target: str = ""
+
+    def require_target(self, name: str) -> None:
+        """Raises BraidError unless the stream is for the target of this name, or says for none."""
+        if self.target not in ("", name):
+            raise BraidError(
+                f"the stream was made for target '{self.target}', not for '{name}'",
+                hint=f"simulate it with --target {self.target}, or compile the model for '{name}'",
+            )
 
 
 MAGIC = b"BRDI"
-VERSION = 2
+VERSION = 3
 _HEADER = struct.Struct("<4sHHIII")
-"""Magic, version, 0, count of instructions, bytes of the names after them, words of buffers."""
+"""Magic, version, bytes of the target's name, count of instructions, bytes of the names after them,
+words of buffers."""
+_DIGEST_BYTES = 32
 _RECORD = struct.Struct("<BBxxIQ")
 """Kind, unit, op, amount: 16 bytes."""
-_BUFFER = re.compile(r"buffer(?P<numbers>(\s+\d+){2,})")
-_LINE = re.compile(r"(?P<kind>[a-z]+)\s+(?P<unit>\d+)\s+(?P<amount>\d+)\s*(?:;\s*(?P<op>.*\S))?")
+_TARGET = re.compile(r"target\s+(?P<name>\S.*)")
+_BUFFER = re.compile(r"buffer(?P<numbers>(\s+\d{1,20}){2,})")
+_LINE = re.compile(
+    r"(?P<kind>[a-z]+)\s+(?P<unit>\d{1,9})\s+(?P<amount>\d{1,20})\s*(?:;\s*(?P<op>.*\S))?"
+)
 
 
 def to_text(stream: Stream) -> str:
@@ -90,7 +110,8 @@ def to_text(stream: Stream) -> str:
         " ".join(map(str, ("buffer", buffer.size, buffer.first, *buffer.last)))
         for buffer in stream.buffers
     )
-    return "".join(f"{line}\n" for line in (*lines, *buffers))
+    target = [f"target {stream.target}"] if stream.target else []
+    return "".join(f"{line}\n" for line in (*target, *lines, *buffers))
 
 
 def from_text(text: str) -> Stream:
@@ -99,8 +120,12 @@ def from_text(text: str) -> Stream:
     ops: dict[str, int] = {}
     instructions: list[Instruction] = []
     buffers: list[Buffer] = []
+    target = ""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
+            continue
+        if number == 1 and (named := _TARGET.fullmatch(line.strip())):
+            target = named["name"]
             continue
         if buffer := _BUFFER.fullmatch(line.strip()):
             size, first, *last = map(int, buffer["numbers"].split())
@@ -115,33 +140,46 @@ def from_text(text: str) -> Stream:
         op = ops.setdefault(match["op"] or "", len(ops))
         unit, amount = int(match["unit"]), int(match["amount"])
         instructions.append(Instruction(kinds[match["kind"]], unit, amount, op))
-    return _checked(Stream(tuple(instructions), tuple(ops), tuple(buffers)))
+    return _checked(Stream(tuple(instructions), tuple(ops), tuple(buffers), target))
 
 
 def to_bytes(stream: Stream) -> bytes:
-    """The stream in binary: a header, 16 bytes an instruction, the ops' names, the buffers.
+    """The stream in binary, of which the last part is a SHA-256 of all the others.
 
+    These are a header, 16 bytes an instruction, the ops' names, the buffers, the target's name.
     A buffer is words of 8 bytes: its size, the filling instruction, how many end its use, these.
     """
     names = "\n".join(stream.ops).encode()
     words = [w for b in stream.buffers for w in (b.size, b.first, len(b.last), *b.last)]
-    header = _HEADER.pack(MAGIC, VERSION, 0, len(stream.instructions), len(names), len(words))
+    target = stream.target.encode()
+    counts = (len(target), len(stream.instructions), len(names), len(words))
+    header = _HEADER.pack(MAGIC, VERSION, *counts)
     records = (_RECORD.pack(i.kind, i.unit, i.op, i.amount) for i in stream.instructions)
-    return header + b"".join(records) + names + struct.pack(f"<{len(words)}Q", *words)
+    packed = struct.pack(f"<{len(words)}Q", *words)
+    data = header + b"".join(records) + names + packed + target
+    return data + sha256(data).digest()
 
 
 def from_bytes(data: bytes) -> Stream:
     """The stream in `data`. Raises BraidError for another format, version, or a cut file."""
     if len(data) < _HEADER.size or data[:4] != MAGIC:
         raise BraidError("this is no instruction stream: it does not begin with 'BRDI'")
-    _, version, _, count, name_bytes, words = _HEADER.unpack_from(data)
+    _, version, target_bytes, count, name_bytes, words = _HEADER.unpack_from(data)
     if version != VERSION:
         raise BraidError(f"the stream has version {version}, expected {VERSION}")
+    data, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if sha256(data).digest() != digest:
+        raise BraidError(
+            "the stream is damaged: its bytes do not match its digest",
+            hint="compile it again with braid compile",
+        )
     names = _HEADER.size + count * _RECORD.size
     end = names + name_bytes
-    if len(data) != end + 8 * words:
-        raise BraidError(f"the stream has {len(data)} bytes, expected {end + 8 * words}")
+    expected = end + 8 * words + target_bytes
+    if len(data) != expected:
+        raise BraidError(f"the stream has {len(data)} bytes, expected {expected}")
     try:
+        target = data[expected - target_bytes :].decode() if target_bytes else ""
         ops = tuple(data[names:end].decode().split("\n"))
         records = _RECORD.iter_unpack(data[_HEADER.size : names])
         instructions = tuple(Instruction(Kind(k), u, amount, op) for k, u, op, amount in records)
@@ -150,7 +188,7 @@ def from_bytes(data: bytes) -> Stream:
     if any(instruction.op >= len(ops) for instruction in instructions):
         raise BraidError(f"the stream names ops beyond its {len(ops)}")
     numbers = struct.unpack_from(f"<{words}Q", data, end)
-    return _checked(Stream(instructions, ops, tuple(_buffers(numbers))))
+    return _checked(Stream(instructions, ops, tuple(_buffers(numbers)), target))
 
 
 def _buffers(words: Sequence[int]) -> Iterator[Buffer]:

@@ -5,9 +5,9 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from braid.errors import BraidError
 from braid.frontends.onnx import import_onnx
 from braid.frontends.onnx.movement import sliced
+from braid.support.errors import BraidError
 
 FAR = (-(2**63), -(2**31), 2**31, 2**63 - 2)
 """Not 2^63 - 1, which ONNX Runtime takes as the first element of slices that go back."""

@@ -1,5 +1,7 @@
 """Streams as text and as bytes."""
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,12 +28,13 @@ instructions = st.builds(
 )
 
 
-@given(st.lists(instructions))
-def test_both_forms_keep_everything(listed: list[Instruction]) -> None:
+@given(st.lists(instructions), st.sampled_from(["", "npu-small", "my chip"]))
+def test_both_forms_keep_everything(listed: list[Instruction], target: str) -> None:
     stream = Stream(
         (Instruction(Kind.LOAD, 0, 1, 0), Instruction(Kind.LOAD, 0, 1, 1), *listed),
         OPS,
         (Buffer(9, 0, (1,)), Buffer(7, 1, ())),
+        target,
     )
     assert from_text(to_text(stream)) == stream
     assert from_bytes(to_bytes(stream)) == stream
@@ -58,11 +61,27 @@ def test_malformed_text_names_its_line(text: str) -> None:
         (lambda data: b"ELF" + data[3:], "no instruction stream"),
         (lambda data: data[:4] + b"\x09" + data[5:], "version 9"),
         (lambda data: data[:-1], "bytes, expected"),
+        (lambda data: data + b"n", "bytes, expected"),
         (lambda data: data[:20] + b"\x63" + data[21:], "malformed"),
         (lambda data: data[:24] + b"\x63" + data[25:], "names ops beyond"),
     ],
 )  # fmt: skip
 def test_malformed_bytes(change, message: str) -> None:  # type: ignore[no-untyped-def]
-    data = to_bytes(Stream((Instruction(Kind.LOAD, 0, 1, 0),), OPS))
+    data = change(to_bytes(Stream((Instruction(Kind.LOAD, 0, 1, 0),), OPS))[:-32])
     with pytest.raises(BraidError, match=message):
-        from_bytes(change(data))
+        from_bytes(data + sha256(data).digest())
+
+
+def test_every_changed_byte_is_found() -> None:
+    data = to_bytes(Stream((Instruction(Kind.LOAD, 0, 1, 0),), OPS, (), "npu-small"))
+    for index in range(len(data)):
+        for damaged in (data[:index] + bytes([data[index] ^ 4]) + data[index + 1 :], data[:index]):
+            with pytest.raises(BraidError, match="stream"):
+                from_bytes(damaged)
+
+
+def test_a_stream_is_for_the_target_it_names() -> None:
+    Stream((), ()).require_target("npu-small")
+    Stream((), (), (), "npu-small").require_target("npu-small")
+    with pytest.raises(BraidError, match="'npu-davinci', not for 'npu-small'"):
+        Stream((), (), (), "npu-davinci").require_target("npu-small")

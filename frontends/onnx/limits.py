@@ -1,0 +1,123 @@
+"""What a model may hold, checked before anything recursive or expensive sees it.
+
+The limits are far beyond what exporters write. They keep files that were made to exhaust a reader
+from doing so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+
+from braid.support.errors import BraidError, SourceLocation
+
+GRAPH_DEPTH = 24
+"""Graphs within graphs: branches and bodies of loops within each other."""
+CALL_DEPTH = 64
+"""Calls of a model's own functions within each other."""
+INLINED_NODES = 2**20
+"""Nodes after all calls have been replaced by what they call."""
+
+_WITH_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_Key = tuple[str, str]
+
+
+def check_limits(proto: ModelProto, location: SourceLocation) -> None:
+    """Check nesting, and what calls of the model's own functions become.
+
+    Raises:
+        BraidError: a limit is exceeded, or a function calls itself.
+
+    """
+    _check_nesting(proto.graph.node, location)
+    for function in proto.functions:
+        _check_nesting(function.node, location)
+    if proto.functions:
+        _check_calls(proto, location)
+
+
+def _check_nesting(nodes: Iterable[NodeProto], location: SourceLocation) -> None:
+    level, depth = [nodes], 0
+    while level:
+        inner = [graph.node for nodes in level for node in nodes for graph in _graphs(node)]
+        if inner and depth == GRAPH_DEPTH:
+            raise BraidError(
+                f"graphs of control flow are nested more than {GRAPH_DEPTH} deep",
+                location=location,
+                hint="combine the conditions, or turn the innermost graphs into functions",
+            )
+        level, depth = inner, depth + 1
+
+
+def _graphs(node: NodeProto) -> Sequence[GraphProto]:
+    found = [a for a in node.attribute if a.type in _WITH_GRAPHS or a.HasField("g")]
+    return [graph for a in found for graph in chain([a.g] if a.HasField("g") else (), a.graphs)]
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    pending = [nodes]
+    while pending:
+        for node in pending.pop():
+            yield node
+            pending.extend(graph.node for graph in _graphs(node))
+
+
+def _check_calls(proto: ModelProto, location: SourceLocation) -> None:
+    functions = {_key(function): function for function in proto.functions}
+    calls: dict[_Key, list[_Key]] = {}
+    own: dict[_Key, int] = {}
+    for key, function in functions.items():
+        names = [(node.domain, node.op_type) for node in _all_nodes(function.node)]
+        calls[key] = [name for name in names if name in functions]
+        own[key] = len(names) - len(calls[key])
+    order = _callees_first(calls, location)
+    nodes: dict[_Key, int] = {}
+    depth: dict[_Key, int] = {}
+    for key in order:
+        nodes[key] = own[key] + sum(nodes[callee] for callee in calls[key])
+        depth[key] = 1 + max((depth[callee] for callee in calls[key]), default=0)
+        if depth[key] > CALL_DEPTH:
+            raise BraidError(
+                f"calls of the model's functions are nested more than {CALL_DEPTH} deep",
+                location=location,
+                hint="inline them when the model is exported",
+            )
+    names = [(node.domain, node.op_type) for node in _all_nodes(proto.graph.node)]
+    total = sum(nodes.get(name, 1) for name in names)
+    if total > INLINED_NODES:
+        raise BraidError(
+            f"with its functions inlined the model has {_rounded(total)} nodes, expected at most "
+            f"{INLINED_NODES:,}",
+            location=location,
+            hint="write what is repeated as a Loop",
+        )
+
+
+def _rounded(count: int) -> str:
+    return f"{count:,}" if count < 10**15 else f"more than 10^{len(str(count)) - 1}"
+
+
+def _callees_first(calls: Mapping[_Key, Sequence[_Key]], location: SourceLocation) -> list[_Key]:
+    """The functions, each behind those that it calls. Raises BraidError for a circle."""
+    order: dict[_Key, None] = {}
+    for root in calls:
+        path = {root: iter(calls[root])}
+        while root not in order:
+            caller = next(reversed(path))
+            callee = next((c for c in path[caller] if c not in order), None)
+            if callee is None:
+                order[caller] = None
+                del path[caller]
+            elif callee in path:
+                raise BraidError(
+                    f"function '{callee[1]}' calls itself, directly or through others",
+                    location=location,
+                    hint="ONNX has no recursion; write a Loop",
+                )
+            else:
+                path[callee] = iter(calls[callee])
+    return list(order)
+
+
+def _key(function: FunctionProto) -> _Key:
+    return function.domain, function.name

@@ -1,0 +1,125 @@
+"""Models and options of unusual kinds: each does the right thing or says what is wrong."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import braid
+from braid.compiler import emit_model
+
+TEXT = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = braid.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+X = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def proto(size: int | str = 4) -> onnx.ModelProto:
+    big = np.arange(4096, dtype=np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Neg", ["x"], ["n"]),
+            helper.make_node("ReduceSum", ["big"], ["s"], keepdims=0),
+            helper.make_node("Add", ["n", "s"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [size])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(big, "big")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_an_onnx_model_in_bytes(kind) -> None:
+    data = kind(proto().SerializeToString())
+    expected = -X + np.arange(4096, dtype=np.float32).sum()
+    np.testing.assert_allclose(braid.compile(data, jobs=1)(X), expected)
+    np.testing.assert_allclose(braid.interpret(data)(X), expected)
+
+
+def test_open_dims_of_a_model_in_bytes() -> None:
+    data = proto("n").SerializeToString()
+    model = braid.compile(data, shape_buckets={"n": [2, 4]}, jobs=1)
+    assert model(X).shape == (4,) and model(X[:2]).shape == (2,)
+
+
+def test_mlir_in_bytes() -> None:
+    np.testing.assert_array_equal(braid.interpret(TEXT)(X), -X)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "a model cannot be read from a NoneType"),
+        (7, "cannot be read from a int"),
+        ([1], "cannot be read from a list"),
+        ("", "has no suffix"),
+        (b"ML\xefR\x01", "bytecode"),
+        (b"\x08\x01\xff\xff", "not an ONNX model"),
+        (b"no model", "error"),
+        ("no\0file.onnx", "cannot read"),
+        ("x" * 5000 + ".onnx", "cannot read"),
+        ("x" * 5000 + ".mlir", "cannot read"),
+    ],
+)
+def test_no_models(source, message: str) -> None:
+    with pytest.raises(braid.BraidError) as found:
+        braid.compile(source)
+    assert re.search(message, str(found.value)), found.value
+
+
+@pytest.mark.parametrize(
+    "passes",
+    ["canonicalize,cse,default", ["canonicalize", "cse", "default"], ["canonicalize,cse,default"]],
+)
+def test_passes_as_text(passes) -> None:
+    np.testing.assert_array_equal(braid.compile(TEXT, passes=passes, jobs=1)(X), -X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"passes": "no-such-pass"}, "no-such-pass"),
+        ({"passes": 3}, "passes is 3"),
+        ({"passes": [3]}, "passes holds 3"),
+        ({"jobs": 0}, "jobs is 0, expected at least 1"),
+        ({"jobs": -1}, "jobs is -1"),
+        ({"jobs": "2"}, "jobs is '2'"),
+        ({"jobs": 1.5}, "jobs is 1.5"),
+        ({"inter_op_threads": 0}, "inter_op_threads is 0"),
+        ({"measure_orders": math.nan}, "measure_orders is nan"),
+        ({"measure_orders": -1.0}, "measure_orders is -1.0"),
+        ({"memory_budget": math.nan}, "memory budget"),
+        ({"memory_budget": -1}, "memory budget"),
+        ({"memory_budget": ""}, "memory budget"),
+        ({"memory_budget": "9" * 5000}, "memory budget"),
+        ({"shapes": {"x": (-4,)}}, "the shape of 'x' is"),
+        ({"shapes": {"x": 4}}, "the shape of 'x' is 4"),
+        ({"shapes": {"x": "4"}}, "the shape of 'x' is '4'"),
+        ({"shapes": [4]}, "shapes is"),
+        ({"target": ""}, "there is no target ''"),
+        ({"use_profile": ""}, "cannot read profile"),
+        ({"parameters": ""}, "cannot read the parameter file"),
+    ],
+)
+def test_options(options, message: str) -> None:
+    with pytest.raises(braid.BraidError) as found:
+        braid.compile(proto(), **options)
+    assert message in str(found.value)
+
+
+def test_stages() -> None:
+    with pytest.raises(braid.BraidError, match="there is no stage 'binary'"):
+        emit_model(proto(), "binary")
