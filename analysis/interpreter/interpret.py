@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.interpreter import control_flow, scalars, tensors
+from braid.analysis.interpreter import control_flow, linalg, scalars, tensors
 from braid.analysis.interpreter.inputs import ordered_inputs
 from braid.analysis.interpreter.machine import Handler, Machine, Observer
 from braid.analysis.structure.parameter_expressions import PREPARE
@@ -22,6 +22,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     **tensors.HANDLERS,
     **scalars.HANDLERS,
     **control_flow.HANDLERS,
+    **linalg.HANDLERS,
 }
 """What can be interpreted."""
 

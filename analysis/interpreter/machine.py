@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, UnregisteredOp
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -136,9 +136,15 @@ class Machine:
         for cls in type(op).__mro__:
             if cls in self.handlers:
                 return self.handlers[cls]
+        self.unknown(op)
+
+    def unknown(self, op: Operation) -> NoReturn:
+        """Raise UnsupportedError: nobody knows what `op` computes."""
+        name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         raise UnsupportedError(
-            f"'{op.name}' op cannot be interpreted",
-            hint="interpret the module before passes that lower to other dialects",
+            f"'{name}' op cannot be interpreted",
+            hint="the interpreter knows braid's ops, and those of arith, func, linalg, math, scf "
+            "and tensor on values; interpret a module before it is lowered to other dialects",
         )
 
 

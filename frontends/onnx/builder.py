@@ -38,6 +38,8 @@ class Builder:
         self.new_ops: list[Operation] = []
         self.float_twins: dict[SSAValue, SSAValue] = {}
         """Of some integer tensors, the same numbers as f32."""
+        self.inputs: dict[SSAValue, str] = {}
+        """The names of the model's inputs."""
         self._known: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}
         self._constants: dict[tuple[object, ...], SSAValue] = {}
@@ -47,6 +49,20 @@ class Builder:
         if value not in self._known and 0 in shape_of(value):
             self._known[value] = _empty(value)
         return self._known.get(value)
+
+    def inputs_behind(self, value: SSAValue) -> list[str]:
+        """The names of the model's inputs on whose data `value` depends."""
+        seen: dict[SSAValue, None] = {}
+        waiting = [value]
+        while waiting:
+            if (value := waiting.pop()) in seen:
+                continue
+            seen[value] = None
+            owner = value.owner
+            above = owner if isinstance(owner, Operation) else owner.parent_op()
+            if above is not None:
+                waiting += [operand for op in above.walk() for operand in op.operands]
+        return [name for argument, name in self.inputs.items() if argument in seen]
 
     def emit(self, op: TensorOp) -> SSAValue:
         """Appends an op with one result, or computes it."""

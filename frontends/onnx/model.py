@@ -67,8 +67,8 @@ def import_onnx(
         builder = Builder(block, parameters)
         importer = GraphImporter(builder, file)
         importer.check_supported(graph)
-        names = (value.name for value in inputs)
-        scope: Scope = dict(zip(names, block.args, strict=True))
+        builder.inputs = dict(zip(block.args, (value.name for value in inputs), strict=True))
+        scope: Scope = {name: argument for argument, name in builder.inputs.items()}
         scope.update({name: builder.constant(a) for name, a in (constants or {}).items()})
         results = importer.import_graph(graph, scope)
         builder.insert(ReturnOp(*results))

@@ -78,9 +78,17 @@ class Node:
             name = self.proto.input[index]
             self.unsupported(
                 f"input {index} ('{name}') is computed while the model runs, expected a constant",
-                hint="export the model with fixed shapes",
+                hint=self._way_to_know(value),
             )
         return array
+
+    def _way_to_know(self, value: SSAValue) -> str:
+        """What to do so that `value` is known: all shapes are, so it depends on data."""
+        found = self._builder.inputs_behind(value)
+        if not found:
+            return "make it a constant of the model"
+        inputs = " and ".join(f"'{name}'" for name in found)
+        return f"it depends on the data of {inputs}, whatever the shapes are: make that a constant"
 
     def known_integers(self, index: int) -> tuple[int, ...] | None:
         """Input `index` as integers; as `known`."""

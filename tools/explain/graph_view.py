@@ -7,7 +7,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import IsTerminator
 
 from braid.analysis.structure.parameter_expressions import ParameterExpressions, is_leaf
 from braid.dialects.braid.attributes import layout_of
@@ -113,7 +112,7 @@ class _GraphBuilder:
                 self._add(Node(name, _shape(argument), facts=(("type", str(argument.type)),)))
                 self._maker[argument] = len(self._nodes) - 1
         for op in self._block.ops:
-            if op.has_trait(IsTerminator):
+            if op is self._block.last_op:  # an unregistered op may be a terminator as well
                 self._add_outputs(op)
             elif _is_drawn(op) and not self._known_to_be_constant(op):
                 self._add_op(op)

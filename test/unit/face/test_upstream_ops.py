@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import braid
 from braid.support.errors import SourceLocation
+from braid.tools.cli import main
 
 Array = NDArray[Any]
 X = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
@@ -68,9 +69,10 @@ def test_upstream_ops_are_compiled_with_the_rest(
     path.write_text(
         f"func.func @main(%x: tensor<8x16xf32>) -> {type} {{{body}  func.return %y : {type}\n}}\n"
     )
-    actual = braid.compile(path, jobs=1)(X)
-    assert isinstance(actual, np.ndarray)
-    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    for run in (braid.compile(path, jobs=1), braid.interpret(path)):
+        np.testing.assert_allclose(run(X), expected, rtol=1e-5, atol=1e-5)
+    assert main(["verify", str(path)]) == 0
+    assert main(["explain", "--layouts", "--memory", str(path)]) == 0
 
 
 NAMED = """
@@ -94,9 +96,10 @@ def test_what_only_upstream_parses_is_compiled(tmp_path: Path) -> None:
     x, w = (random.standard_normal(shape, np.float32) for shape in ([1, 2, 5, 5], [3, 2, 3, 3]))
     windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
     expected = np.exp(np.einsum("nchwij,ocij->nohw", windows, w))
-    actual = braid.compile(path, jobs=1)(x, w)
-    assert isinstance(actual, np.ndarray)
-    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    for run in (braid.compile(path, jobs=1), braid.interpret(path)):
+        np.testing.assert_allclose(run(x, w), expected, rtol=1e-5)
+    assert main(["verify", str(path)]) == 0
+    assert main(["explain", str(path)]) == 0
 
 
 def test_what_neither_parses_is_xdsls_error(tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""Handlers of `linalg`, `tensor` and `math`, for models in upstream's dialects."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import math, tensor
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, UnregisteredOp
+from xdsl.dialects.func import Func, FuncOp, ReturnOp
+from xdsl.dialects.linalg import Linalg
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import BroadcastOp, ReduceOp
+from xdsl.dialects.math import Math
+from xdsl.ir import Block, Operation, Region
+from xdsl.ir.affine import AffineMap
+from xdsl.parser import Parser
+
+from braid.analysis.interpreter.machine import Handler, Machine, Value
+from braid.dialects.braid import numpy_functions as fn
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.dialects.printing import module_text
+from braid.support.errors import UnsupportedError
+from braid.support.mlir_bindings import ir, passmanager
+
+
+def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """One iteration of the reduction dims after the other, each for all parallel dims at once."""
+    op = cast(LinalgStructuredOperation, op)
+    maps = [attribute.data for attribute in op.get_indexing_maps()]
+    kinds = [attribute.data for attribute in op.get_iterator_types()]
+    extents = op.get_static_loop_ranges()
+    arrays = [np.asarray(value) for value in operands]
+    first_result = len(operands) - len(op.results)
+    for index in range(first_result, len(operands)):
+        arrays[index] = arrays[index].copy()
+    parallel = [dim for dim, kind in enumerate(kinds) if kind == IteratorType.PARALLEL]
+    reduced = [dim for dim in range(len(kinds)) if dim not in parallel]
+    shape = [extents[dim] for dim in parallel]
+    grid = dict(zip(parallel, np.ogrid[tuple(slice(n) for n in shape)], strict=True))
+    if 0 in shape:
+        return arrays[first_result:]
+    for point in product(*(range(extents[dim]) for dim in reduced)):
+        place = grid | dict(zip(reduced, point, strict=True))
+        at = [_places(map, place) for map in maps]
+        reads = [np.broadcast_to(a[p], shape) for a, p in zip(arrays, at, strict=True)]
+        values = machine.run_kernel(op.regions[0].block, reads)
+        for number, value in enumerate(values, first_result):
+            arrays[number][at[number]] = value
+    return arrays[first_result:]
+
+
+def _generalized(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """A named op by the `linalg.generic` that upstream makes of it."""
+    generic = _generic_of(op)
+    if generic is None:
+        return machine.unknown(op)
+    return _structured(machine, generic, operands)
+
+
+@cache
+def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
+    """None for an op of another dialect, or one that reads values around it in its region."""
+    name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+    inside = {inner for region in op.regions for inner in region.walk()}
+    around = (
+        operand.owner
+        for inner in inside
+        for operand in inner.operands
+        if isinstance(operand.owner, Operation)
+    )
+    if not name.startswith("linalg.") or not inside.issuperset(around):
+        return None
+    block = Block(arg_types=op.operand_types)
+    copy = op.clone(dict(zip(op.operands, block.args, strict=True)))
+    block.add_ops([copy, ReturnOp(*copy.results)])
+    type = FunctionType.from_lists(op.operand_types, op.result_types)
+    module = ModuleOp([FuncOp("op", type, Region(block))])
+    with ir.Context() as upstream:
+        upstream.allow_unregistered_dialects = False
+        parsed = ir.Module.parse(module_text(module, generic=True))
+        pipeline = "builtin.module(func.func(linalg-generalize-named-ops))"
+        passmanager.PassManager.parse(pipeline).run(parsed.operation)
+        text = str(parsed.operation.get_asm(print_generic_op_form=True))
+    context = Context()
+    for dialect in (Arith, Builtin, Func, Linalg, Math):
+        context.load_dialect(dialect)
+    made = Parser(context, text).parse_module()
+    return next((g for g in made.walk() if isinstance(g, LinalgStructuredOperation)), None)
+
+
+def _places(map: AffineMap, place: dict[int, Any]) -> tuple[Any, ...]:
+    """The indices of a map's results for loops at `place`, arrays for those taken at once."""
+    return tuple(map.eval([place[dim] for dim in range(map.num_dims)], []))
+
+
+def _empty(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    result = op.results[0]
+    return (np.zeros(shape_of(result), to_numpy(cast(Any, result.type).element_type)),)
+
+
+def _box(op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> tuple[slice, ...]:
+    lists = [cast(Any, field).get_values() for field in _fields(op)]
+    if any(number == tensor.DYNAMIC_INDEX for numbers in lists for number in numbers):
+        raise UnsupportedError(f"'{op.name}' op with extents known at run time is not interpreted")
+    return tuple(slice(o, o + n * s, s) for o, n, s in zip(*lists, strict=True))
+
+
+def _fields(op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> tuple[Any, Any, Any]:
+    return op.static_offsets, op.static_sizes, op.static_strides
+
+
+def _extract(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    part = operands[0][_box(cast(tensor.ExtractSliceOp, op))]
+    return (part.reshape(shape_of(op.results[0])),)
+
+
+def _insert(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    whole, box = operands[1].copy(), _box(cast(tensor.InsertSliceOp, op))
+    whole[box] = operands[0].reshape(whole[box].shape)
+    return (whole,)
+
+
+def _reshape(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return (operands[0].reshape(shape_of(op.results[0])),)
+
+
+def _function(function: Callable[..., Array]) -> Handler:
+    def handle(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        with np.errstate(all="ignore"):
+            return (np.asarray(function(*operands)).astype(np.asarray(operands[0]).dtype),)
+
+    return handle
+
+
+_FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
+    math.AbsFOp: np.abs,
+    math.AbsIOp: np.abs,
+    math.AcosOp: np.arccos,
+    math.AcoshOp: np.arccosh,
+    math.AsinOp: np.arcsin,
+    math.AsinhOp: np.arcsinh,
+    math.Atan2Op: np.arctan2,
+    math.AtanOp: np.arctan,
+    math.AtanhOp: np.arctanh,
+    math.CbrtOp: np.cbrt,
+    math.CeilOp: np.ceil,
+    math.CopySignOp: np.copysign,
+    math.CosOp: np.cos,
+    math.CoshOp: np.cosh,
+    math.ErfOp: fn.erf,
+    math.Exp2Op: np.exp2,
+    math.ExpM1Op: np.expm1,
+    math.ExpOp: np.exp,
+    math.FloorOp: np.floor,
+    math.FmaOp: lambda a, b, c: a * b + c,
+    math.Log10Op: np.log10,
+    math.Log1pOp: np.log1p,
+    math.Log2Op: np.log2,
+    math.LogOp: np.log,
+    math.PowFOp: np.power,
+    math.RoundEvenOp: np.round,
+    math.RsqrtOp: fn.reciprocal_sqrt,
+    math.SinOp: np.sin,
+    math.SinhOp: np.sinh,
+    math.SqrtOp: np.sqrt,
+    math.TanOp: np.tan,
+    math.TanhOp: np.tanh,
+    math.TruncOp: np.trunc,
+}
+
+HANDLERS: dict[type[Operation], Handler] = {
+    LinalgStructuredOperation: _structured,
+    ReduceOp: _generalized,
+    BroadcastOp: _generalized,
+    UnregisteredOp: _generalized,
+    tensor.EmptyOp: _empty,
+    tensor.ExtractSliceOp: _extract,
+    tensor.InsertSliceOp: _insert,
+    tensor.ExpandShapeOp: _reshape,
+    tensor.CollapseShapeOp: _reshape,
+    **{op: _function(function) for op, function in _FUNCTIONS.items()},
+}
+"""Handlers by op class."""
