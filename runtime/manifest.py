@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from braid.support.errors import BraidError
 
 _T = TypeVar("_T")
+_LARGEST = 2**63
 _KINDS: dict[type, str] = {str: "text", int: "a whole number of 63 bits", list: "a list"}
 
 
@@ -107,32 +108,37 @@ class Manifest:
             raise BraidError(f"its manifest is malformed: {error}") from error
 
 
-def _read(fields: object, name: str, kind: type[_T]) -> _T:
+def _read(fields: Any, name: str, kind: type[_T]) -> _T:
     """The field of an object; raises ValueError unless it is exactly of this kind."""
-    if not isinstance(fields, dict):
-        raise ValueError(f"expected an object with '{name}'")
-    if name not in fields:
-        raise ValueError(f"'{name}' is missing")
-    return _check(cast(dict[str, object], fields)[name], name, kind)
+    try:
+        value = fields[name]
+    except (KeyError, TypeError):
+        raise ValueError(f"expected an object with '{name}'") from None
+    return value if _is(value, kind) else _wrong(value, name, kind)
 
 
-def _read_list(fields: object, name: str, kind: type[_T]) -> tuple[_T, ...]:
-    elements = cast(list[object], _read(fields, name, list))
-    return tuple(_check(element, name, kind) for element in elements)
+def _read_list(fields: Any, name: str, kind: type[_T]) -> tuple[_T, ...]:
+    elements = cast(list[_T], _read(fields, name, list))
+    for element in elements:
+        if not _is(element, kind):
+            _wrong(element, name, kind)
+    return tuple(elements)
 
 
-def _read_all(fields: object, name: str, read: Callable[[object], _T]) -> tuple[_T, ...]:
-    return tuple(map(read, cast(list[object], _read(fields, name, list))))
+def _read_all(fields: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
+    return tuple(map(read, cast(list[Any], _read(fields, name, list))))
 
 
-def _check(value: object, name: str, kind: type[_T]) -> _T:
+def _is(value: Any, kind: type) -> bool:
     # A bool is an int to isinstance; and what is larger than 63 bits is no size of anything.
-    if type(value) is not kind or (isinstance(value, int) and not -1 <= value < 2**63):
-        raise ValueError(f"'{name}' holds {value!r:.80}, expected {_KINDS[kind]}")
-    return value
+    return type(value) is kind and (kind is not int or -1 <= value < _LARGEST)
 
 
-def _read_tensor(fields: object) -> TensorSpec:
+def _wrong(value: object, name: str, kind: type) -> NoReturn:
+    raise ValueError(f"'{name}' holds {value!r:.80}, expected {_KINDS[kind]}")
+
+
+def _read_tensor(fields: Any) -> TensorSpec:
     return TensorSpec(
         _read(fields, "name", str),
         _read(fields, "dtype", str),
@@ -142,7 +148,7 @@ def _read_tensor(fields: object) -> TensorSpec:
     )
 
 
-def _read_dim(fields: object) -> DimSpec:
+def _read_dim(fields: Any) -> DimSpec:
     return DimSpec(
         _read(fields, "name", str),
         _read_list(fields, "sizes", int),
@@ -150,7 +156,7 @@ def _read_dim(fields: object) -> DimSpec:
     )
 
 
-def _read_weight(fields: object) -> WeightSpec:
+def _read_weight(fields: Any) -> WeightSpec:
     return WeightSpec(
         _read(fields, "name", str),
         _read(fields, "dtype", str),
