@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,12 +15,12 @@ from braid.arguments import as_passes, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.executors import NativeExecutor, check_threads
 from braid.graph_pipeline import passes_for, with_ordering, with_profile
-from braid.lowering.cpu.pipeline import CpuCode, lower_to_cpu
-from braid.lowering.cpu.stages import Stage, emit_stage
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import SYMBOL
+from braid.lowering.host.model_code import ModelCode, lower_model
+from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
@@ -36,12 +35,9 @@ from braid.sources.source_model import Parameters, SourceModel
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.target import Target
 from braid.universe import make_context
-
-CPU_BACKEND = "cpu"
 
 
 def compile(
@@ -105,7 +101,7 @@ def compile(
     default = passes_for(model.module, target) if chosen is None else chosen
     ordered = with_ordering(default, target, measure_orders, inter_op_threads)
     pipeline = with_profile(ordered, use_profile)
-    lowering = _Lowering(context, read, kernel_families(target), target, jobs, profile)
+    lowering = _Lowering(context, read, known_target(target), target, jobs, profile)
     lowered = lowering.run(model, pipeline)
     if budget is not None and not fits(lowered.memory, budget):
         # Without recomputation it was too much; the kernels that are the same are at hand.
@@ -120,7 +116,7 @@ class _Lowered:
 
     model: SourceModel
     target: str
-    code: CpuCode
+    code: ModelCode
     memory: tuple[MemoryReport, ...]
 
 
@@ -130,8 +126,8 @@ class _Lowering:
 
     context: Context
     read: Callable[[], SourceModel]
-    families: Sequence[KernelFamily]
-    target: str
+    target: Target
+    target_name: str
     jobs: int | None
     profile: bool
 
@@ -139,12 +135,10 @@ class _Lowering:
         """Lower `model`, whose module is changed."""
         module = model.module
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
-        code = lower_to_cpu(
-            self.context, module, self.families, jobs=self.jobs, profile=self.profile
-        )
+        code = lower_model(self.context, module, self.target, jobs=self.jobs, profile=self.profile)
         functions = model_functions(module)
-        name = load_target(self.target).name
-        return _Lowered(model, name, code, tuple(memory_report(f, self.target) for f in functions))
+        reports = tuple(memory_report(f, self.target_name) for f in functions)
+        return _Lowered(model, self.target.name, code, reports)
 
 
 def _load(lowered: _Lowered, threads: int) -> Model:
@@ -182,8 +176,10 @@ def emit_model(
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
+    The backends of the target may have further ones.
+
     Raises:
-        BraidError: as `compile`, and for an unknown stage.
+        BraidError: as `compile`, or there is no such stage.
 
     """
     if jobs is not None:
@@ -195,26 +191,29 @@ def emit_model(
             context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
         ).module
 
-    stages = [known.value for known in Stage]
-    if stage not in stages:
-        raise BraidError(f"there is no stage {stage!r}", hint=f"expected one of {stages}")
+    machines = known_target(target)
+    known = stages_of(machines)
+    if stage not in known:
+        raise BraidError(
+            f"there is no stage {stage!r} for '{target}'", hint=f"expected one of {known}"
+        )
     module = read()
     check_model(module)
-    families = kernel_families(target)
     pipeline = with_profile(passes_for(module, target), use_profile)
     run_reproducibly(context, module, pipeline, read)
-    return emit_stage(context, module, families, Stage(stage), jobs=jobs, profile=profile)
+    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
 
 
-def kernel_families(target: str) -> tuple[KernelFamily, ...]:
-    """The families that make the kernels of the target's CPU.
+def known_target(name: str) -> Target:
+    """The target of this name; warns of kernel families that no target uses.
 
     Raises:
-        BraidError: there is no such target, or it has no backend `cpu`.
+        BraidError: there is no such target.
 
     """
-    _warn_of_lost_families(load_target(target))
-    return cast(tuple[KernelFamily, ...], load_target(target).backend(CPU_BACKEND).families())
+    target = load_target(name)
+    _warn_of_lost_families(target)
+    return target
 
 
 def _warn_of_lost_families(target: Target) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
@@ -12,6 +12,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.variants import public_functions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
+from braid.passes.preparation.prepare_backends import PrepareBackendsPass, for_target
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.support.errors import BraidError
 
@@ -44,13 +45,15 @@ def _refuse_calls(module: ModuleOp) -> None:
 
 
 def graph_passes(target: str) -> tuple[ModulePass, ...]:
-    """The default pipeline, with every pass that asks a target asking this one."""
-    return tuple(
-        replace(pass_, target=target)
-        if any(field.name == "target" for field in fields(pass_))
-        else pass_
-        for pass_ in parse_pipeline(GRAPH_PIPELINE)
-    )
+    """The default pipeline, with every pass that asks a target asking this one.
+
+    The passes that backends ask for stand one by one, so that a crash is that of one of them.
+    """
+    passes: list[ModulePass] = []
+    for pass_ in parse_pipeline(GRAPH_PIPELINE):
+        asking = for_target(pass_, target)
+        passes += asking.passes() if isinstance(asking, PrepareBackendsPass) else [asking]
+    return tuple(passes)
 
 
 def with_profile(

@@ -2,11 +2,12 @@
 
 from xdsl.passes import ModulePass
 
-from braid.compiler import kernel_families
+from braid.compiler import known_target
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.targets.backends import kernel_families
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.universe import make_context
 
@@ -33,7 +34,8 @@ def measure_model(
     context = make_context()
     model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
     run_pipeline(context, model.module, _before_layouts(passes_for(model.module, target)))
-    return measure_layouts(model.module, kernel_families(target), time_limit, jobs=jobs)
+    families = kernel_families(known_target(target).host_device.backend)
+    return measure_layouts(model.module, families, time_limit, jobs=jobs)
 
 
 def _before_layouts(passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:

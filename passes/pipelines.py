@@ -12,12 +12,12 @@ DEFAULT = (
     # Normalizations become part of weights while they still stand right behind the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",
-    # Paddings become ops while they are still an attribute of the window.
-    "expand-padding",
-    # What depends on weights alone leaves the graph before it is grouped, and what both foldings
-    # made of it twice is merged.
+    # What depends on weights alone leaves the graph before it is grouped, and what folding made
+    # of it twice is merged.
     "simplify",
     "hoist-parameter-expressions",
+    # Each backend has its own idea of ops that kernels can be made of.
+    "prepare-backends",
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
     "apply-fusion",

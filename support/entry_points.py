@@ -1,6 +1,7 @@
-"""What installed packages add to the targets, by entry points.
+"""What installed packages add to targets and backends, by entry points.
 
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
+- Group `braid.backends`: the name of a backend, and its class; braid's own backends are there, too.
 - Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
   that name, whichever target they belong to.
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from braid.support.errors import BraidError
 
 TARGETS_GROUP = "braid.targets"
+BACKENDS_GROUP = "braid.backends"
 FAMILIES_GROUP = "braid.kernel_families"
 
 
@@ -40,6 +42,35 @@ def installed_paths(group: str) -> dict[str, Path]:
     return found
 
 
+def installed_backends() -> tuple[str, ...]:
+    """The names of all backends, sorted."""
+    return tuple(sorted({entry.name for entry in entry_points(group=BACKENDS_GROUP)}))
+
+
+@cache
+def installed_backend(name: str) -> object:
+    """The backend of this name, made once; its class is called with the name.
+
+    Raises `BraidError` where there is none, where two packages have one, or where it cannot be
+    loaded or made.
+    """
+    found = tuple(entry_points(group=BACKENDS_GROUP, name=name))
+    if not found:
+        known = ", ".join(f"'{other}'" for other in installed_backends()) or "none"
+        raise BraidError(
+            f"there is no backend '{name}', only {known}",
+            hint=f"install the package that has an entry point '{name}' of '{BACKENDS_GROUP}'; "
+            "braid's own are found where braid is installed (`make build`)",
+        )
+    if len({entry.value for entry in found}) > 1:
+        values = ", ".join(sorted(f"'{entry.value}'" for entry in found))
+        raise BraidError(
+            f"there are {len(found)} backends '{name}': {values}",
+            hint="uninstall all packages but one of those that have it",
+        )
+    return _made(found[0], _class_of(found[0]), name)
+
+
 def family_backends() -> frozenset[str]:
     """The names of the backends for which installed packages have kernel families."""
     prefix = f"{FAMILIES_GROUP}."
@@ -53,24 +84,27 @@ def installed_families(backend: str) -> tuple[object, ...]:
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """
-    families: list[object] = []
-    for entry in sorted(entry_points(group=f"{FAMILIES_GROUP}.{backend}")):
-        family = _load(entry)
-        if not isinstance(family, type):
-            raise BraidError(
-                f"entry point '{entry.name}' of '{entry.group}' is {family!r}, expected a class"
-            )
-        families.append(_made(entry, family))
-    return tuple(families)
+    entries = sorted(entry_points(group=f"{FAMILIES_GROUP}.{backend}"))
+    return tuple(_made(entry, _class_of(entry)) for entry in entries)
 
 
-def _made(entry: EntryPoint, family: type) -> object:
-    try:
-        return family()
-    except Exception as error:
+def _class_of(entry: EntryPoint) -> type:
+    loaded = _load(entry)
+    if not isinstance(loaded, type):
         raise BraidError(
-            f"the class of entry point '{entry.name}' of '{entry.group}' cannot be made without "
-            f"arguments: {error}",
+            f"entry point '{entry.name}' of '{entry.group}' is {loaded!r}, expected a class"
+        )
+    return loaded
+
+
+def _made(entry: EntryPoint, made: type, *arguments: object) -> object:
+    try:
+        return made(*arguments)
+    except Exception as error:
+        with_what = f"with the arguments {arguments!r}" if arguments else "without arguments"
+        raise BraidError(
+            f"the class of entry point '{entry.name}' of '{entry.group}' cannot be made "
+            f"{with_what}: {error}",
             hint=f"it is '{entry.value}'",
         ) from error
 

@@ -1,7 +1,9 @@
-"""Where the files are that CMake builds from the C sources of a room."""
+"""The files that CMake builds from the C sources of a room."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import CDLL
 from pathlib import Path
+from typing import Any
 
 from braid.support.errors import BraidError
 
@@ -27,3 +29,22 @@ def find_built(name: str, packages: Iterable[str]) -> Path:
             "elsewhere install braid again",
         )
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def declare(library: CDLL, signatures: Mapping[str, tuple[Any, Sequence[Any]]]) -> None:
+    """Set the result and argument types of functions by name.
+
+    Raises:
+        BraidError: the library has no such function: it was built from older sources.
+
+    """
+    for name, (result, arguments) in signatures.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise BraidError(
+                f"'{library._name}' has no function '{name}': it was built from older sources",
+                hint="run 'make build', or 'cmake -B build && cmake --build build'",
+            ) from None
+        function.restype = result
+        function.argtypes = arguments

@@ -1,4 +1,4 @@
-"""Code for the CPU: `pipeline` takes a model from outlined kernels to object code.
+"""Code for the CPU: `backend` is what the compiler asks.
 
 - `kernels`: families of kernels, and `fallback`: kernels of all other groups, by upstream's passes
 """

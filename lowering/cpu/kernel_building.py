@@ -24,29 +24,17 @@ import braid.passes
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.selection import family_for, group_of
 from braid.lowering.host.codegen.compiler import compile_anonymous
-from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.host.codegen.kernel_text import anonymous_text, module_text, with_symbol
 from braid.lowering.host.codegen.object_key import cache_key
 from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.support.object_cache import Kind, ObjectCache
+from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.kernels import family_calls
-from braid.targets.kernels.kernel_family import InPlace, KernelFamily, KernelRequest, Schedule
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
 
 _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 """Packages whose sources are in the key anyway, or do not change within a version of braid."""
-
-
-@dataclass(frozen=True)
-class BuiltKernel:
-    """An object that defines `symbol`; the rest is as in `Kernel`."""
-
-    symbol: str
-    grid: int
-    scratch_bytes: int
-    in_place: tuple[InPlace, ...]
-    overlap: int | None
-    barriers: tuple[int, ...]
-    object_code: bytes
 
 
 @dataclass(frozen=True)
@@ -58,23 +46,58 @@ class _Order:
     key: str
 
 
-def build_kernels(
-    functions: Sequence[func.FuncOp],
-    families: Sequence[KernelFamily],
-    *,
-    machine: TargetMachineSpec,
-    jobs: int,
-    cache: ObjectCache,
-) -> list[BuiltKernel]:
-    """The kernels of functions that `outline-kernels` made, in their order.
+@dataclass(frozen=True)
+class _Recorded:
+    """A kernel that was compiled before."""
 
-    Raises BraidError naming the first kernel that cannot be compiled.
-    """
-    orders = [_order(function, families, machine) for function in functions]
-    recorded = [_recorded(order, cache) for order in orders]
-    missing = [order for order, kernel in zip(orders, recorded, strict=True) if kernel is None]
-    made = iter(_build(missing, machine, jobs, cache))
-    return [kernel or next(made) for kernel in recorded]
+    needs: KernelNeeds
+    object_code: bytes
+
+
+@dataclass(frozen=True)
+class _Emitted:
+    """A kernel that is still to be compiled; `key` is its record's."""
+
+    needs: KernelNeeds
+    kernel: Kernel
+    key: str
+
+
+class CpuKernels:
+    """The kernels of functions that `outline-kernels` made; see `EmittedKernels`."""
+
+    def __init__(
+        self,
+        functions: Sequence[func.FuncOp],
+        families: Sequence[KernelFamily],
+        *,
+        machine: TargetMachineSpec,
+        jobs: int,
+        cache: ObjectCache,
+    ) -> None:
+        """Emit what no record says was compiled before; raises as `Backend.emit`."""
+        self._machine, self._jobs, self._cache = machine, jobs, cache
+        self._orders = [_order(function, families, machine) for function in functions]
+        self._kernels = [_recorded(order, cache) or _emitted(order) for order in self._orders]
+
+    @property
+    def needs(self) -> tuple[KernelNeeds, ...]:
+        """What each kernel needs."""
+        return tuple(kernel.needs for kernel in self._kernels)
+
+    def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
+        """One object a kernel; the functions themselves are the host program's."""
+        missing = [kernel for kernel in self._kernels if isinstance(kernel, _Emitted)]
+        made = iter(_compile(missing, self._machine, self._jobs, self._cache))
+        objects = [
+            kernel.object_code if isinstance(kernel, _Recorded) else next(made)
+            for kernel in self._kernels
+        ]
+        return (Code(OBJECT, tuple(objects)),)
+
+    def texts(self, stage: str) -> list[str]:
+        """At `linalg`, the only stage: as the families emit them, a module each."""
+        return [module_text(_emitted(order).kernel.module) for order in self._orders]
 
 
 def _order(
@@ -91,7 +114,7 @@ def _order(
     return _Order(request, family, cache_key("\0".join(parts), machine))
 
 
-def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
+def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
     record = cache.get(Kind.KERNEL, order.key)
     if record is None:
         return None
@@ -100,42 +123,42 @@ def _recorded(order: _Order, cache: ObjectCache) -> BuiltKernel | None:
     if object_code is None:
         return None
     symbol = order.request.symbol
-    return BuiltKernel(
+    needs = KernelNeeds(
         symbol,
         grid=int(fields["grid"]),
         scratch_bytes=int(fields["scratch_bytes"]),
         in_place=tuple((int(operand), int(result)) for operand, result in fields["in_place"]),
         overlap=fields["overlap"],
         barriers=tuple(fields["barriers"]),
-        object_code=with_symbol(object_code, symbol),
     )
+    return _Recorded(needs, with_symbol(object_code, symbol))
 
 
-def _build(
-    orders: Sequence[_Order], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
-) -> list[BuiltKernel]:
-    kernels = [
-        family_calls.emit(order.family, order.request)
-        if order.family
-        else emit_fallback(order.request)
-        for order in orders
-    ]
-    names = [kernel.symbol for kernel in kernels]
-    texts = [anonymous_text(kernel) for kernel in kernels]
+def _emitted(order: _Order) -> _Emitted:
+    request = order.request
+    kernel = family_calls.emit(order.family, request) if order.family else emit_fallback(request)
+    return _Emitted(needs_of(kernel), kernel, order.key)
+
+
+def _compile(
+    emitted: Sequence[_Emitted], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
+) -> list[bytes]:
+    names = [one.kernel.symbol for one in emitted]
+    texts = [anonymous_text(one.kernel) for one in emitted]
     compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
-    built: list[BuiltKernel] = []
-    for order, kernel, (key, object_code) in zip(orders, kernels, compiled, strict=True):
+    objects: list[bytes] = []
+    for one, (key, object_code) in zip(emitted, compiled, strict=True):
+        needs = one.needs
         facts: dict[str, Any] = {
-            "grid": kernel.grid,
-            "scratch_bytes": kernel.scratch_bytes,
-            "in_place": kernel.in_place,
-            "overlap": kernel.overlap,
-            "barriers": kernel.barriers,
+            "grid": needs.grid,
+            "scratch_bytes": needs.scratch_bytes,
+            "in_place": needs.in_place,
+            "overlap": needs.overlap,
+            "barriers": needs.barriers,
         }
-        cache.put(Kind.KERNEL, order.key, json.dumps({**facts, "object": key}).encode())
-        named = with_symbol(object_code, kernel.symbol)
-        built.append(BuiltKernel(kernel.symbol, **facts, object_code=named))
-    return built
+        cache.put(Kind.KERNEL, one.key, json.dumps({**facts, "object": key}).encode())
+        objects.append(with_symbol(object_code, needs.symbol))
+    return objects
 
 
 @cache

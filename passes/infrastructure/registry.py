@@ -56,6 +56,7 @@ PASSES: dict[str, str] = {
     ),
     "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.storage.plan_memory:PlanMemoryPass",
+    "prepare-backends": ("braid.passes.preparation.prepare_backends:PrepareBackendsPass"),
     "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",

@@ -1,8 +1,6 @@
 """The time that the ops of a block take on lanes, as a scheduling problem."""
 
-from collections.abc import Sequence
 from math import inf
-from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
@@ -13,9 +11,9 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.lanes import LaneProblem
+from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.op_seconds import measured_seconds, op_seconds
-from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import BackendDescription, Pool
 
 
@@ -27,7 +25,7 @@ def lane_problem(
     A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
     is no kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
     """
-    costs = KernelCosts(cast(Sequence[KernelFamily], backend.families()))
+    costs = KernelCosts(kernel_families(backend.name))
     alone: list[float] = []
     together: list[float] = []
     for op in block.ops:

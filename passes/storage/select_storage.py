@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -24,8 +23,8 @@ from braid.passes.storage.overlap_decisions import select_overlaps
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.storage_placement import StoragePlacement, clear_decision
 from braid.support.byte_sizes import format_size
+from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import Target
 
@@ -76,7 +75,7 @@ class SelectStoragePass(ModulePass):
         """Decides for every function that runs with the model."""
         target = load_target(self.target)
         backend = target.backend(self.backend) if self.backend else target.backends[0]
-        costs = KernelCosts(cast(Sequence[KernelFamily], backend.families()))
+        costs = KernelCosts(kernel_families(backend.name))
         for function in runtime_functions(op):
             self._decide(function, costs, target)
 

@@ -12,7 +12,8 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.ordering.native import OUT_OF_MEMORY, CAnnealing, load_library
+from braid.solvers.library import OUT_OF_MEMORY
+from braid.solvers.ordering.native import CAnnealing, load_library
 from braid.solvers.ordering.native_chip import NativeChip
 
 SLICE = 200_000

@@ -1,4 +1,4 @@
-"""Least peak memory: cut at key nodes, exact search, then beams and windows for what is left."""
+"""Least peak memory: lists, exact search between key nodes, then annealing, beams and windows."""
 
 from collections.abc import Sequence
 from random import Random
@@ -8,11 +8,16 @@ from braid.solvers.ordering.beam import beam_search
 from braid.solvers.ordering.ideal_table import MAX_OPS, IdealTable
 from braid.solvers.ordering.key_nodes import key_nodes
 from braid.solvers.ordering.memory import MemoryProblem
+from braid.solvers.ordering.memory_annealing import MemoryAnnealer
 from braid.solvers.ordering.memory_exact import ExactOrder, least_peak
 
 EXACT_OPS = 1500
 """Pieces with more ops are not searched exactly: their ideals would fill the memory."""
 WINDOW_STATES = 20_000
+LISTING = 0.1
+"""Share of the time for list schedules."""
+FRUITLESS = 8
+"""Annealings in a row that gain nothing, after which there is no other."""
 
 
 def improve_memory(
@@ -20,9 +25,12 @@ def improve_memory(
 ) -> tuple[list[int], int]:
     """Return an order no worse than `start`, and a lower bound on all orders."""
     search = _MemorySearch(problem, start, deadline, seed, good_enough)
+    search.make_lists()
     search.solve_pieces()
+    search.anneal(0.5)
     search.widen_beams()
     search.reorder_windows()
+    search.anneal(1.0)
     return search.order, search.bound
 
 
@@ -44,6 +52,7 @@ class _MemorySearch:
         self.deadline = deadline
         self.random = Random(seed)
         self.good_enough = good_enough
+        self._annealer: MemoryAnnealer | None = None
 
     @property
     def finished(self) -> bool:
@@ -56,6 +65,34 @@ class _MemorySearch:
         value = self.problem.evaluate(order)
         if value < self.value:
             self.order, self.value = list(order), value
+
+    def _anneal(self) -> MemoryAnnealer:
+        if self._annealer is None:
+            self._annealer = MemoryAnnealer(self.problem, self.order, self.random.getrandbits(32))
+        return self._annealer
+
+    @property
+    def _target(self) -> int:
+        return max(self.bound, int(self.good_enough))
+
+    def make_lists(self) -> None:
+        """Begin with the best of many list schedules: exact search looks below it only."""
+        if self.finished:
+            return
+        now = monotonic()
+        annealer = self._anneal()
+        annealer.try_lists(self._target, now + LISTING * (self.deadline - now))
+        self._adopt(annealer.order)
+
+    def anneal(self, share: float) -> None:
+        """Anneal for a share of the time that is left, until nothing is gained any more."""
+        now = monotonic()
+        deadline, fruitless = now + share * (self.deadline - now), 0
+        while not self.finished and monotonic() < deadline and fruitless < FRUITLESS:
+            annealer, before = self._anneal(), self.value
+            annealer.anneal(self._target, deadline)
+            self._adopt(annealer.order)
+            fruitless = 0 if self.value < before else fruitless + 1
 
     def solve_pieces(self) -> None:
         """Search between adjacent key nodes, each piece exactly up to its share of the time.

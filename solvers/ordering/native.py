@@ -1,25 +1,11 @@
-"""The C side of `solvers/native/src/chip_order.h` in ctypes: structs, signatures, the library."""
+"""The C side of `solvers/native/src/chip_order.h` in ctypes: structs and signatures."""
 
 import ctypes
-from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
-from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-import braid.solvers
-from braid.support.shared_objects import find_built
-
-LIBRARY_NAME = "libbraid_solvers.so"
-OUT_OF_MEMORY = -(1 << 31)
-
-
-class CLists(ctypes.Structure):
-    """`braid_lists`: for each of some things a list of numbers."""
-
-    _fields_ = (("begin", c_void_p), ("item", c_void_p))
+from braid.solvers.library import CLists, load
+from braid.solvers.library import find_library as find_library
 
 
 class CChip(ctypes.Structure):
@@ -69,25 +55,6 @@ class CAnnealing(ctypes.Structure):
     )
 
 
-class Arrays:
-    """Makes the arrays that a struct points to, and owns them."""
-
-    def __init__(self) -> None:
-        self._kept: list[NDArray[np.generic]] = []
-
-    def numbers(self, items: Sequence[int], dtype: type[np.generic]) -> int:
-        """The address of an array."""
-        array = np.array(items, dtype)
-        self._kept.append(array)
-        return array.ctypes.data
-
-    def lists(self, lists: Sequence[Sequence[int]]) -> CLists:
-        """The lists, one behind the other."""
-        begins = np.cumsum([0, *map(len, lists)]).tolist()
-        items = [item for each in lists for item in each]
-        return CLists(self.numbers(begins, np.int32), self.numbers(items, np.int32))
-
-
 _SIGNATURES = {
     "braid_timeline_open": (c_void_p, (POINTER(CChip), c_int32)),
     "braid_timeline_close": (None, (c_void_p,)),
@@ -96,17 +63,7 @@ _SIGNATURES = {
 }
 
 
-def find_library() -> Path:
-    """Return the path of the shared object. Raises BraidError where it is not built."""
-    return find_built(LIBRARY_NAME, braid.solvers.__path__)
-
-
 @cache
 def load_library() -> ctypes.CDLL:
     """Load the shared object and declare its functions. Raises BraidError, OSError."""
-    library = ctypes.CDLL(str(find_library()))
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
-    return library
+    return load(_SIGNATURES)

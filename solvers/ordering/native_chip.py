@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from braid.solvers.ordering.native import Arrays, CChip
+from braid.solvers.library import Arrays
+from braid.solvers.ordering.native import CChip
 from braid.solvers.ordering.traffic import NO_TRAFFIC
 
 if TYPE_CHECKING:

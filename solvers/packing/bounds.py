@@ -7,6 +7,7 @@ from math import gcd
 from braid.solvers.packing.problem import Item, Part
 
 Segment = tuple[int, int]
+LiveSet = frozenset[tuple[int, tuple[Segment, ...]]]
 
 
 def live_segments(parts: Sequence[Part]) -> list[Segment]:
@@ -57,7 +58,8 @@ def max_live(items: Sequence[Item]) -> int:
     largest_slack = 0
     bound = 0
     for item in items:
-        bound = max(bound, item.extent + (item.fixed or 0))
+        if item.parts:
+            bound = max(bound, item.extent + (item.fixed or 0))
         for begin, end, segments in item_profile(item):
             occupied = sum(-(-(stop - start) // grain) * grain for start, stop in segments)
             largest_slack = max(largest_slack, occupied - sum(e - b for b, e in segments))
@@ -68,3 +70,24 @@ def max_live(items: Sequence[Item]) -> int:
         live += change
         peak = max(peak, live)
     return max(bound, peak - largest_slack)
+
+
+def maximal_live_sets(items: Sequence[Item], members: Sequence[int]) -> list[LiveSet]:
+    """Return the sets of `(item, segments)` that are live together and not within another."""
+    changes: list[tuple[int, bool, int, tuple[Segment, ...]]] = []
+    for item in members:
+        for begin, end, segments in item_profile(items[item]):
+            changes.append((begin, True, item, tuple(segments)))
+            changes.append((end, False, item, tuple(segments)))
+    live: set[tuple[int, tuple[Segment, ...]]] = set()
+    found: list[LiveSet] = []
+    grown = False
+    for _, begins, item, segments in sorted(changes):
+        if begins:
+            live.add((item, segments))
+        else:
+            if grown and len(live) > 1:
+                found.append(frozenset(live))
+            live.discard((item, segments))
+        grown = begins
+    return found

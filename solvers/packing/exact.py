@@ -13,10 +13,8 @@ from time import monotonic
 
 from ortools.sat.python import cp_model
 
-from braid.solvers.packing.bounds import Segment, item_profile
+from braid.solvers.packing.bounds import Segment, maximal_live_sets
 from braid.solvers.packing.problem import Item
-
-LiveSet = frozenset[tuple[int, tuple[Segment, ...]]]
 
 
 @dataclass(frozen=True)
@@ -34,27 +32,6 @@ class ExactResult:
 
     bases: dict[int, int] | None
     lower_bound: int
-
-
-def maximal_live_sets(items: Sequence[Item], members: Sequence[int]) -> list[LiveSet]:
-    """Return the sets of `(item, segments)` that are live together and not within another."""
-    changes: list[tuple[int, bool, int, tuple[Segment, ...]]] = []
-    for item in members:
-        for begin, end, segments in item_profile(items[item]):
-            changes.append((begin, True, item, tuple(segments)))
-            changes.append((end, False, item, tuple(segments)))
-    live: set[tuple[int, tuple[Segment, ...]]] = set()
-    found: list[LiveSet] = []
-    grown = False
-    for _, begins, item, segments in sorted(changes):
-        if begins:
-            live.add((item, segments))
-        else:
-            if grown and len(live) > 1:
-                found.append(frozenset(live))
-            live.discard((item, segments))
-        grown = begins
-    return found
 
 
 def common_unit(items: Sequence[Item], members: Sequence[int]) -> int:

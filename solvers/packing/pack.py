@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from braid.solvers.packing.bounds import max_live
+from braid.solvers.packing.canonical import search
 from braid.solvers.packing.conflicts import find_conflicts
 from braid.solvers.packing.heuristics import greedy, orders, promote
 from braid.solvers.packing.placement import Placer
@@ -11,6 +12,10 @@ from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, v
 
 EXACT_MEMBERS = 4000
 """Components with more items are left to the heuristics: their models would not be solved."""
+SEARCHING = 0.8
+"""Share of the time for the search from the bottom up, before that by constraint programming."""
+EASY_MEMBERS = 30
+"""Where there are no more items, constraint programming proves more in the same time."""
 
 
 def pack(
@@ -40,7 +45,8 @@ def pack(
         for buffer, item in zip(buffers, item_of, strict=True)
     )
     size = max(
-        (o + b.size for o, b in zip(offsets, buffers, strict=True) if b.lifetimes), default=0
+        (o + b.size for o, b in zip(offsets, buffers, strict=True) if b.size and b.lifetimes),
+        default=0,
     )
     return Packing(offsets, size, packer.lower_bound)
 
@@ -78,7 +84,8 @@ class _Packer:
         for members in self.components:
             self._adopt(greedy(self.placer, members, target, self.deadline), members)
         # The component that is highest after the greedy rules is likely to be the hardest.
-        for members in sorted(self.components, key=self._height, reverse=True):
+        components = [own for own in self.components if any(self.items[i].parts for i in own)]
+        for members in sorted(components, key=self._height, reverse=True):
             target = max(self.lower_bound, capacity or 0)
             if self._height(members) > target:
                 self._improve(members, target)
@@ -89,17 +96,31 @@ class _Packer:
         bases = promote(self.placer, members, self.bases, target, deadline, self.seed)
         self._adopt(bases, members)
         if self._height(members) > target and len(members) <= EXACT_MEMBERS:
+            target = self._search(members, target)
+        if self._height(members) > target and len(members) <= EXACT_MEMBERS:
             self._improve_exactly(members, target)
+
+    def _search(self, members: list[int], target: int) -> int:
+        """Search for a packing that ends at `target`; return that or the next higher bound."""
+        left = self.deadline - monotonic()
+        share = SEARCHING if len(members) > EASY_MEMBERS else 1 - SEARCHING
+        deadline = monotonic() + share * left
+        bases, infeasible = search(self.placer, members, target, deadline, self.seed)
+        if bases is not None:
+            self._adopt(bases, members)
+        if infeasible:
+            self.lower_bound = max(self.lower_bound, target + 1)
+        return max(target, self.lower_bound)
 
     def _improve_exactly(self, members: list[int], target: int) -> None:
         # Here, since CP-SAT takes half a second to import and is seldom needed.
         from braid.solvers.packing.exact import Search, fit, minimize
 
-        def search(share: float) -> Search:
+        def effort(share: float) -> Search:
             return Search(share * (self.deadline - monotonic()), self.seed, self.workers)
 
         dives = orders(self.placer, members)
-        found = fit(self.items, members, target, dives, search(0.5))
+        found = fit(self.items, members, target, dives, effort(0.5))
         if found.bases is not None:
             self._adopt(found.bases, members)
             return
@@ -107,7 +128,7 @@ class _Packer:
         limits = (max(target, found.lower_bound), self._height(members))
         if limits[0] >= limits[1] or monotonic() >= self.deadline:
             return
-        best = minimize(self.items, members, self.bases, limits, search(1.0))
+        best = minimize(self.items, members, self.bases, limits, effort(1.0))
         if best.bases is not None:
             self._adopt(best.bases, members)
         if best.lower_bound > target:

@@ -46,7 +46,7 @@ class Packing:
     """Offsets in bytes, one for each buffer, and how small an arena could be at best.
 
     `lower_bound` holds for every packing of the same buffers. `arena_size` is the end of the
-    highest buffer.
+    highest buffer that is ever live and has any bytes.
     """
 
     offsets: tuple[int, ...]

@@ -36,7 +36,7 @@ def dive(
     """
     state = _Domains(residual, dual)
     sequence = order if order is not None else list(range(len(dual.nodes)))
-    if not _decide(state, sequence, failures, deadline):
+    if not state.keep_possible() or not _decide(state, sequence, failures, deadline):
         return None
     choice = np.zeros(len(residual.costs), dtype=np.int64)
     choice[dual.nodes] = [int(mask.argmax()) for mask in state.masks]
@@ -82,6 +82,10 @@ class _Domains:
         for load in (load for loads in self._loads for load in loads):
             self._slack[load.start : load.end] -= load.usage.min()
         self._trail: list[tuple[int, _Mask]] = []
+
+    def keep_possible(self) -> bool:
+        """Remove what costs ``inf``; return False at a contradiction."""
+        return all(self._narrow(k, np.isfinite(costs)) for k, costs in enumerate(self._costs))
 
     def mark(self) -> int:
         """Return a point to undo to."""

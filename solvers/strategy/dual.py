@@ -97,7 +97,10 @@ class DualAscent:
         self._load_sizes = sizes
 
     def sweep(self, *, forward: bool) -> None:
-        """Pass over all nodes once: collect from one side, hand on to the other."""
+        """Pass over all nodes once: collect from one side, hand on to the other.
+
+        What cannot be chosen costs ``inf`` at its node and in its edges' rows, and stays so.
+        """
         beliefs = self.beliefs
         order = enumerate(self._order) if forward else reversed(list(enumerate(self._order)))
         axis = 0 if forward else 1
@@ -107,18 +110,17 @@ class DualAscent:
             for costs in sources:
                 message = costs.min(axis=axis)
                 belief += message
+                message[np.isinf(message)] = 0.0
                 costs -= message if forward else message[:, None]
             beliefs[k] = belief
-            if targets:
-                given = belief * node.share
-                for costs in targets:
-                    costs += given[:, None] if forward else given
-                node.costs[...] = belief - len(targets) * given
-            else:
-                node.costs[...] = belief
+            given = belief * node.share if targets else belief
+            for costs in targets:
+                costs += given[:, None] if forward else given
+            given = np.where(np.isinf(belief), 0.0, given)
+            node.costs[...] = belief - len(targets) * given
 
     def bound(self) -> float:
-        """Return the lower bound on the cost of every feasible assignment."""
+        """Return the lower bound on the cost of every feasible assignment; ``inf``: none exists."""
         total = self.constant - float(self.prices @ self.capacity)
         if self.nodes:
             total += float(np.minimum.reduceat(self._flat, self.starts[:-1]).sum())

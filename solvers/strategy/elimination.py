@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from braid.solvers.strategy.problem import Vector
+from braid.solvers.strategy.problem import InfeasibleAssignment, Vector
 from braid.solvers.strategy.residual import Residual
 
 
@@ -65,7 +65,11 @@ def elimination_order(residual: Residual, nodes: Iterable[int]) -> EliminationOr
 
 
 def eliminate(residual: Residual, order: EliminationOrder) -> None:
-    """Decide the nodes of `order` optimally; none of them may carry a memory load."""
+    """Decide the nodes of `order` optimally; none of them may carry a memory load.
+
+    Raises:
+        InfeasibleAssignment: no choice avoids every forbidden pair.
+    """
     tables: dict[int, list[_Table]] = {node: [] for node in order.nodes}
     rank = {node: k for k, node in enumerate(order.nodes)}
     for node in order.nodes:
@@ -81,6 +85,11 @@ def eliminate(residual: Residual, order: EliminationOrder) -> None:
         if rest.scope:
             tables[min(rest.scope, key=rank.__getitem__)].append(rest)
         else:
+            if np.isinf(rest.values):
+                raise InfeasibleAssignment(
+                    f"every strategy of node {node} is forbidden next to any choice of the nodes"
+                    " that it is connected with"
+                )
             residual.constant += float(rest.values)
 
 

@@ -50,7 +50,7 @@ def solve_exactly(
         tolerance: error of the bound that does no harm.
     """
     problem, taken = _normalized(residual)
-    if cutoff < taken:
+    if taken == inf or cutoff < taken:
         return ExactResult(None, inf)
     scale = _scale(problem, cutoff - taken, tolerance)
     encoder = _Encoder(problem, scale)
@@ -80,15 +80,22 @@ class _Scale:
 
 
 def _normalized(residual: Residual) -> tuple[Residual, float]:
-    """Return the problem with every node's and edge's least cost at zero, and what that took."""
+    """Return the problem with every node's and edge's least cost at zero, and what that took.
+
+    That is ``inf`` where a node or an edge allows nothing.
+    """
     problem, taken = residual.fresh_copy(), residual.constant
     for node in residual.alive:
         least = float(residual.costs[node].min())
+        if least == inf:
+            return problem, inf
         problem.costs[node] = residual.costs[node] - least
         taken += least
         for other, costs in residual.neighbours[node].items():
             if node < other:
                 least = float(costs.min())
+                if least == inf:
+                    return problem, inf
                 problem.set_edge(node, other, costs - least)
                 taken += least
     return problem, taken

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from braid.solvers.strategy.dual import DualAscent
-from braid.solvers.strategy.problem import Vector
+from braid.solvers.strategy.problem import InfeasibleAssignment, Vector
 from braid.solvers.strategy.residual import Residual
 
 
@@ -19,18 +19,24 @@ def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
         residual: the problem that `dual` was made from; it is changed.
         dual: reparametrized costs.
         cutoff: assignments that cost more are of no interest.
+
+    Raises:
+        InfeasibleAssignment: the bound is ``inf``.
     """
-    gap = cutoff - dual.bound()
+    bound = dual.bound()
+    if np.isinf(bound):
+        raise InfeasibleAssignment("the forbidden pairs leave no assignment")
+    gap = cutoff - bound
     over = [costs - costs.min() for costs in dual.costs]
     links = [costs + over[u][:, None] + over[v] - costs.min() for u, v, costs in dual.edges]
     stars = [costs.copy() for costs in over]
     for (u, v, _), link in zip(dual.edges, links, strict=True):
-        stars[u] += link.min(axis=1) - over[u]
-        stars[v] += link.min(axis=0) - over[v]
+        stars[u] += _beyond(link.min(axis=1), over[u])
+        stars[v] += _beyond(link.min(axis=0), over[v])
     changed = _forbid_strategies(residual, dual.nodes, stars, gap)
     for (u, v, _), link in zip(dual.edges, links, strict=True):
-        via_u = link + (stars[u] - link.min(axis=1))[:, None]
-        via_v = link + (stars[v] - link.min(axis=0))
+        via_u = link + _beyond(stars[u], link.min(axis=1))[:, None]
+        via_v = link + _beyond(stars[v], link.min(axis=0))
         beyond = np.maximum(via_u, via_v) > gap
         a, b = dual.nodes[u], dual.nodes[v]
         costs = residual.neighbours[a][b]
@@ -38,6 +44,11 @@ def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
             residual.set_edge(a, b, np.where(beyond, np.inf, costs))
             changed = True
     return changed
+
+
+def _beyond(costs: Vector, least: Vector) -> Vector:
+    """Return ``costs - least``, which is infinite where both are."""
+    return costs - np.where(np.isinf(least), 0.0, least)
 
 
 def _forbid_strategies(

@@ -26,6 +26,9 @@ from braid.solvers.strategy.residual import Residual
 TABLE_LIMIT = 1 << 22
 """Largest table, in cells, that dynamic programming builds for a component."""
 
+ROUNDING = 1e-13
+"""What adding up costs in another order changes, per unit of their absolute values."""
+
 
 @dataclass
 class Limits:
@@ -83,6 +86,7 @@ class Minimizer:
         self._began = time.monotonic()
         self._work = self.entry.fresh_copy()
         self._prices: dict[int, float] = {}
+        self._rounding = 0.0
 
     @property
     def proven(self) -> bool:
@@ -268,13 +272,18 @@ class Minimizer:
         return self.cost - (0.5 if self.entry.integral else self._tolerance())
 
     def _tolerance(self) -> float:
-        return 0.5 if self.entry.integral else 1e-9 * abs(self.cost) if isfinite(self.cost) else 0.0
+        """What the cost may exceed the bound by: nothing, but for how floats are added up."""
+        if self.entry.integral:
+            return 0.5
+        return max(1e-9 * abs(self.cost), self._rounding) if isfinite(self.cost) else 0.0
 
     def _raise_bound(self, bound: float) -> None:
         """Take over a bound of the residual, which holds up to the best known cost."""
         if self.entry.integral and isfinite(bound):
             bound = float(ceil(bound - 1e-2))
         self.bound = max(self.bound, min(bound, self.cost))
+        if self.bound == inf:
+            raise InfeasibleAssignment("the forbidden pairs leave no assignment")
 
     def _offer(self, found: Integers) -> None:
         """Consider a choice of the reduced problem."""
@@ -284,6 +293,7 @@ class Minimizer:
         cost = self.entry.cost_of(choice)
         if cost < self.cost:
             self.choice, self.cost = choice.copy(), cost
+            self._rounding = ROUNDING * self.entry.magnitude_of(choice)
 
     def _note(self, phase: str) -> None:
         elapsed = time.monotonic() - self._began

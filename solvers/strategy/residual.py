@@ -183,6 +183,16 @@ class Residual:
                     total += float(costs[choice[node], choice[other]])
         return total if (self.slack_of(choice) >= 0).all() else float("inf")
 
+    def magnitude_of(self, choice: Integers) -> float:
+        """Return the sum of the absolute values that `cost_of` adds up."""
+        total = abs(self.constant)
+        for node in self.alive:
+            total += abs(float(self.costs[node][choice[node]]))
+            for other, costs in self.neighbours[node].items():
+                if node < other:
+                    total += abs(float(costs[choice[node], choice[other]]))
+        return total
+
     def slack_of(self, choice: Integers) -> Vector:
         """Return what `choice` leaves of the capacity of every memory row."""
         change = np.zeros(self.capacity.size + 1)

@@ -28,12 +28,12 @@ from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.support.errors import BraidError
+from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_records import CostRecords
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.op_seconds import measured_seconds
 from braid.targets.costs.roofline import Roofline
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import BackendDescription
 
 
@@ -62,8 +62,7 @@ class LayoutCosts:
         """`records` are by default this user's measurements."""
         self._resource = resource
         self._roofline = Roofline(backend)
-        families = [cast(KernelFamily, family) for family in backend.families()]
-        self._kernels = KernelCosts(families, records)
+        self._kernels = KernelCosts(kernel_families(backend.name), records)
         self._launch = backend.launch_seconds
         self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
         self._declared_reorders = _declared_reorders(module, resource)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from braid.support.errors import BraidError
-from braid.targets.kernels.families import families_of
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
 
@@ -110,8 +109,8 @@ class BackendDescription:
 
     `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
     backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
-    starting a kernel costs. `kernel_families` are import paths `module:class`. An op passes through
-    the `units` in their order; `memories` begin with the one in which an op's operands must be.
+    starting a kernel costs. An op passes through the `units` in their order; `memories` begin with
+    the one in which an op's operands must be.
     `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
     one op at a time.
     """
@@ -120,7 +119,6 @@ class BackendDescription:
     operations: tuple[str, ...]
     priority: int
     launch_seconds: float
-    kernel_families: tuple[str, ...]
     units: tuple[Unit, ...]
     memories: tuple[Memory, ...]
     ports: tuple[Port, ...] = ()
@@ -146,14 +144,6 @@ class BackendDescription:
             known = sorted({unit.resource for unit in self.units})
             raise BraidError(f"backend '{self.name}' has no unit for '{resource}', only {known}")
         return total
-
-    def families(self) -> tuple[object, ...]:
-        """One instance of every kernel family, in order of preference.
-
-        Those that installed packages add for backends of this name stand first. There are none
-        inside of `without_families`. Raises `BraidError` where one of them cannot be imported.
-        """
-        return families_of(self.name, self.kernel_families)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def test_fusion_keeps_the_meaning(module):
 @given(modules())
 def test_compiled_is_interpreted(module):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("braid.lowering.cpu.pipeline.available_cpus", lambda: 2)
+        patch.setattr("braid.lowering.host.kernel_needs.available_cpus", lambda: 2)
         passes = [
             SelectFusionPass(rules=RULES) if isinstance(p, SelectFusionPass) else p
             for p in graph_passes("host")

@@ -12,7 +12,7 @@ from braid.tools.commands.options import seconds_option
 
 
 class Emit(StrEnum):
-    """What to write: the artifact, a C library, or a stage of `lowering.cpu.stages`."""
+    """What to write: the artifact, a C library, or a stage of `lowering.host.stages`."""
 
     ARTIFACT = "artifact"
     SO = "so"

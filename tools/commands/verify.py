@@ -62,7 +62,7 @@ def verify(
     from braid.execution.layerwise import differences, expose_results
     from braid.read_source import read_source
     from braid.support.errors import BraidError
-    from braid.targets.kernels.families import without_families
+    from braid.targets.backends import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
     from braid.universe import make_context

@@ -11,10 +11,9 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.analysis.execution.execution_counts import ExecutionCounts
-from braid.compiler import kernel_families
 from braid.dialects.braid.variants import public_functions
 from braid.graph_pipeline import graph_passes, with_profile
-from braid.lowering.cpu.pipeline import lower_to_cpu
+from braid.lowering.host.model_code import lower_model
 from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
@@ -93,7 +92,7 @@ def _planned(
 ) -> PlannedMemory:
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes, verify=False)
-    lower_to_cpu(context, module, kernel_families(target))
+    lower_model(context, module, load_target(target))
     return PlannedMemory.of(module, label, target, tuple(remarks))
 
 

@@ -7,7 +7,6 @@ tiles in the scratch memory. How a member computes its tile is left to the other
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.ir import BlockArgument, Operation
 
@@ -29,6 +28,7 @@ from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.passes.kernels.outline_kernels import kernel_key
+from braid.targets.backends import kernel_families
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
 from braid.targets.machines.load import load_target
 
@@ -98,8 +98,8 @@ class TiledFamily(VectorFamily):
         return tiled_kernel(request, self.unit, codes)
 
     def _inner_families(self) -> list[KernelFamily]:
-        families = load_target(self.target).backend("cpu").families()
-        return [cast(KernelFamily, f) for f in families if not isinstance(f, TiledFamily)]
+        families = kernel_families(load_target(self.target).host_device.backend)
+        return [family for family in families if not isinstance(family, TiledFamily)]
 
     def _tiles(self, group: FusedOp) -> tuple[int, ...] | None:
         """The default extents of tiles, searched once for equal groups."""

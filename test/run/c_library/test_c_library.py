@@ -87,6 +87,26 @@ def test_a_size_that_is_too_large(directory: Path) -> None:
     assert result.stderr == b"scale: input 'x': dim 0 is 5, expected at most 4\n"
 
 
+def test_null_pointers_are_refused(directory: Path) -> None:
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{directory}", "-Wl,-rpath,$ORIGIN"]
+    libraries = [directory / "classify.so", directory / "scale.so"]
+    program, source = directory / "null", PROGRAM.with_name("null_pointers.c")
+    subprocess.run(["cc", *flags, source, *libraries, "-o", program], check=True)
+    result = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert result.stdout.splitlines() == [
+        "the context is NULL",
+        "the buffer for input 'input.1' is NULL",
+        "the buffer for output '2nd' is NULL",
+        "the buffer for input 'int' is NULL",
+        "the buffer for output '2nd' is NULL",
+        "the context is NULL",
+        "input 'x': its shape is NULL",
+        "the context is NULL",
+        "the buffer for output 'y' is NULL",
+    ]
+    assert result.returncode == 0
+
+
 def test_only_the_interface_is_exported(directory: Path) -> None:
     result = subprocess.run(
         ["nm", "-D", "--defined-only", directory / "scale.so"], capture_output=True, text=True

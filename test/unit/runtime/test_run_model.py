@@ -45,6 +45,29 @@ def test_a_missing_file(run_model: Path) -> None:
     assert "cannot open 'none.braid'" in result.stderr
 
 
+def test_null_pointers_are_refused(run_model: Path, artifact_path: Path) -> None:
+    source, program = Path(__file__).with_name("null_pointers.c"), run_model.with_name("null")
+    library = find_library()
+    link = [library, f"-Wl,-rpath,{library.parent}"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}"]
+    subprocess.run(["cc", *flags, source, *link, "-o", program], check=True)
+    result = subprocess.run([program, artifact_path], capture_output=True, text=True, check=False)
+    said = result.stdout.splitlines()
+    assert said.count("the context is NULL") == 5
+    assert {
+        "the artifact's path is NULL",
+        "the artifact is NULL",
+        "the artifact's name is NULL",
+        "the model's code is NULL",
+        "the model's code does not export 'braid_model'",
+        "the model is NULL",
+        "input 'x': its shape is NULL",
+        "the buffer for input 'x' is NULL",
+        "the buffer for output 'y' is NULL",
+    } <= set(said)
+    assert result.returncode == 0, said
+
+
 def open_model() -> ModelProto:
     """Double the rows of x, of which there may be any number."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 8])

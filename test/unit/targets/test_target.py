@@ -1,6 +1,5 @@
 """Target descriptions: the shipped one loads, malformed ones name the file and the key."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,7 @@ from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
 from braid.passes.order.assign_lanes import require_pool
 from braid.support.errors import BraidError
-from braid.targets.kernels.families import without_families
-from braid.targets.machines import load
+from braid.targets.backends import kernel_families, without_families
 from braid.targets.machines.load import load_target
 from braid.targets.machines.resolve import device_of, set_target, target_of
 
@@ -31,7 +29,7 @@ rate = 2e9
 def test_the_host_runs_everything_and_its_families_load() -> None:
     (cpu,) = load_target("host").backends
     assert cpu.supports("braid.conv") and cpu.rate("flops") > 0 and cpu.rate("bytes") > 0
-    assert all(hasattr(family, "accepts") for family in cpu.families())
+    assert all(hasattr(family, "accepts") for family in kernel_families(cpu.name))
 
 
 def test_a_file_of_the_user(load_text) -> None:
@@ -88,31 +86,6 @@ def test_unknown_names() -> None:
         load_target("abacus")
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("braid.lowering.nowhere:X", "cannot load kernel family 'braid.lowering.nowhere:X'"),
-        ("braid.lowering.common.upstream:Nothing", "cannot load kernel family"),
-        ("braid.lowering.common.upstream:to_llvm_ir", "it is not a class of that module"),
-        ("this:X", "none of braid's own"),
-        ("os:getcwd", "none of braid's own"),
-        ("", "none of braid's own"),
-    ],
-)
-def test_a_family_that_cannot_be_imported(load_text, path: str, message: str) -> None:
-    text = VALID.replace("[[backend.unit]]", f'kernel_families = ["{path}"]\n[[backend.unit]]')
-    with pytest.raises(BraidError, match=message):
-        load_text(text).backends[0].families()
-    assert "this" not in sys.modules
-
-
-def test_a_copy_of_a_target_works_as_it_does(tmp_path) -> None:
-    copy = tmp_path / "mine.toml"
-    copy.write_text((Path(load.__file__).parent / "host.toml").read_text())
-    families = load_target(str(copy)).backend("cpu").families()
-    assert families == load_target().backend("cpu").families()
-
-
 @pytest.mark.parametrize("number", ["9" * 400, "nan", "inf", "-1", "1e40"])
 def test_numbers_that_no_machine_has(load_text, number: str) -> None:
     text = VALID.replace("[[backend.unit]]", f"launch_seconds = {number}\n[[backend.unit]]", 1)
@@ -121,10 +94,9 @@ def test_numbers_that_no_machine_has(load_text, number: str) -> None:
 
 
 def test_families_can_be_left_out() -> None:
-    cpu = load_target("host").backend("cpu")
     with without_families():
-        assert cpu.families() == ()
-    assert len(cpu.families()) > 1
+        assert kernel_families("cpu") == ()
+    assert len(kernel_families("cpu")) > 1
 
 
 DEVICES = """

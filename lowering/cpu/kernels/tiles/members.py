@@ -9,10 +9,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAt
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
-from braid.lowering.cpu.pipeline import (
-    emit_kernels,
-    kernel_functions,
-)
+from braid.lowering.cpu.selection import emit_kernel, group_of
+from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass
 from braid.passes.fusion.select_fusion import SelectFusionPass
@@ -21,6 +19,7 @@ from braid.passes.kernels.outline_kernels import OutlineKernelsPass
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.storage.plan_memory import PlanMemoryPass
+from braid.targets.backend import needs_of
 from braid.targets.kernels.kernel_family import KernelFamily
 
 
@@ -54,8 +53,13 @@ def compile_members(
         OutlineKernelsPass(),
     ]
     run_pipeline(context, module, passes, verify=False)
-    names = [function.sym_name.data for function in kernel_functions(module)]
-    kernels = emit_kernels(module, families)
+    callees = kernel_functions(module)
+    names = [function.sym_name.data for function in callees]
+    kernels = [
+        emit_kernel(name, group_of(function), families)
+        for name, function in zip(names, callees, strict=True)
+    ]
+    annotate_kernels(callees, [needs_of(kernel) for kernel in kernels])
     run_pipeline(context, module, [PlanMemoryPass()], verify=False)
     (function,) = model_functions(module)
     arena = function.attributes[ARENA_BYTES]

@@ -15,12 +15,13 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.selection import emit_kernel
+from braid.targets.backends import kernel_families
+from braid.targets.costs import layout_costs
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.machines.load import load_target
-from braid.targets.machines.target import BackendDescription
 from braid.tuning.layout_candidates import group_candidates, in_layouts
 
 ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")
@@ -75,7 +76,7 @@ def attention(length, width):
 def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> None:
     family = LastFamily(takes=seconds)
     backend = load_target("host").backend("cpu")
-    monkeypatch.setattr(BackendDescription, "families", lambda backend: (family, GENERIC))
+    monkeypatch.setattr(layout_costs, "kernel_families", lambda _: (family, GENERIC))
     group = negation()
     choices = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
     assert {c.layouts.results[0] for c in choices} >= {ROWS, LAST}
@@ -100,7 +101,7 @@ def test_what_would_need_much_memory_inside_is_not_taken() -> None:
 
 
 def test_products_are_predicted_to_be_slower_than_in_a_family() -> None:
-    families = load_target("host").backend("cpu").families()
+    families = kernel_families("cpu")
     group = group_of((64, 64), (64, 64), make=lambda a, b: [MatmulOp.on(a, b)])
     choice = row_major_choice(group)
     others = [f for f in families if f.accepts(group) and not isinstance(f, GenericFamily)]

@@ -1,0 +1,46 @@
+"""What the kernels of a model need, as attributes that memory planning and the program read."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
+
+from braid.analysis.storage.strided_storage import set_overlap
+from braid.dialects.braid.attribute_names import BARRIERS, GRID, IN_PLACE, SCRATCH_BYTES, WORKERS
+from braid.dialects.braid.in_place import in_place_attribute
+from braid.lowering.host.codegen.compiler import available_cpus
+from braid.lowering.host.variants import model_functions
+from braid.targets.backend import KernelNeeds
+
+
+def kernel_functions(
+    module: ModuleOp, callers: Sequence[func.FuncOp] | None = None
+) -> list[func.FuncOp]:
+    """The functions of the kernels that `callers` call, by default all that are the model."""
+    called = {
+        op.callee.root_reference.data
+        for function in (model_functions(module) if callers is None else callers)
+        for op in function.walk()
+        if isinstance(op, func.CallOp)
+    }
+    return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data in called]
+
+
+def workers_of(needs: KernelNeeds) -> int:
+    """How many parts of the kernel's grid run at once on memory of their own: one a CPU."""
+    own = needs.scratch_bytes > 0 and not needs.barriers
+    return min(needs.grid, available_cpus()) if own else 1
+
+
+def annotate_kernels(functions: Sequence[func.FuncOp], needs: Sequence[KernelNeeds]) -> None:
+    """Writes grid, scratch and aliasing of the kernels on their functions."""
+    for function, own in zip(functions, needs, strict=True):
+        function.attributes[GRID] = IntegerAttr(own.grid, i64)
+        workers = workers_of(own)
+        if workers > 1:
+            function.attributes[WORKERS] = IntegerAttr(workers, i64)
+        function.attributes[SCRATCH_BYTES] = IntegerAttr(own.scratch_bytes * workers, i64)
+        function.attributes[IN_PLACE] = in_place_attribute(own.in_place)
+        set_overlap(function, own.overlap)
+        if own.barriers:
+            function.attributes[BARRIERS] = DenseArrayBase.from_list(i64, own.barriers)

@@ -1,0 +1,121 @@
+"""From a module after `outline-kernels` to code: kernels by their backends, plan, host program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.lowering.host.codegen.compiler import available_cpus, compile_text
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.lowering.host.descriptor import ModelDescription, descriptor_module
+from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
+from braid.lowering.host.variants import Programs, describe, emit_programs, model_functions
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.storage.plan_memory import PlanMemoryPass
+from braid.support.errors import BraidError
+from braid.targets.backend import OBJECT, Code, EmittedKernels, Job
+from braid.targets.backends import backend
+from braid.targets.machines.resolve import device_of
+from braid.targets.machines.target import Target
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """Code that the device `device` loads for itself, beside the objects of the host."""
+
+    device: str
+    code: Code
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """Objects that together define `braid_model`, and what the descriptor says.
+
+    `devices` is the code of other kinds. Which weight stands where is written on the parameters
+    and constants of the module (`braid.buffers`).
+    """
+
+    objects: tuple[bytes, ...]
+    devices: tuple[DeviceCode, ...]
+    description: ModelDescription
+
+
+@dataclass(frozen=True)
+class DevicePart:
+    """The functions of a model that run on one device, and the kernels they call."""
+
+    job: Job
+    functions: tuple[func.FuncOp, ...]
+    kernels: EmittedKernels
+
+    def codes(self) -> Sequence[Code]:
+        """The code of the functions; their memory is planned."""
+        return self.kernels.link(self.functions)
+
+
+def lower_model(
+    ctx: Context,
+    module: ModuleOp,
+    target: Target,
+    *,
+    jobs: int | None = None,
+    profile: bool = False,
+) -> ModelCode:
+    """Emits all kernels, plans memory (in place, as attributes), and compiles them and the program.
+
+    `module` is what `outline-kernels` leaves. Raises BraidError where a kernel cannot be compiled,
+    or the backend of a device is not installed.
+    """
+    machine = host_machine()
+    parts = emit_parts(module, target, jobs)
+    programs = plan_programs(ctx, module, profile)
+    codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
+    description = describe(module, machine.enabled_features, programs.counters)
+    return ModelCode(
+        (
+            *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),
+            *(compile_text(str(program), machine) for program in programs.modules),
+            emit_object(descriptor_module(description), machine),
+        ),
+        tuple(own for own in codes if own.code.kind != OBJECT),
+        description,
+    )
+
+
+def emit_parts(module: ModuleOp, target: Target, jobs: int | None = None) -> list[DevicePart]:
+    """The kernels of each device, whose needs are written on their functions.
+
+    Raises BraidError for a kernel that functions on two devices call.
+    """
+    parts: list[DevicePart] = []
+    owner: dict[func.FuncOp, str] = {}
+    for device, functions in _by_device(module, target).items():
+        job = Job(target, target.device(device), jobs or available_cpus())
+        kernels = kernel_functions(module, functions)
+        for kernel in kernels:
+            if owner.setdefault(kernel, device) != device:
+                raise BraidError(
+                    f"kernel '@{kernel.sym_name.data}' runs on '{owner[kernel]}' and '{device}'",
+                    hint="outline-kernels makes one for each device",
+                )
+        emitted = backend(job.device.backend).emit(kernels, job)
+        annotate_kernels(kernels, emitted.needs)
+        parts.append(DevicePart(job, tuple(functions), emitted))
+    return parts
+
+
+def plan_programs(ctx: Context, module: ModuleOp, profile: bool) -> Programs:
+    """Plans the memory of a module with annotated kernels; the programs of its functions."""
+    run_pipeline(ctx, module, [PlanMemoryPass()], verify=False)
+    return emit_programs(module, profile=profile)
+
+
+def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:
+    """The functions that are the model, by the device that runs them."""
+    found: dict[str, list[func.FuncOp]] = {}
+    for function in model_functions(module):
+        found.setdefault(device_of(function, target).name, []).append(function)
+    return found

@@ -1,0 +1,98 @@
+"""A whole model at the stages of its lowering, for `--emit`."""
+
+from enum import StrEnum
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.lowering.common.upstream import run_upstream_passes, to_llvm_ir
+from braid.lowering.host.codegen.link import link_relocatable
+from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
+from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.objects import emit_assembly, optimize
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.lowering.host.descriptor import descriptor_module
+from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_programs
+from braid.lowering.host.variants import describe
+from braid.support.errors import BraidError
+from braid.support.llvm_bindings import llvm
+from braid.targets.backends import backend
+from braid.targets.machines.target import Target
+
+SEPARATOR = "// -----\n"
+
+
+class Stage(StrEnum):
+    """Stages of the host program, with the kernels that it calls."""
+
+    MLIR = "mlir"
+    """The graph after all passes: kernels outlined, memory planned."""
+
+    LINALG = "linalg"
+    """Kernels and program in upstream dialects, one module each."""
+
+    LLVM = "llvm"
+    """LLVM IR of the whole model, optimized."""
+
+    ASM = "asm"
+    OBJ = "obj"
+    """One relocatable object that defines `braid_model`."""
+
+
+def stages_of(target: Target) -> tuple[str, ...]:
+    """The stages that a model for `target` has, those of its backends last."""
+    own = (stage for one in target.backends for stage in backend(one.name).stages)
+    return tuple(dict.fromkeys([*Stage, *own]))
+
+
+def emit_stage(
+    ctx: Context,
+    module: ModuleOp,
+    target: Target,
+    stage: str,
+    *,
+    jobs: int | None = None,
+    profile: bool = False,
+) -> str | bytes:
+    """The model at a stage, one of `stages_of`: bytes for an object, text for all others.
+
+    `module` is what `outline-kernels` leaves; memory is planned in it. Raises BraidError where a
+    kernel cannot be compiled, a backend does not have the stage, or there is no C compiler to join
+    the objects.
+    """
+    if stage == Stage.OBJ:
+        return link_relocatable(
+            lower_model(ctx, module, target, jobs=jobs, profile=profile).objects
+        )
+    parts = emit_parts(module, target, jobs)
+    if stage not in tuple(Stage):
+        return SEPARATOR.join(_texts(parts, stage))
+    programs = plan_programs(ctx, module, profile)
+    if stage == Stage.MLIR:
+        module.verify()
+        return str(module) + "\n"
+    kernels = _texts(parts, Stage.LINALG)
+    if stage == Stage.LINALG:
+        readable = [run_upstream_passes(text, ()) for text in kernels]
+        return SEPARATOR.join([*readable, *(str(program) + "\n" for program in programs.modules)])
+    texts = [*kernels, *map(str, programs.modules)]
+    whole = llvm.parse_assembly(
+        descriptor_module(describe(module, host_machine().enabled_features, programs.counters))
+    )
+    for text in texts:
+        whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))
+    return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), host_machine())
+
+
+def _texts(parts: list[DevicePart], stage: str) -> list[str]:
+    """The kernels of all devices at a stage; raises BraidError if a backend does not have it."""
+    found: list[str] = []
+    for part in parts:
+        known = backend(part.job.device.backend).stages
+        if stage not in known:
+            names = ", ".join(f"'{name}'" for name in known) or "none"
+            raise BraidError(
+                f"backend '{part.job.device.backend}' has no stage '{stage}' to emit, only {names}"
+            )
+        found += part.kernels.texts(stage)
+    return found

@@ -1,0 +1,1 @@
+"""What the ops of a backend need before groups and layouts are decided."""

@@ -1,0 +1,50 @@
+"""`prepare-backends`: the passes that the backends of a model's devices ask for."""
+
+from dataclasses import dataclass, fields, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.targets.backend import Job
+from braid.targets.backends import backend
+from braid.targets.machines.load import load_target
+
+
+@dataclass(frozen=True)
+class PrepareBackendsPass(ModulePass):
+    """Runs what `Backend.prepare` names for the device on which ops of `target` run.
+
+    In: a simplified graph without groups. Out: one in which every op has the form that kernels of
+    its backend take; for CPUs, no window has a padding.
+
+    ```mlir
+    %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
+    // %p = braid.pad %x {low = array<i64: 0, 0, 1, 1>, …}
+    // %y = braid.conv %p, %w {pad_low = array<i64: 0, 0>, …}
+    ```
+    """
+
+    name = "prepare-backends"
+
+    target: str = "host"
+
+    def passes(self) -> tuple[ModulePass, ...]:
+        """The passes, those with a target for this one. Raises BraidError as `backend`."""
+        target = load_target(self.target)
+        job = Job(target, target.default_device)
+        preparation = backend(job.device.backend).prepare(job)
+        found = parse_pipeline(",".join(preparation.before_fusion))
+        return tuple(for_target(pass_, self.target) for pass_ in found)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Run them."""
+        for pass_ in self.passes():
+            pass_.apply(ctx, op)
+
+
+def for_target(pass_: ModulePass, target: str) -> ModulePass:
+    """The pass, asking this target if it asks one."""
+    asks = any(field.name == "target" for field in fields(pass_))
+    return replace(pass_, target=target) if asks else pass_

@@ -1,0 +1,86 @@
+"""Packing below a ceiling by depth-first search, from the bottom up.
+
+Of the packings that fit, consider one whose bases have the least sum: each item lies at 0, where it
+is fixed, or on top of another, and has no room anywhere below. Placing its items by ascending base
+puts each at the lowest base above those placed before. So the search (in C) branches on which item
+comes next, at its lowest base, in ascending order of bases. A branch ends where
+
+- an item does not fit below the ceiling any more,
+- the items of a moment in time, each above its lowest base, do not: they are jobs with release
+  times on one machine,
+- nothing that is left can lie where an item, passed over by the search, would have had room, or
+- the next item would lie above one that still fits below it.
+
+An item that nothing else comes above needs no alternatives, and what shares no time with each other
+is searched apart. The way of branching and the bounds of moments are those of M. Moffitt,
+"MiniMalloc: A lightweight memory allocator for hardware-accelerated machine learning" (ASPLOS
+2023).
+
+Which item is tried first decides how long it takes, so the search is begun again and again, with
+other orders and for longer, and by turns with beams. Those place an item where the fewest can come
+next, and keep the partial packings of the smoothest skyline, as do the best heuristics for packings
+without waste (E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
+stock-cutting problem", Operations Research 2004).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from random import Random
+from time import monotonic
+
+from braid.solvers.packing.heuristics import orders
+from braid.solvers.packing.native import FOUND, NONE, NativePacking
+from braid.solvers.packing.placement import Placer
+
+_NODES = 2
+"""Nodes of the first search, per item; twice as many in each round."""
+_NOISY = 4
+"""Orders with noise in each round."""
+_WIDTH = 8
+"""Width of the first beams; twice as wide in each round."""
+_WIDEST = 1024
+_WASTES = (1, 3, 6)
+"""What room left empty costs in the beams of each round: a step of the skyline costs 2."""
+
+Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
+
+
+def search(
+    placer: Placer, members: Sequence[int], ceiling: int, deadline: float, seed: int
+) -> tuple[dict[int, int] | None, bool]:
+    """Return the bases of `members` that end at or below `ceiling`, and whether none exist.
+
+    Ends at `deadline` (of `time.monotonic`). Where groups of buffers are packed, the search is
+    not complete and proves nothing.
+    """
+    native = NativePacking(placer, members, ceiling)
+    for attempt in _attempts(placer, members, seed):
+        left = deadline - monotonic()
+        if left <= 0:
+            break
+        ended, bases = attempt(native, left)
+        if ended == FOUND:
+            return bases, False
+        if ended == NONE:
+            return None, native.flat
+    return None, False
+
+
+def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Attempt]:
+    """Yield searches without end, by trees and by beams."""
+    random = Random(seed)
+    known = orders(placer, members)
+    nodes, width = _NODES * len(members), _WIDTH
+    while True:
+        for order in (*known, *(_noisy(random.choice(known), random) for _ in range(_NOISY))):
+            yield partial(NativePacking.search, order=order, nodes=nodes)
+        for waste in _WASTES:
+            start = random.randrange(1, 1 << 63)
+            yield partial(NativePacking.search_by_beam, width=width, waste=waste, seed=start)
+        nodes, width = nodes * 2, min(2 * width, _WIDEST)
+
+
+def _noisy(order: Sequence[int], random: Random) -> list[int]:
+    spread = random.choice((2, 5, 10, 0.3 * len(order)))
+    rank = {item: place + random.gauss(0, spread) for place, item in enumerate(order)}
+    return sorted(order, key=rank.__getitem__)

@@ -1,0 +1,149 @@
+"""The protocol of a backend: what turns decided functions into code of one kind.
+
+A backend makes code, a device is an instance of a machine that runs it, and a target file says
+which devices there are. The compiler walks over the functions of a model and asks the backend of
+each one's device; it knows none by name. An installed package has a backend by an entry point:
+
+    [project.entry-points."braid.backends"]
+    npu = "braid_chip.backend:ChipBackend"
+
+The class is called with the name under which it is found. In the order in which it is asked:
+
+1. `families`: what makes kernels, which fusion, layouts, storage and `emit` choose among. A backend
+   without any gets groups in row-major layouts, with times by the roofline of its description.
+2. `prepare`: passes that the ops of its functions need before groups and layouts are decided, such
+   as paddings as ops of their own where kernels have no edge cases, or splits of what does not fit
+   a memory; and passes that run on the decided order, when kernels are about to be outlined.
+3. `emit`: the code of kernels before anything is compiled, so that memory planning can ask what
+   each one needs: scratch, which operands its results may overwrite, iterations, barriers.
+4. `EmittedKernels.link`: the code of planned functions, as bytes with a kind. Code of the kind
+   `OBJECT` defines each kernel's symbol and is linked into the host program, which calls it with
+   the addresses of its buffers. All other kinds (PTX, a bit stream, instructions) are bytes that
+   the artifact carries for the plugin of the device.
+
+A backend for GPUs emits PTX for each kernel in `emit`, asks for shared memory as nothing of the
+arena, and links functions to one module with a launch a kernel. One for FPGAs has no kernels: its
+`emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
+ops, into one design.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from xdsl.dialects.func import FuncOp
+
+from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
+from braid.targets.machines.target import Device, Target
+
+OBJECT = "object"
+"""Kind of code: relocatable objects for the machine of the host."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What code is made for: a device of a target, by so many processes."""
+
+    target: Target
+    device: Device
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Names of passes and pipelines, with options as in a textual pipeline.
+
+    `before_fusion` run on the graph when all that holds for every backend was simplified, and
+    again hoists what depends on weights alone. `before_kernels` run when groups, layouts and the
+    order are decided.
+    """
+
+    before_fusion: tuple[str, ...] = ()
+    before_kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelNeeds:
+    """What memory planning and the host program ask of a kernel; see `Kernel` for the meaning."""
+
+    symbol: str
+    grid: int = 1
+    scratch_bytes: int = 0
+    in_place: tuple[InPlace, ...] = ()
+    overlap: int | None = None
+    barriers: tuple[int, ...] = ()
+
+
+def needs_of(kernel: Kernel) -> KernelNeeds:
+    """What a kernel in upstream dialects declares."""
+    return KernelNeeds(
+        kernel.symbol,
+        kernel.grid,
+        kernel.scratch_bytes,
+        kernel.in_place,
+        kernel.overlap,
+        kernel.barriers,
+    )
+
+
+@dataclass(frozen=True)
+class Code:
+    """Compiled code of one kind; `parts` are in the order in which they are linked.
+
+    `seconds` is how long a run takes where that is known without a device, such as by simulating
+    the code, and None elsewhere.
+    """
+
+    kind: str
+    parts: tuple[bytes, ...]
+    seconds: float | None = None
+
+
+class EmittedKernels(Protocol):
+    """The kernels of some functions on one device, emitted and not compiled yet."""
+
+    @property
+    def needs(self) -> Sequence[KernelNeeds]:
+        """What each of the kernels needs, in their order."""
+        ...
+
+    def link(self, functions: Sequence[FuncOp]) -> Sequence[Code]:
+        """Compile the kernels, and the functions that call them, whose memory is planned.
+
+        Raises BraidError naming the first kernel that cannot be compiled.
+        """
+        ...
+
+    def texts(self, stage: str) -> Sequence[str]:
+        """The kernels at one of the backend's `stages`, as one text or one each."""
+        ...
+
+
+class Backend(Protocol):
+    """Makes code for one kind of device; made once for each name it has."""
+
+    @property
+    def name(self) -> str:
+        """The name under which targets know it."""
+        ...
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """Names of the stages of its lowering that `braid compile --emit` can show."""
+        ...
+
+    def families(self) -> Sequence[KernelFamily]:
+        """Its kernel families, in order of preference among equals."""
+        ...
+
+    def prepare(self, job: Job) -> Preparation:
+        """The passes that functions for this device need."""
+        ...
+
+    def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
+        """The code of functions that `outline-kernels` made, for the device of `job`.
+
+        Raises BraidError where a family fails, and UnsupportedError for an op that it has no code
+        for.
+        """
+        ...

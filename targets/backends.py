@@ -1,0 +1,68 @@
+"""The backends by name: those of all installed packages, braid's own among them."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import cast
+
+from braid.support.entry_points import installed_backend, installed_backends, installed_families
+from braid.support.errors import BraidError
+from braid.targets.backend import Backend
+from braid.targets.kernels.kernel_family import KernelFamily
+
+_PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
+"""What the protocol asks of a backend."""
+
+_HIDDEN = ContextVar("_HIDDEN", default=False)
+"""Whether kernel families are left out."""
+
+
+def backend(name: str) -> Backend:
+    """The backend that makes code under this name, see `targets/backend.py`.
+
+    Raises `BraidError` where no installed package has it, two have it, or it cannot be loaded.
+    """
+    return _checked(name)
+
+
+def backend_names() -> tuple[str, ...]:
+    """The names of all backends that are installed, sorted."""
+    return installed_backends()
+
+
+def kernel_families(name: str) -> tuple[KernelFamily, ...]:
+    """The kernel families of the backend of this name, in order of preference.
+
+    Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
+    first. There are none inside of `without_families`. Raises `BraidError` as `backend`, and where
+    a family cannot be loaded.
+    """
+    if _HIDDEN.get():
+        return ()
+    added = cast(tuple[KernelFamily, ...], installed_families(name))
+    return (*added, *backend(name).families())
+
+
+@contextmanager
+def without_families() -> Generator[None]:
+    """Let backends have no kernel families, so that all code is that of the generic lowering."""
+    token = _HIDDEN.set(True)
+    try:
+        yield
+    finally:
+        _HIDDEN.reset(token)
+
+
+@cache
+def _checked(name: str) -> Backend:
+    found = installed_backend(name)
+    missing = [part for part in _PARTS if not hasattr(found, part)]
+    if missing:
+        kind = f"'{type(found).__module__}:{type(found).__qualname__}'"
+        parts = ", ".join(f"'{part}'" for part in missing)
+        raise BraidError(
+            f"backend '{name}' has no {parts}",
+            hint=f"mend {kind}: a backend has all parts of the protocol Backend",
+        )
+    return cast(Backend, found)
