@@ -157,12 +157,16 @@ def local_response_normalization(b: Builder, node: Node) -> SSAValue:
     """
     x, size = node.input(0), node.integer("size")
     shape = shape_of(x)
-    low = [0] * len(shape)
-    low[1] = (size - 1) // 2
-    high = [0] * len(shape)
-    high[1] = size - 1 - low[1]
+    if size < 1 or len(shape) < 2:
+        node.fail(f"size is {size} on {len(shape)} dims, expected at least 1 on at least 2 dims")
+    low, high = [0] * len(shape), [0] * len(shape)
+    # What is further away than there are channels is outside for all of them.
+    most = max(shape[1] - 1, 0)
+    low[1], high[1] = min((size - 1) // 2, most), min(size // 2, most)
     padded = pad(b, x, low, high, 0)
-    neighbours = [slice_dim(b, padded, 1, offset, shape[1]) for offset in range(size)]
+    neighbours = [
+        slice_dim(b, padded, 1, offset, shape[1]) for offset in range(low[1] + high[1] + 1)
+    ]
     squares = [apply(b, "mul", neighbour, neighbour) for neighbour in neighbours]
     total = functools.reduce(lambda left, right: apply(b, "add", left, right), squares)
     scaled = apply(b, "mul", total, scalar(b, node.number("alpha", 1e-4) / size, x))

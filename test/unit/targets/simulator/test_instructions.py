@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.support.errors import BraidError
@@ -28,6 +28,7 @@ instructions = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(instructions), st.sampled_from(["", "npu-small", "my chip"]))
 def test_both_forms_keep_everything(listed: list[Instruction], target: str) -> None:
     stream = Stream(
