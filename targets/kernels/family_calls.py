@@ -4,7 +4,9 @@ Braid's own families are believed: what they raise is a bug of braid.
 """
 
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import TensorType
 
@@ -13,58 +15,95 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
+from braid.targets.kernels.kernel_family import (
+    Candidate,
+    Kernel,
+    KernelFamily,
+    Overlap,
+    Schedule,
+)
 
-_PARTS = tuple(name for name in vars(KernelFamily) if not name.startswith("_"))
-"""What the protocol asks of a family."""
+_PARTS, _CANDIDATE_PARTS = (
+    tuple(name for name in vars(protocol) if not name.startswith("_"))
+    for protocol in (KernelFamily, Candidate)
+)
+"""What the protocols ask of a family, and of its candidates."""
 
 
 def check_families(families: Iterable[KernelFamily]) -> None:
     """Raises BraidError for a family that lacks a part of the protocol."""
     for family in families:
-        missing = [name for name in _PARTS if not hasattr(family, name)]
-        if missing:
+        if missing := _missing(family, _PARTS):
             raise BraidError(
                 f"kernel family {_class_of(family)} has no {_listed(missing)}",
-                hint="a family has all methods of the protocol KernelFamily, and a name",
+                hint="a family has a name, a version and 'match', as in the protocol KernelFamily",
             )
 
 
-def accepts(family: KernelFamily, group: FusedOp) -> bool:
-    """`family.accepts(group)`."""
-    with _named(family, "accepts", group):
-        return family.accepts(group)
+@dataclass(frozen=True)
+class Match:
+    """A family's candidate for a group; answers as it does, each question about layouts once."""
+
+    family: KernelFamily
+    group: FusedOp
+    candidate: Candidate
+
+    @cached_property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """As in `Candidate`. Raises BraidError for a choice that does not fit the group."""
+        with self._named("layouts"):
+            choices = self.candidate.layouts
+            if not _is_own(self.family):
+                for choice in choices:
+                    _check_choice(choice, self.group)
+        return choices
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Whether the candidate can address the tensors as `choice` says they are stored."""
+        if all(layout.strides is None for layout in (*choice.operands, *choice.results)):
+            return True
+        with self._named("takes_strides"):
+            return self.candidate.takes_strides(choice)
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """As in `Candidate`."""
+        with self._named("seconds"):
+            return self.candidate.seconds(choice)
+
+    def default_schedule(self) -> Schedule:
+        """The first of the schedules of level 0."""
+        with self._named("space"):
+            schedule = next(self.candidate.space(0), None)
+            if schedule is None:
+                raise TypeError("level 0 has no schedule, expected the default one")
+        return schedule
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """As in `Candidate`."""
+        with self._named("emit"):
+            kernel = self.candidate.emit(symbol, schedule)
+            if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"it is {kernel!r}, expected a Kernel")
+        return kernel
+
+    def overlap(self) -> Overlap | None:
+        """As in `Candidate`."""
+        with self._named("overlap"):
+            return self.candidate.overlap()
+
+    def _named(self, method: str) -> AbstractContextManager[None]:
+        return _named(self.family, method, self.group)
 
 
-def layouts(family: KernelFamily, group: FusedOp) -> Sequence[LayoutChoice]:
-    """`family.layouts(group)`. Raises BraidError for a choice that is none for `group`."""
-    with _named(family, "layouts", group):
-        choices = family.layouts(group)
-        if not _is_own(family):
-            for choice in choices:
-                _check_choice(choice, group)
-    return choices
-
-
-def seconds(family: KernelFamily, group: FusedOp, choice: LayoutChoice) -> float:
-    """`family.seconds(group, choice)`."""
-    with _named(family, "seconds", group):
-        return family.seconds(group, choice)
-
-
-def default_schedule(family: KernelFamily, group: FusedOp) -> Schedule:
-    """`family.default_schedule(group)`."""
-    with _named(family, "default_schedule", group):
-        return family.default_schedule(group)
-
-
-def emit(family: KernelFamily, request: KernelRequest) -> Kernel:
-    """`family.emit(request)`."""
-    with _named(family, "emit", request.group):
-        kernel = family.emit(request)
-        if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"it is {kernel!r}, expected a Kernel")
-    return kernel
+def match(family: KernelFamily, group: FusedOp) -> Match | None:
+    """What `family` finds in `group`. Raises BraidError for a candidate without all parts."""
+    with _named(family, "match", group):
+        candidate = family.match(group)
+        if candidate is None:
+            return None
+        if not _is_own(family) and (missing := _missing(candidate, _CANDIDATE_PARTS)):
+            raise TypeError(f"{type(candidate).__qualname__} has no {_listed(missing)}")
+    return Match(family, group, candidate)
 
 
 @contextmanager
@@ -110,6 +149,11 @@ def _is_own(family: object) -> bool:
 
 def _class_of(family: object) -> str:
     return f"'{type(family).__module__}:{type(family).__qualname__}'"
+
+
+def _missing(thing: object, parts: Sequence[str]) -> list[str]:
+    own = getattr(thing, "__dict__", {})
+    return [name for name in parts if not hasattr(type(thing), name) and name not in own]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,12 +1,13 @@
 """The protocol between decisions and code generators: what a kernel family offers.
 
 Layout selection, fusion, tuning and lowering all ask families; none of them knows a family by
-name. A family takes groups (`braid.fused` regions, one kernel each).
+name. A family matches groups (`braid.fused` regions, one kernel each), and what it found answers
+all further questions about the group.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,6 +17,8 @@ from braid.dialects.braid.regions import FusedOp
 Schedule = Mapping[str, int]
 """Tile sizes and unroll factors by name; what the names mean is the family's affair."""
 
+LEVELS = 3
+"""How fine schedule spaces get: levels 0 to 2."""
 
 InPlace = tuple[int, int]
 """Numbers of an operand and of a result that may be one buffer."""
@@ -52,31 +55,6 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class KernelRequest:
-    """A group with its layouts in the types, and the schedule to emit it with."""
-
-    group: FusedOp
-    symbol: str
-    schedule: Schedule = field(default_factory=dict[str, int])
-
-
-@runtime_checkable
-class StridedFamily(Protocol):
-    """What a family offers in addition if it takes tensors inside the memory of larger ones."""
-
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
-        """Whether `emit` can address the tensors of `group` with the strides in `choice`."""
-        ...
-
-
-def takes_strides(family: object, group: FusedOp, choice: LayoutChoice) -> bool:
-    """Whether `family` can address the tensors of `group` as `choice` says they are stored."""
-    if all(layout.strides is None for layout in (*choice.operands, *choice.results)):
-        return True
-    return isinstance(family, StridedFamily) and family.takes_strides(group, choice)
-
-
-@dataclass(frozen=True)
 class Overlap:
     """An operand that may begin where the result does, and what kernel scratch that takes."""
 
@@ -84,12 +62,42 @@ class Overlap:
     scratch_bytes: int
 
 
-@runtime_checkable
-class OverlappingFamily(Protocol):
-    """What a family offers in addition if it can write over operands smaller than the result."""
+class Candidate(Protocol):
+    """A way to make the kernel of one group, which its family has matched.
 
-    def overlap(self, group: FusedOp) -> Overlap | None:
-        """The operand over which `emit` can write the result, for the types and strides of `group`.
+    It holds as long as the group stays as it is, and is asked for nothing else.
+    """
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """The layouts in which the family takes the group, the preferred choice first.
+
+        Those in the types of the group need not be decided yet.
+        """
+        ...
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Whether `emit` can address the tensors of the group with the strides in `choice`."""
+        ...
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Predicted time of one run on one core in these layouts."""
+        ...
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """The schedules of one level, those of coarser levels left out; for the group's types.
+
+        Level 0 has few, of which the first is the default: a good one without measuring. Levels
+        from `LEVELS` on have none, nor do others that would add nothing.
+        """
+        ...
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """The kernel under this symbol, for the layouts and strides in the types of the group."""
+        ...
+
+    def overlap(self) -> Overlap | None:
+        """The operand over which `emit` can write the result, for the types and strides.
 
         `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
         """
@@ -97,36 +105,18 @@ class OverlappingFamily(Protocol):
 
 
 class KernelFamily(Protocol):
-    """A parameterized emitter of kernels for one kind of group on one backend."""
+    """A parameterized emitter of kernels for one kind of group; made with the machine it is for."""
 
     @property
     def name(self) -> str:
         """Stable name, as in tuning records."""
         ...
 
-    def accepts(self, group: FusedOp) -> bool:
-        """Whether the family can compute `group` in at least one choice of layouts."""
+    @property
+    def version(self) -> int:
+        """Of the emitter: raised when it emits other code for some group and schedule."""
         ...
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """The layouts in which the family takes `group`, the preferred choice first.
-
-        The types of `group` may carry any layouts; they are not looked at.
-        """
-        ...
-
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """The schedule space for the layouts in the types of `group`, from coarse to fine."""
-        ...
-
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """A good schedule without measuring, for the layouts in the types of `group`."""
-        ...
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
-        """Predicted time of one run on one core in these layouts."""
-        ...
-
-    def emit(self, request: KernelRequest) -> Kernel:
-        """The kernel for the layouts in the types of the group."""
+    def match(self, group: FusedOp) -> Candidate | None:
+        """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
         ...

@@ -17,29 +17,29 @@ from braid.lowering.cpu.fallback.destination_passing import to_destination_passi
 from braid.lowering.cpu.fallback.passes import FALLBACK_PASSES
 from braid.lowering.host.codegen.kernel_text import module_text
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel
 
 
-def emit_fallback(request: KernelRequest) -> Kernel:
+def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
     """A kernel for any group of ops with static shapes, in the layouts of its types.
 
     Raises UnsupportedError for an op without code or an open dim, and BraidError where upstream
     MLIR rejects the group.
     """
-    module = ModuleOp([_function(request.group, request.symbol)])
+    module = ModuleOp([_function(group, symbol)])
     context = Context()
     ConvertBraidToLinalgPass().apply(context, module)
     function = module.body.block.first_op
     assert isinstance(function, FuncOp)
-    expected = tuple(signless_tensor(tensor_type_of(v)) for v in request.group.outputs)
+    expected = tuple(signless_tensor(tensor_type_of(v)) for v in group.outputs)
     assert function.function_type.outputs.data == expected, "a result lost its layout"
     MaterializeLayoutsPass().apply(context, module)
-    kernel = ModuleOp([to_destination_passing(function, strides_of(request.group))])
+    kernel = ModuleOp([to_destination_passing(function, strides_of(group))])
     try:
         text = generic_form(module_text(kernel), FALLBACK_PASSES)
     except BraidError as error:
-        raise BraidError(f"kernel '{request.symbol}': {error.message}") from error
-    return finish_buffers(request.symbol, parse_upstream(text), len(request.group.inputs))
+        raise BraidError(f"kernel '{symbol}': {error.message}") from error
+    return finish_buffers(symbol, parse_upstream(text), len(group.inputs))
 
 
 def _function(group: FusedOp, symbol: str) -> FuncOp:

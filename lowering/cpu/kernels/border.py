@@ -13,10 +13,10 @@ from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 
 @dataclass(frozen=True)
@@ -27,31 +27,38 @@ class BorderFamily(VectorFamily):
     """
 
     name: str = "border"
+    version: int = 1
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+    def match(self, group: FusedOp) -> "_Border | None":
+        """One padding, of which it was decided that its operand lies in the result."""
+        op = match_padding(group) if boxes_of(group) else None
+        return None if op is None else _Border(group, self.unit, op)
+
+
+@dataclass(frozen=True, eq=False)
+class _Border(VectorCandidate):
+    op: PadOp
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """The layouts in which that was decided."""
-        return () if _match(group) is None else [stored_choice(group)]
+        return [stored_choice(self.group)]
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dim."""
-        return choice.results[0].storage_strides(shape_of(group.results[0]))[-1] == 1
+        return choice.results[0].storage_strides(shape_of(self.group.results[0]))[-1] == 1
 
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic of the border."""
-        inner, outer = (storage_bytes(v.type) for v in (group.operands[0], group.results[0]))
+        values = (self.group.operands[0], self.group.results[0])
+        inner, outer = (storage_bytes(value.type) for value in values)
         return moving_seconds(outer - inner, self.unit)
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One slab of the border after the other."""
-        op = _match(request.group)
-        assert op is not None
-        layout = stored_choice(request.group).results[0]
+        layout = stored_choice(self.group).results[0]
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            write_border(e, op, layout, buffers[-1])
+            write_border(e, self.op, layout, buffers[-1])
 
-        return grid_kernel(request, self.unit, 1, iteration)
-
-
-def _match(group: FusedOp) -> PadOp | None:
-    return match_padding(group) if boxes_of(group) else None
+        return grid_kernel(self.group, symbol, self.unit, 1, iteration)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
-from braid.lowering.cpu.kernels.windows.lines import lines_schedule
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.windows.family import WindowCandidate
+from braid.lowering.cpu.kernels.windows.lines import line_schedules
 from braid.targets.kernels.kernel_family import Schedule
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
@@ -22,7 +22,7 @@ _STRIDED_EFFICIENCY = 0.6
 
 
 @dataclass(frozen=True)
-class ConvDepthwiseFamily(WindowFamily):
+class ConvDepthwiseFamily(VectorFamily):
     """`braid.conv` of f32 with as many groups as input and output channels, without padding.
 
     Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
@@ -30,43 +30,54 @@ class ConvDepthwiseFamily(WindowFamily):
     """
 
     name: str = "conv-depthwise"
+    version: int = 1
 
-    def match(self, group: FusedOp) -> WindowMatch | None:
+    def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
         found = match_convolution(group)
         if found is None or not found.is_depthwise:
             return None
-        return WindowMatch(found.op, found.input, found.weight, found.points, 0.0, _multiply_add)
+        x, weight, points = found.input, found.weight, found.points
+        return _Depthwise(group, self.unit, found.op, x, weight, points, 0.0, _multiply_add)
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Neighbouring outputs and channel vectors of a tile."""
-        yield self.default_schedule(group)
-        for vectors in (1, 2, 4):
-            for columns in (8, 4, 14, 2):
-                if columns * vectors <= self.unit.registers // 2:
-                    yield {"columns": columns, "vectors": vectors}
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Few enough accumulators to leave room for a line of inputs and the weights.
+@dataclass(frozen=True, eq=False)
+class _Depthwise(WindowCandidate):
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Neighbouring outputs and channel vectors of a tile.
 
-        With a stride, neighbouring outputs share no loads, and more channels at once read longer
-        pieces of memory.
+        At first few enough accumulators to leave room for a line of inputs and the weights. With
+        a stride, neighbouring outputs share no loads, and more channels at once read longer pieces
+        of memory.
         """
-        match = self.matched(group)
-        _, channels, _, width = match.points.shape
-        if stored_choice(group).results[0].is_row_major:
-            return lines_schedule(width, self.unit.lanes)
-        if match.op.windows.strides[1] > 1 and channels > self.unit.lanes:
-            return {"columns": min(4, width), "vectors": 2}
-        limit = max(1, self.unit.registers // 4 - 1)
-        tiles = -(-width // limit)
-        return {"columns": -(-width // tiles), "vectors": 1}
+        _, channels, _, width = self.points.shape
+        if self.has_lines:
+            yield from line_schedules(width, self.unit.lanes, level)
+            return
+        if self._is_strided and channels > self.unit.lanes:
+            default = {"columns": min(4, width), "vectors": 2}
+        else:
+            limit = max(1, self.unit.registers // 4 - 1)
+            default = {"columns": -(-width // -(-width // limit)), "vectors": 1}
+        if level == 0:
+            yield default
+        columns = {1: (8, 4, 2), 2: (14, 10, 6, 3, 1)}.get(level, ())
+        for count in (1, 2, 4):
+            for neighbours in columns:
+                fits = neighbours * count <= self.unit.registers // 2
+                schedule = {"columns": neighbours, "vectors": count}
+                if fits and schedule != default:
+                    yield schedule
 
-    def arithmetic_seconds(self, match: WindowMatch, choice: LayoutChoice) -> float:
+    def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""
         efficiency = _EFFICIENCY[_vectors_of(choice)]
-        efficiency *= _STRIDED_EFFICIENCY if match.op.windows.strides[1] > 1 else 1.0
-        return 2 * match.steps / (self.unit.flops * efficiency)
+        efficiency *= _STRIDED_EFFICIENCY if self._is_strided else 1.0
+        return 2 * self.steps / (self.unit.flops * efficiency)
+
+    @property
+    def _is_strided(self) -> bool:
+        return self.op.windows.strides[1] > 1
 
 
 def _vectors_of(choice: LayoutChoice) -> str:

@@ -8,6 +8,7 @@ is one matrix product over all positions. See `conv.contraction` for what layout
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
@@ -29,8 +30,8 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
@@ -50,91 +51,91 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
+    version: int = 1
 
-    def accepts(self, group: FusedOp) -> bool:
+    def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
-        return _match(group) is not None
+        found = match_convolution(group)
+        if found is None or found.is_depthwise:
+            return None
+        return _Convolution(group, self.unit, found)
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+
+@dataclass(frozen=True, eq=False)
+class _Convolution(VectorCandidate):
+    found: ConvMatch
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """Channels last first, with blocks of output channels from best to worst."""
-        match = _match(group)
-        if match is None:
-            return ()
-        choices = [
-            uniform_choice(group, target, {match.input.index: source, match.weight.index: weight})
-            for source, target, weight in self._candidates(group, match)
-        ]
+        return list(self._offered)
+
+    @cached_property
+    def _offered(self) -> dict[LayoutChoice, ConvContraction]:
+        """What there is to compute in the layouts that are offered, on dense tensors."""
+        weight, input = self.found.weight.index, self.found.input.index
+        problems = (
+            self._problem(uniform_choice(self.group, target, {input: source, weight: packed}))
+            for source, target, packed in self._candidates()
+        )
         # An input that the epilogue reads too may not suit both ends.
-        return [
-            choice
-            for choice in choices
-            if ConvContraction(match, choice, self.unit.lanes).contraction(1) is not None
-        ]
+        return {problem.choice: problem for problem in problems if problem.narrow is not None}
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; the weight is on its own."""
-        match = _match(group)
-        if match is None or choice.operands[match.weight.index].strides is not None:
+        if choice.operands[self.found.weight.index].strides is not None:
             return False
-        problem = ConvContraction(match, choice, self.unit.lanes)
-        return results_alike(choice) and problem.contraction(1) is not None
+        return results_alike(choice) and self._problem(choice).narrow is not None
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of output channels, by predicted time."""
-        match = _match(group)
-        assert match is not None
-        problem = ConvContraction(match, stored_choice(group), self.unit.lanes)
-        b_bytes = 4 * math.prod(shape_of(group.body.block.args[_contraction(problem, 1).b]))
-        return tiling.schedules(_size(problem), _vectors(problem), self.unit, b_bytes)
+        problem = self._problem(stored_choice(self.group))
+        b = self.group.body.block.args[_contraction(problem.narrow).b]
+        b_bytes = 4 * math.prod(shape_of(b))
+        return tiling.schedules(_size(problem), _vectors(problem), self.unit, b_bytes, level)
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """The first of the schedules."""
-        return next(self.schedules(group))
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        match = _match(group)
-        assert match is not None
-        problem = ConvContraction(match, choice, self.unit.lanes)
-        size, moved = _size(problem), stored_bytes(group, choice)
+        dense = all(x.strides is None for x in (*choice.operands, *choice.results))
+        problem = self._offered.get(choice) if dense else None
+        problem = problem or self._problem(choice)
+        size, moved = _size(problem), stored_bytes(self.group, choice)
         best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
         if problem.over_positions:
-            windowed = match.op.windows.size != (1, 1)
+            windowed = self.found.op.windows.size != (1, 1)
             return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)
-        far = choice.operands[match.input.index].is_row_major and match.depth > self.unit.lanes
+        row_major = choice.operands[self.found.input.index].is_row_major
+        far = row_major and self.found.depth > self.unit.lanes
         return best * _FAR_CHANNELS_FACTOR if far else best
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One tile per grid iteration."""
-        group, lanes = request.group, self.unit.lanes
-        match = _match(group)
-        assert match is not None
-        schedule = self.schedule_of(request)
-        tile = tiling.tile_of(schedule)
-        problem = _contraction(
-            ConvContraction(match, stored_choice(group), lanes), tile.vectors * lanes
-        )
-        kernel = ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
-        return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
+        lanes, chosen = self.unit.lanes, self.completed(schedule)
+        tile = tiling.tile_of(chosen)
+        stored = self._problem(stored_choice(self.group))
+        problem = _contraction(stored.contraction(tile.vectors * lanes))
+        kernel = ContractionKernel(problem, tile, lanes, bool(chosen["columns_outside"]))
+        body, in_place = kernel.iteration, problem.in_place
+        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
 
-    def _candidates(
-        self, group: FusedOp, match: ConvMatch
-    ) -> Iterator[tuple[Layout, Layout, Layout]]:
+    def _problem(self, choice: LayoutChoice) -> ConvContraction:
+        return ConvContraction(self.found, choice, self.unit.lanes)
+
+    def _candidates(self) -> Iterator[tuple[Layout, Layout, Layout]]:
         """Layouts of input, result and weight."""
-        lanes = self.unit.lanes
-        blocks = [match.columns]
-        if match.groups == 1:
-            fixed = {match.input.index: CHANNELS_LAST, match.weight.index: _packed(lanes)}
-            choice = uniform_choice(group, CHANNELS_LAST, fixed)
-            size = _size(ConvContraction(match, choice, lanes))
+        found, lanes = self.found, self.unit.lanes
+        blocks = [found.columns]
+        if found.groups == 1:
+            fixed = {found.input.index: CHANNELS_LAST, found.weight.index: _packed(lanes)}
+            size = _size(self._problem(uniform_choice(self.group, CHANNELS_LAST, fixed)))
             blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
         weights = [_packed(block) for block in blocks]
         for weight in weights:
             yield CHANNELS_LAST, CHANNELS_LAST, weight
         sources, targets = [CHANNELS_FIRST, CHANNELS_LAST], [CHANNELS_LAST]
-        if match.depth % lanes == 0:
+        if found.depth % lanes == 0:
             sources.append(channel_blocks(lanes))
-        if match.columns % lanes == 0:
+        if found.columns % lanes == 0:
             targets.append(channel_blocks(lanes))
         for source in sources:
             for target in targets:
@@ -143,20 +144,14 @@ class ConvDirectFamily(VectorFamily):
         yield CHANNELS_FIRST, CHANNELS_FIRST, POSITIONS_WEIGHT
 
 
-def _match(group: FusedOp) -> ConvMatch | None:
-    match = match_convolution(group)
-    return match if match is not None and not match.is_depthwise else None
-
-
 def _packed(block: int) -> Layout:
     """The weight in blocks of output channels."""
     return Layout.parse(f"Acdb{block}a" if block > 1 else "acdb")
 
 
-def _contraction(problem: ConvContraction, block: int) -> Contraction:
-    result = problem.contraction(block)
-    assert result is not None, "the family was asked for layouts it did not offer"
-    return result
+def _contraction(found: Contraction | None) -> Contraction:
+    assert found is not None, "the family was asked for layouts it did not offer"
+    return found
 
 
 def _vectors(problem: ConvContraction) -> Sequence[int]:
@@ -169,7 +164,7 @@ def _vectors(problem: ConvContraction) -> Sequence[int]:
 
 def _size(problem: ConvContraction) -> tiling.ContractionSize:
     """Rows are those that one row dim holds after merging."""
-    contraction = _contraction(problem, 1)
+    contraction = _contraction(problem.narrow)
     rows = contraction.row.extent
     return tiling.ContractionSize(
         batches=contraction.rows // rows,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
@@ -20,10 +21,10 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 )
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 
 @dataclass(frozen=True)
@@ -35,56 +36,55 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
+    version: int = 1
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """Row-major first: it costs no reorder at the model's edges."""
-        points = _points(group)
+    def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
+        """Ops on block arguments, in at least one layout."""
+        points = pointwise(group, with_slices=True)
         if points is None or not (points.leaves or points.slices):
-            return ()
-        choices = (uniform_choice(group, layout, {}) for layout in _candidates(points.shape))
-        return [choice for choice in choices if _nest(group, points, choice) is not None]
+            return None
+        candidate = ElementwiseCandidate(group, self.unit, points)
+        return candidate if candidate.layouts else None
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+
+@dataclass(frozen=True, eq=False)
+class ElementwiseCandidate(VectorCandidate):
+    """The ops of a group."""
+
+    points: Pointwise
+
+    @cached_property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major first: it costs no reorder at the model's edges."""
+        layouts = _candidates(self.points.shape)
+        choices = (uniform_choice(self.group, layout, {}) for layout in layouts)
+        return [choice for choice in choices if _nest(self.points, choice) is not None]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous."""
-        points = _points(group)
-        return (
-            points is not None
-            and results_alike(choice)
-            and _nest(group, points, choice) is not None
-        )
+        return results_alike(choice) and _nest(self.points, choice) is not None
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Vectors per iteration of the innermost loop."""
-        for unroll in (2, 1, 4):
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Vectors per iteration of the innermost loop: two hide the latency of polynomials."""
+        for unroll in {0: (2,), 1: (1, 4), 2: (3, 8)}.get(level, ()):
             yield {"unroll": unroll}
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Two vectors, which hides the latency of polynomials."""
-        return {"unroll": 2}
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and arithmetic."""
-        points = _points(group)
-        assert points is not None
+        points = self.points
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
-        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
+        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""
-        group = request.group
-        points = _points(group)
-        assert points is not None
-        nest = _nest(group, points, stored_choice(group))
+        choice = stored_choice(self.group)
+        nest = _nest(self.points, choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
-        unroll = self.schedule_of(request)["unroll"]
-        layouts = stored_choice(group).operands
-        starts = tuple(_start(op, layouts) for op in points.slices)
-        loops = ElementwiseLoops(points, nest, starts, self.unit.lanes, unroll)
-        return grid_kernel(request, self.unit, loops.grid, loops.iteration, loops.in_place)
-
-
-def _points(group: FusedOp) -> Pointwise | None:
-    return pointwise(group, with_slices=True)
+        unroll = self.completed(schedule)["unroll"]
+        starts = tuple(_start(op, choice.operands) for op in self.points.slices)
+        loops = ElementwiseLoops(self.points, nest, starts, self.unit.lanes, unroll)
+        body, in_place = loops.iteration, loops.in_place
+        return grid_kernel(self.group, symbol, self.unit, loops.grid, body, in_place)
 
 
 def _candidates(shape: Sequence[int]) -> list[Layout]:
@@ -101,7 +101,7 @@ def _candidates(shape: Sequence[int]) -> list[Layout]:
     return candidates
 
 
-def _nest(group: FusedOp, points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
+def _nest(points: Pointwise, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
     """The merged loop dims as `ElementwiseLoops` wants them; the innermost strides are 1 or 0.
 
     None if the layouts do not share their innermost dim, or have a padded tail.

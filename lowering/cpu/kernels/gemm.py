@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import overlap_of
@@ -23,8 +24,8 @@ from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, ca
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Overlap, Schedule
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
 
 @dataclass(frozen=True)
@@ -36,81 +37,78 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
+    version: int = 1
 
-    def accepts(self, group: FusedOp) -> bool:
+    def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""
-        return match_matmul(group) is not None
+        found = match_matmul(group)
+        return None if found is None else _Product(group, self.unit, found)
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+
+@dataclass(frozen=True, eq=False)
+class _Product(VectorCandidate):
+    found: MatmulMatch
+
+    @cached_property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """Packed B with the block sizes from best to worst, then row-major B."""
-        match = match_matmul(group)
-        if match is None:
-            return ()
-        rank = len(match.points.shape)
-        vectors = tiling.ranked_vectors(matmul_size(match, packed=True), self.unit)
+        rank = len(self.found.points.shape)
+        vectors = tiling.ranked_vectors(matmul_size(self.found, packed=True), self.unit)
         blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
-        return [_choice(group, match, layout) for layout in (*blocks, Layout.row_major(rank))]
+        return [self._choice(layout) for layout in (*blocks, Layout.row_major(rank))]
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dims; packed B is on its own."""
-        match = match_matmul(group)
-        if match is None or not results_alike(choice):
+        rhs = choice.operands[self.found.rhs.index]
+        if not results_alike(choice) or (not rhs.is_row_major and rhs.strides is not None):
             return False
-        rhs = choice.operands[match.rhs.index]
-        if not rhs.is_row_major and rhs.strides is not None:
-            return False
-        values = (*group.inputs, *group.outputs)
+        values = (*self.group.inputs, *self.group.outputs)
         layouts = (*choice.operands, *choice.results)
         return all(
             layout.strides is None or layout.strides[-1] == 1 or shape_of(value)[-1] == 1
             for value, layout in zip(values, layouts, strict=True)
         )
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""
-        match = match_matmul(group)
-        assert match is not None
-        layout = layout_of(group.inputs[match.rhs.index].type)
-        size = matmul_size(match, not layout.is_row_major)
-        if overlap_of(group) is not None:
+        layout = layout_of(self.group.inputs[self.found.rhs.index].type)
+        size = matmul_size(self.found, not layout.is_row_major)
+        if overlap_of(self.group) is not None:
             # The rows of A are as far apart as those of the result.
             size = replace(size, row_bytes=4 * size.columns)
-        b_bytes = storage_bytes(match.rhs.type, layout)
-        return tiling.schedules(size, self._vectors(layout), self.unit, b_bytes)
+        b_bytes = storage_bytes(self.found.rhs.type, layout)
+        return tiling.schedules(size, self._vectors(layout), self.unit, b_bytes, level)
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """The first of the schedules."""
-        return next(self.schedules(group))
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        match = match_matmul(group)
-        assert match is not None
-        layout = choice.operands[match.rhs.index]
-        moved = stored_bytes(group, choice)
-        size = matmul_size(match, not layout.is_row_major)
+        layout = choice.operands[self.found.rhs.index]
+        moved = stored_bytes(self.group, choice)
+        size = matmul_size(self.found, not layout.is_row_major)
         return min(tiling.seconds(size, v, self.unit, moved) for v in self._vectors(layout))
 
-    def overlap(self, group: FusedOp) -> Overlap | None:
+    def overlap(self) -> Overlap | None:
         """The left operand, if its rows are dense and no longer than those of the result."""
-        match = match_matmul(group)
-        if match is None:
-            return None
-        kernel = self._kernel(group, match, self.default_schedule(group))
+        kernel = self._kernel(next(self.space(0)))
         if not can_overlap(kernel.problem):
             return None
-        return Overlap(match.lhs.index, OverlappedGemm(kernel).scratch_bytes)
+        return Overlap(self.found.lhs.index, OverlappedGemm(kernel).scratch_bytes)
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One tile per grid iteration."""
-        group = request.group
-        match = match_matmul(group)
-        assert match is not None
-        kernel = self._kernel(group, match, self.schedule_of(request))
+        kernel = self._kernel(self.completed(schedule))
         problem = kernel.problem
-        if overlap_of(group) == match.lhs.index and can_overlap(problem):
-            return overlapping_kernel(request, self.unit, OverlappedGemm(kernel))
-        return grid_kernel(request, self.unit, kernel.grid, kernel.iteration, problem.in_place)
+        if overlap_of(self.group) == self.found.lhs.index and can_overlap(problem):
+            return overlapping_kernel(self.group, symbol, self.unit, OverlappedGemm(kernel))
+        body, in_place = kernel.iteration, problem.in_place
+        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
+
+    def _choice(self, rhs: Layout) -> LayoutChoice:
+        plain = Layout.row_major(rhs.rank)
+        operands = tuple(
+            rhs if index == self.found.rhs.index else plain
+            for index in range(len(self.group.inputs))
+        )
+        return LayoutChoice(operands, (plain,) * len(self.group.outputs))
 
     def _vectors(self, rhs: Layout) -> Sequence[int]:
         """Vectors per tile that the layout of B allows."""
@@ -118,9 +116,9 @@ class GemmFamily(VectorFamily):
             return VECTORS
         return [rhs.block(rhs.rank - 1) // self.unit.lanes]
 
-    def _kernel(self, group: FusedOp, match: MatmulMatch, schedule: Schedule) -> ContractionKernel:
+    def _kernel(self, schedule: Schedule) -> ContractionKernel:
         tile, lanes = tiling.tile_of(schedule), self.unit.lanes
-        problem = matmul_contraction(group, match, tile.vectors * lanes, lanes)
+        problem = matmul_contraction(self.group, self.found, tile.vectors * lanes, lanes)
         return ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
 
 
@@ -129,11 +127,3 @@ def _packed(rank: int, block: int) -> Layout:
     letters = Layout.row_major(rank).tag
     batch, k, n = letters[:-2], letters[-2], letters[-1]
     return Layout.parse(f"{batch}{n.upper()}{k}{block}{n}")
-
-
-def _choice(group: FusedOp, match: MatmulMatch, rhs: Layout) -> LayoutChoice:
-    plain = Layout.row_major(rhs.rank)
-    operands = tuple(
-        rhs if index == match.rhs.index else plain for index in range(len(group.inputs))
-    )
-    return LayoutChoice(operands, (plain,) * len(group.outputs))

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -27,11 +28,11 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.costs.cost_records import GENERIC
 from braid.targets.costs.roofline import stage_flops
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one
@@ -49,48 +50,65 @@ class GenericFamily(VectorFamily):
     """Any group with static shapes that has code, in row-major and what its ops allow besides."""
 
     name: str = GENERIC
+    version: int = 1
 
-    def accepts(self, group: FusedOp) -> bool:
+    def match(self, group: FusedOp) -> "_Generic | None":
         """Unless it would need more memory inside than outside, or tensors lie in others.
 
         What is inside of a group gets buffers here, and it was fused so that it needs none.
         """
         values = (*group.operands, *group.results)
         if any(not isinstance(v.type, TensorType) or DYNAMIC in shape_of(v) for v in values):
-            return False
+            return None
         if boxes_of(group) or overlap_of(group) is not None:
-            return False
-        if any(isinstance(op, OpaqueOp) for op in _members(group)):
-            return False
+            return None
+        members = tuple(_members(group))
+        if any(isinstance(op, OpaqueOp) for op in members):
+            return None
         outside = sum(logical_bytes(cast(AnyTensor, value.type)) for value in values)
-        return sum(_buffers(group)) <= outside
+        stages = tuple(_stages(op) for op in members)
+        inside = sum(_buffers(group, members, stages))
+        return _Generic(group, self.unit, members, stages, inside) if inside <= outside else None
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+
+@dataclass(frozen=True, eq=False)
+class _Generic(VectorCandidate):
+    """The ops of a group that compute, the stages of each, and the bytes of all buffers inside."""
+
+    members: tuple[Operation, ...]
+    stages: tuple[tuple[Stage, ...], ...]
+    inside_bytes: int
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """Row-major first; those of a reorder are what it is about."""
-        if any(isinstance(op, ReorderOp) for op in _members(group)):
-            return [as_typed(group)]
-        return flexible_choices(group)
+        if any(isinstance(op, ReorderOp) for op in self.members):
+            return [as_typed(self.group)]
+        return flexible_choices(self.group)
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless it reshapes."""
-        return not any(isinstance(op, ReshapeOp) for op in _members(group))
+        return not any(isinstance(op, ReshapeOp) for op in self.members)
 
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic, that of the buffers inside included."""
-        arithmetic = sum(
-            stage_flops(stage) / self.unit.flops / _share(stage)
-            for op in _members(group)
-            for stage in _stages(op)
-        )
-        moved = stored_bytes(group, choice) + 2 * sum(_buffers(group))
+        moved = stored_bytes(self.group, choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
-        copies = all(isinstance(op, PadOp | ConcatOp) for op in _members(group))
+        copies = all(isinstance(op, PadOp | ConcatOp) for op in self.members)
         factor = (1.0 if copies else _MOVING) * (_BLOCKED_FACTOR if blocked else 1.0)
-        return max(arithmetic, factor * moving_seconds(moved, self.unit))
+        return max(self._arithmetic, factor * moving_seconds(moved, self.unit))
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One loop nest a stage; see `fallback`."""
-        return emit_fallback(request)
+        return emit_fallback(self.group, symbol)
+
+    @cached_property
+    def _arithmetic(self) -> float:
+        return sum(
+            stage_flops(stage) / self.unit.flops / _share(stage)
+            for stages in self.stages
+            for stage in stages
+        )
 
 
 def _members(group: FusedOp) -> list[Operation]:
@@ -106,14 +124,15 @@ def _share(stage: Stage) -> float:
     return _REDUCTION_FLOPS if stage.reduction_dims else _POINTWISE_FLOPS
 
 
-def _buffers(group: FusedOp) -> Iterator[int]:
+def _buffers(
+    group: FusedOp, members: Sequence[Operation], stages_of: Sequence[Sequence[Stage]]
+) -> Iterator[int]:
     """Bytes of each buffer inside `group`: of all but its results and what upstream fuses.
 
     A loop nest without reductions goes into the one that reads it, if that is the only one.
     """
     results = set(group.terminator.arguments)
-    for op in _members(group):
-        stages = _stages(op)
+    for op, stages in zip(members, stages_of, strict=True):
         inner = [
             r.source.index for s in stages for r in s.reads if isinstance(r.source, StageSource)
         ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -20,10 +21,10 @@ from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""
@@ -46,59 +47,72 @@ class MovementFamily(VectorFamily):
     """
 
     name: str = "movement"
+    version: int = 1
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """All pairs of layouts of operand and result."""
+    def match(self, group: FusedOp) -> "_Copy | None":
+        """A chain of movements, in at least one pair of layouts."""
         movement = _match(group)
         if movement is None:
-            return ()
-        return [choice for choice in _candidates(group) if _nest(group, movement, choice)]
+            return None
+        candidate = _Copy(group, self.unit, movement)
+        return candidate if candidate.layouts else None
 
-    def takes_strides(self, group: FusedOp, choice: LayoutChoice) -> bool:
+
+@dataclass(frozen=True, eq=False)
+class _Copy(VectorCandidate):
+    movement: Movement
+
+    @cached_property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """All pairs of layouts of operand and result."""
+        return [choice for choice in _candidates(self.group) if self._nest(choice)]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous on either side."""
-        movement = _match(group)
-        nest = None if movement is None else _nest(group, movement, choice)
+        nest = self._nest(choice)
         if nest is None:
             return False
         return nest[-1].strides[1] == 1 and any(dim.strides[0] == 1 for dim in nest)
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Schedule]:
         """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
-        for unroll in (2, 1, 4):
+        nest = self._nest(stored_choice(self.group))
+        levels = {0: (2,), 1: (1, 4), 2: (8,)} if nest and _is_plain(nest) else {0: (2,)}
+        for unroll in levels.get(level, ()):
             yield {"unroll": unroll}
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Two vectors."""
-        return {"unroll": 2}
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic, more where the innermost dim is turned."""
-        movement = _match(group)
-        nest = None if movement is None else _nest(group, movement, choice)
-        assert nest is not None
-        factor = 1.0 if nest[-1].strides == (1, 1) else _TURNING
-        return factor * moving_seconds(stored_bytes(group, choice), self.unit)
-
-    def emit(self, request: KernelRequest) -> Kernel:
-        """The outer dims, and pieces of the innermost one, in the grid."""
-        group = request.group
-        movement = _match(group)
-        assert movement is not None
-        nest = _nest(group, movement, stored_choice(group))
+        nest = self._nest(choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
-        unroll = self.schedule_of(request)["unroll"]
-        loops = self._loops(group, nest, unroll)
-        return grid_kernel(request, self.unit, loops.grid, loops.iteration)
+        factor = 1.0 if _is_plain(nest) else _TURNING
+        return factor * moving_seconds(stored_bytes(self.group, choice), self.unit)
 
-    def _loops(self, group: FusedOp, nest: Sequence[LoopDim], unroll: int) -> Loops:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """The outer dims, and pieces of the innermost one, in the grid."""
+        nest = self._nest(stored_choice(self.group))
+        assert nest is not None, "the family was asked for layouts it did not offer"
+        loops = self._loops(nest, self.completed(schedule)["unroll"])
+        return grid_kernel(self.group, symbol, self.unit, loops.grid, loops.iteration)
+
+    def _nest(self, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
+        shape = shape_of(self.group.inputs[0])
+        return movement_nest(self.movement, shape, choice.operands[0], choice.results[0])
+
+    def _loops(self, nest: Sequence[LoopDim], unroll: int) -> Loops:
         lanes = self.unit.lanes
-        if nest[-1].strides == (1, 1):
-            argument = group.body.block.args[0]
+        if _is_plain(nest):
+            argument = self.group.body.block.args[0]
             copied = Pointwise((), (argument,), (argument,), shape_of(argument))
             return ElementwiseLoops(copied, tuple(nest), (), lanes, unroll)
         lines = next(dim for dim in nest if dim.strides[0] == 1)
         outer = tuple(dim for dim in nest[:-1] if dim is not lines)
         return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))
+
+
+def _is_plain(nest: Sequence[LoopDim]) -> bool:
+    """Whether neighbours stay neighbours."""
+    return nest[-1].strides == (1, 1)
 
 
 def _match(group: FusedOp) -> Movement | None:
@@ -143,8 +157,3 @@ def _layouts(value: SSAValue) -> list[Layout]:
     rank = len(shape_of(value))
     tags = [_TURNED[rank]] if rank in _TURNED else []
     return [Layout.row_major(rank), *map(Layout.parse, tags)]
-
-
-def _nest(group: FusedOp, movement: Movement, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
-    shape = shape_of(group.inputs[0])
-    return movement_nest(movement, shape, choice.operands[0], choice.results[0])

@@ -22,8 +22,8 @@ from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.rows import each, fold
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
@@ -37,25 +37,32 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
+    version: int = 1
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """The one choice."""
-        if _match(group) is None:
-            return ()
-        return [row_major_choice(group)]
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic; passes after the first hit the cache."""
+    def match(self, group: FusedOp) -> "_Rows | None":
+        """One op along contiguous rows."""
         op = _match(group)
-        assert op is not None
-        elements = math.prod(shape_of(op.results[0]))
-        arithmetic = elements * _FLOPS[op.name] / (self.unit.flops / 2)
-        return max(arithmetic, moving_seconds(stored_bytes(group, choice), self.unit))
+        return None if op is None else _Rows(group, self.unit, op)
 
-    def emit(self, request: KernelRequest) -> Kernel:
+
+@dataclass(frozen=True, eq=False)
+class _Rows(VectorCandidate):
+    op: SoftmaxOp | LayerNormOp
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        return [row_major_choice(self.group)]
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """The larger of arithmetic and memory traffic; passes after the first hit the cache."""
+        elements = math.prod(shape_of(self.op.results[0]))
+        arithmetic = elements * _FLOPS[self.op.name] / (self.unit.flops / 2)
+        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row per grid iteration."""
-        op = _match(request.group)
-        assert op is not None
+        op = self.op
         operands = [value.index for value in op.operands if isinstance(value, BlockArgument)]
         length = _row_length(op)
 
@@ -69,7 +76,7 @@ class NormalizationFamily(VectorFamily):
 
         rows = math.prod(shape_of(op.results[0])) // length
         # Every element of the row is read for the last time right before it is written.
-        return grid_kernel(request, self.unit, rows, iteration, ((operands[0], 0),))
+        return grid_kernel(self.group, symbol, self.unit, rows, iteration, ((operands[0], 0),))
 
 
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:

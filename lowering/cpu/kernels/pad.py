@@ -15,11 +15,11 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,33 @@ class PadFamily(VectorFamily):
     """
 
     name: str = "pad"
+    version: int = 1
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+    def match(self, group: FusedOp) -> "_Padding | None":
+        """One padding that is not empty."""
+        op = match_padding(group)
+        if op is None or boxes_of(group) or min(shape_of(op.input), default=0) < 1:
+            return None
+        return _Padding(group, self.unit, op)
+
+
+@dataclass(frozen=True, eq=False)
+class _Padding(VectorCandidate):
+    op: PadOp
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """Row-major first."""
-        op = _match(group)
-        return () if op is None else [c for c in flexible_choices(group) if _fits(op, c)]
+        return [choice for choice in flexible_choices(self.group) if _fits(self.op, choice)]
 
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
-        return moving_seconds(stored_bytes(group, choice), self.unit)
+        return moving_seconds(stored_bytes(self.group, choice), self.unit)
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One slice of the outermost dim per grid iteration; the border belongs to the first."""
-        op = _match(request.group)
-        assert op is not None
-        layout = stored_choice(request.group).results[0]
+        op = self.op
+        layout = stored_choice(self.group).results[0]
         start, dims = _inside(op, layout)
         *outer, inner = dims
         grid = outer[0].extent if outer else 1
@@ -56,14 +68,7 @@ class PadFamily(VectorFamily):
             target = e.add(e.mul(index, first[1]), start)
             copy_loops(e, [*outer[1:], inner], (buffers[0], buffers[-1]), (source, target))
 
-        return grid_kernel(request, self.unit, grid, iteration)
-
-
-def _match(group: FusedOp) -> PadOp | None:
-    op = match_padding(group)
-    if op is None or boxes_of(group) or min(shape_of(op.input), default=0) < 1:
-        return None
-    return op
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
 
 
 def _fits(op: PadOp, choice: LayoutChoice) -> bool:

@@ -8,14 +8,14 @@ from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
-from braid.lowering.cpu.kernels.windows.family import WindowFamily, WindowMatch
-from braid.lowering.cpu.kernels.windows.lines import lines_schedule
+from braid.lowering.cpu.kernels.windows.family import WindowCandidate
+from braid.lowering.cpu.kernels.windows.lines import line_schedules
 from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
@@ -23,15 +23,16 @@ _PART_OF_PEAK = 1 / 4
 
 
 @dataclass(frozen=True)
-class PoolFamily(WindowFamily):
+class PoolFamily(VectorFamily):
     """`braid.pool` of f32 in two dims without padding, with an elementwise epilogue.
 
     Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
 
     name: str = "pool"
+    version: int = 1
 
-    def match(self, group: FusedOp) -> WindowMatch | None:
+    def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
         pools = [op for op in group.body.block.ops if isinstance(op, PoolOp)]
         if len(pools) != 1:
@@ -45,25 +46,32 @@ class PoolFamily(WindowFamily):
         if points is None or min(shape_of(x)) == 0:
             return None
         combine = _maximum if op.combine == "maximum" else _add
-        return WindowMatch(op, x, None, points, float(op.padding_value), combine)
+        return _Pool(group, self.unit, op, x, None, points, float(op.padding_value), combine)
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Neighbouring outputs and channel vectors of a tile."""
-        yield self.default_schedule(group)
-        for columns in (1, 2, 8):
-            yield {"columns": columns, "vectors": 1}
-            yield {"columns": columns, "vectors": 2}
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Four outputs share the loads of overlapping windows."""
-        width = self.matched(group).points.shape[3]
-        if stored_choice(group).results[0].is_row_major:
-            return lines_schedule(width, self.unit.lanes)
-        return {"columns": min(4, width), "vectors": 1}
+@dataclass(frozen=True, eq=False)
+class _Pool(WindowCandidate):
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Neighbouring outputs and channel vectors of a tile.
 
-    def arithmetic_seconds(self, match: WindowMatch, choice: LayoutChoice) -> float:
+        At first four outputs, which share the loads of overlapping windows.
+        """
+        width = self.points.shape[3]
+        if self.has_lines:
+            yield from line_schedules(width, self.unit.lanes, level)
+            return
+        default = {"columns": min(4, width), "vectors": 1}
+        if level == 0:
+            yield default
+        columns = {1: (1, 2, 8), 2: (3, 4, 6)}.get(level, ())
+        for neighbours in columns:
+            for count in (1, 2):
+                if (schedule := {"columns": neighbours, "vectors": count}) != default:
+                    yield schedule
+
+    def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A vector operation for every step."""
-        return match.steps / (self.unit.flops * _PART_OF_PEAK)
+        return self.steps / (self.unit.flops * _PART_OF_PEAK)
 
 
 def _maximum(e: Emitter, largest: Value, x: Value, weight: Value | None) -> Value:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     VECTORS,
@@ -39,8 +38,8 @@ _SET_STRIDE, _WAYS = 4096, 8
 _UNROLLED_PRODUCTS = 32
 """Multiply-adds in the loop body: twice as many were 0 to 5 % slower in convolutions."""
 
-_SCHEDULES = 64
-"""Length of the schedule space: beyond it the model of `cycles` sees no chance."""
+_PROMISING = (3, 12, 32)
+"""How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
 
 
 @dataclass(frozen=True)
@@ -112,29 +111,34 @@ def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
 
 
 def schedules(
-    size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
+    size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int, level: int
 ) -> Iterator[Schedule]:
-    """Tiles and loop orders, the most promising first by the model of `cycles`."""
-    yield from islice(_all_schedules(size, vectors, unit, b_bytes), _SCHEDULES)
+    """Tiles and loop orders of one level, the most promising first by the model of `cycles`.
 
-
-def _all_schedules(
-    size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int
-) -> Iterator[Schedule]:
+    Level 0 has the best tiles, level 1 more of them and the other loop order, level 2 still more,
+    and twice the unrolling.
+    """
     tiles = [tile for tile in feasible_tiles(unit, size.constants) if tile[1] in vectors]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
     # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.
     outside = int(b_bytes > unit.cache_bytes // 2)
     for factor in (1, 2):
         for columns_outside in (outside, 1 - outside):
-            for rows, count in tiles:
-                unroll = max(1, _UNROLLED_PRODUCTS // (rows * count))
-                yield {
-                    "rows": rows,
-                    "vectors": count,
-                    "unroll": factor * unroll,
-                    "columns_outside": columns_outside,
-                }
+            other = columns_outside != outside
+            coarsest = 2 if factor > 1 else int(other)
+            for place, (rows, count) in enumerate(tiles):
+                if level == max(coarsest, _level_of(place)):
+                    yield {
+                        "rows": rows,
+                        "vectors": count,
+                        "unroll": factor * max(1, _UNROLLED_PRODUCTS // (rows * count)),
+                        "columns_outside": columns_outside,
+                    }
+
+
+def _level_of(place: int) -> int:
+    """The coarsest level that has the tile of this rank."""
+    return sum(place >= count for count in _PROMISING)
 
 
 def tile_of(schedule: Schedule) -> Tile:

@@ -36,6 +36,11 @@ class ConvContraction:
         """Whether vectors run over output positions."""
         return self.choice.results[0].is_row_major
 
+    @cached_property
+    def narrow(self) -> Contraction | None:
+        """With tiles of one column: whether there is one, and how large it is."""
+        return self.contraction(1)
+
     def contraction(self, block: int) -> Contraction | None:
         """With tiles of `block` columns; None where a vector would not be contiguous."""
         return self._over_positions(block) if self.over_positions else self._over_channels(block)

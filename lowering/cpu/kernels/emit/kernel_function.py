@@ -18,11 +18,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
@@ -38,15 +39,16 @@ def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[A
 
 
 def grid_kernel(
-    request: KernelRequest,
+    group: FusedOp,
+    symbol: str,
     unit: VectorUnit,
     grid: int,
     body: Body,
     in_place: tuple[InPlace, ...] = (),
 ) -> Kernel:
-    """A kernel that runs `body` for each of its iterations [begin, end)."""
-    module = _grid_module(request, unit, body, in_place, scratch_bytes=0)
-    return Kernel(request.symbol, module, grid, in_place=in_place)
+    """A kernel of `group` that runs `body` for each of its iterations [begin, end)."""
+    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes=0)
+    return Kernel(symbol, module, grid, in_place=in_place)
 
 
 class OverlappingBody(Protocol):
@@ -77,12 +79,14 @@ class OverlappingBody(Protocol):
         ...
 
 
-def overlapping_kernel(request: KernelRequest, unit: VectorUnit, body: OverlappingBody) -> Kernel:
+def overlapping_kernel(
+    group: FusedOp, symbol: str, unit: VectorUnit, body: OverlappingBody
+) -> Kernel:
     """A kernel whose operand `body.operand` may begin where its result does."""
     pairs = ((body.operand, 0),)
-    module = _grid_module(request, unit, body.iteration, pairs, body.scratch_bytes)
+    module = _grid_module(group, symbol, unit, body.iteration, pairs, body.scratch_bytes)
     return Kernel(
-        request.symbol,
+        symbol,
         module,
         body.grid,
         body.scratch_bytes,
@@ -92,14 +96,14 @@ def overlapping_kernel(request: KernelRequest, unit: VectorUnit, body: Overlappi
 
 
 def _grid_module(
-    request: KernelRequest,
+    group: FusedOp,
+    symbol: str,
     unit: VectorUnit,
     body: Body,
     aliases: Sequence[InPlace],
     scratch_bytes: int,
 ) -> ModuleOp:
     """The function of a kernel; the buffers of `aliases` may be the same memory."""
-    group = request.group
     values: list[SSAValue] = [*group.inputs, *group.outputs]
     choice = stored_choice(group)
     layouts = (*choice.operands, *choice.results)
@@ -114,7 +118,7 @@ def _grid_module(
     emitter.effect(func.ReturnOp())
     results = len(memrefs) - len(group.inputs)
     function = func.FuncOp(
-        request.symbol,
+        symbol,
         ([argument.type for argument in entry.args], []),
         Region(entry),
         arg_attrs=argument_attributes(len(group.inputs), results, aliases),

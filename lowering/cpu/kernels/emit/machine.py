@@ -1,9 +1,8 @@
 """The vector unit that kernels are emitted for, and what the cost models assume of it."""
 
 from dataclasses import dataclass
-from functools import cache
 
-from braid.lowering.host.codegen.target_machine import host_machine
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,16 @@ class VectorUnit:
     cached_bytes: float = 40e9
     memory_bytes: float = 12e9
 
+    @staticmethod
+    def of(machine: TargetMachineSpec) -> "VectorUnit":
+        """The widest unit of `machine`."""
+        if not machine.triple.startswith(("x86_64", "i686")):
+            return NEON
+        features = set(machine.enabled_features)
+        if {"avx512f", "avx512vl"} <= features:
+            return AVX512
+        return AVX2 if {"avx2", "fma"} <= features else SSE
+
     @property
     def fma_rate(self) -> float:
         """Vector multiply-adds per second."""
@@ -35,15 +44,3 @@ AVX512 = VectorUnit(lanes=16, registers=32, flops=110e9)
 AVX2 = VectorUnit(lanes=8, registers=16, flops=100e9)
 SSE = VectorUnit(lanes=4, registers=16, flops=25e9, has_fma=False)
 NEON = VectorUnit(lanes=4, registers=32, flops=45e9)
-
-
-@cache
-def host_vector_unit() -> VectorUnit:
-    """The widest unit of the machine this process runs on."""
-    machine = host_machine()
-    if not machine.triple.startswith(("x86_64", "i686")):
-        return NEON
-    features = set(machine.enabled_features)
-    if {"avx512f", "avx512vl"} <= features:
-        return AVX512
-    return AVX2 if {"avx2", "fma"} <= features else SSE

@@ -2,47 +2,68 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Schedule
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.host.codegen.target_machine import TargetMachineSpec
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
 
 @dataclass(frozen=True)
 class VectorFamily(ABC):
-    """A `KernelFamily` that takes every group it has layouts for and has nothing to choose.
+    """A `KernelFamily` for `machine`. Subclasses add the fields `name` and `version`."""
 
-    Subclasses add the field `name`, and schedules where there are some.
+    machine: TargetMachineSpec
+
+    @cached_property
+    def unit(self) -> VectorUnit:
+        """What kernels are emitted for."""
+        return VectorUnit.of(self.machine)
+
+    @abstractmethod
+    def match(self, group: FusedOp) -> "VectorCandidate | None":
+        """As in `KernelFamily`."""
+
+
+@dataclass(frozen=True, eq=False)
+class VectorCandidate(ABC):
+    """A `Candidate` that takes no strides, has nothing to choose and writes over no operand.
+
+    Subclasses add what their families matched, and override the rest.
     """
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
+    group: FusedOp
+    unit: VectorUnit
+
+    @property
+    @abstractmethod
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """As in `Candidate`."""
 
     @abstractmethod
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """As in `KernelFamily`; none for a group that the family does not take."""
+    def seconds(self, choice: LayoutChoice) -> float:
+        """As in `Candidate`."""
 
     @abstractmethod
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
-        """As in `KernelFamily`."""
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """As in `Candidate`; what `schedule` does not name is as in the default one."""
 
-    @abstractmethod
-    def emit(self, request: KernelRequest) -> Kernel:
-        """As in `KernelFamily`."""
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all."""
+        return False
 
-    def accepts(self, group: FusedOp) -> bool:
-        """Whether there are layouts for the group."""
-        return bool(self.layouts(group))
-
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Schedule]:
         """The default one alone."""
-        yield self.default_schedule(group)
+        if level == 0:
+            yield {}
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Nothing to choose."""
-        return {}
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
 
-    def schedule_of(self, request: KernelRequest) -> Schedule:
-        """The schedule of the request, with defaults for what it does not name."""
-        return {**self.default_schedule(request.group), **request.schedule}
+    def completed(self, schedule: Schedule) -> Schedule:
+        """`schedule`, with defaults for what it does not name."""
+        return {**next(self.space(0)), **schedule}

@@ -10,19 +10,21 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.tiles.tiles import box_bytes
 from braid.dialects.braid.buffer import aligned
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel
 
 _NOTE_BYTES = 8
 
 
-def tiled_kernel(request: KernelRequest, unit: VectorUnit, codes: Sequence[TileCode]) -> Kernel:
+def tiled_kernel(
+    group: FusedOp, symbol: str, unit: VectorUnit, codes: Sequence[TileCode]
+) -> Kernel:
     """The kernel that computes the tiles of all classes, one per grid iteration."""
-    group = request.group
     notes = 1 + max(len(code.copied) for code in codes)
     head = aligned(notes * _NOTE_BYTES)
     scratch_bytes = head + max(code.scratch_bytes for code in codes)
@@ -50,11 +52,9 @@ def tiled_kernel(request: KernelRequest, unit: VectorUnit, codes: Sequence[TileC
     e.effect(func.ReturnOp())
     attributes = list(argument_attributes(len(group.inputs), len(group.outputs)))
     attributes.insert(len(values), NOALIAS)
-    function = func.FuncOp(
-        request.symbol, (types, []), Region(entry), arg_attrs=ArrayAttr(attributes)
-    )
+    function = func.FuncOp(symbol, (types, []), Region(entry), arg_attrs=ArrayAttr(attributes))
     inner = [op for code in codes for op in (*code.members.globals, *code.members.kernels.values())]
-    return Kernel(request.symbol, ModuleOp([*inner, function]), math.prod(counts), scratch_bytes)
+    return Kernel(symbol, ModuleOp([*inner, function]), math.prod(counts), scratch_bytes)
 
 
 def _dims(codes: Sequence[TileCode]) -> range:

@@ -1,7 +1,7 @@
 """Kernels over windows of images whose pixels are neighbours: vectors run along lines."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
@@ -140,6 +140,11 @@ def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels 
     return WindowChannels(problem, schedule["columns"], schedule["vectors"])
 
 
-def lines_schedule(width: int, lanes: int) -> Schedule:
-    """A good schedule for vectors along lines: as many independent sums as an add takes cycles."""
-    return {"columns": 1, "vectors": min(4, -(-width // lanes))}
+def line_schedules(width: int, lanes: int, level: int) -> Iterator[Schedule]:
+    """Vectors along lines: at first as many independent sums as an add takes cycles."""
+    longest = -(-width // lanes)
+    default = min(4, longest)
+    counts = {0: (default,), 1: (2, 1), 2: (3, 6, 8)}.get(level, ())
+    for vectors in counts:
+        if level == 0 or (vectors != default and vectors <= longest):
+            yield {"columns": 1, "vectors": vectors}
