@@ -44,11 +44,13 @@ from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
-from braid.targets.kernels.kernel_family import KernelFamily, KernelRequest
+from braid.targets.kernels.kernel_family import Candidate, KernelFamily
+from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 Build = Callable[..., TensorOp]
 Run = Callable[[], None]
 
+HOST = cpu_machine(NATIVE)
 GEMM = ((128, 768, 768), (128, 3072, 768), (128, 768, 3072), (512, 512, 512), (1, 1000, 2048))
 """m, n, k: BERT-base at 128 tokens, a square one, a classifier on one image."""
 
@@ -95,6 +97,13 @@ class Measurement:
     seconds: dict[str, float]
 
 
+def match(family: KernelFamily, group: FusedOp) -> Candidate:
+    """What the family finds in a group that it takes."""
+    found = family.match(group)
+    assert found is not None
+    return found
+
+
 def make_kernel(
     family: KernelFamily,
     shapes: Sequence[Sequence[int]],
@@ -102,11 +111,10 @@ def make_kernel(
     choice: LayoutChoice | None = None,
 ) -> Run:
     """The family's default kernel in the given or its preferred layouts, on random operands."""
-    choice = choice or family.layouts(make_group(shapes, build, None, None))[0]
+    choice = choice or match(family, make_group(shapes, build, None, None)).layouts[0]
     group = make_group(shapes, build, choice.operands, choice.results[0])
-    kernel = CallableKernel(
-        family.emit(KernelRequest(group, "kernel", family.default_schedule(group)))
-    )
+    candidate = match(family, group)
+    kernel = CallableKernel(candidate.emit("kernel", next(candidate.space(0))))
     generator = np.random.default_rng(0)
     arrays = [generator.standard_normal(shape, np.float32) for shape in shapes]
     stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
@@ -160,11 +168,15 @@ def pooling(x: SSAValue) -> PoolOp:
 
 
 LAYOUTS: tuple[tuple[KernelFamily, tuple[tuple[int, ...], ...], Build], ...] = (
-    (ConvDirectFamily(), ((1, 3, 230, 230), (64, 3, 7, 7)), convolution(2)),
-    (ConvDirectFamily(), ((1, 64, 58, 58), (64, 64, 3, 3)), convolution(1)),
-    (ConvDirectFamily(), ((1, 256, 14, 14), (1024, 256, 1, 1)), convolution(1)),
-    (ConvDepthwiseFamily(), ((1, 144, 58, 58), (144, 1, 3, 3)), convolution(1, 144)),
-    (PoolFamily(), ((1, 64, 114, 114),), pooling),
+    (ConvDirectFamily(HOST), ((1, 3, 230, 230), (64, 3, 7, 7)), convolution(2)),
+    (ConvDirectFamily(HOST), ((1, 64, 58, 58), (64, 64, 3, 3)), convolution(1)),
+    (ConvDirectFamily(HOST), ((1, 256, 14, 14), (1024, 256, 1, 1)), convolution(1)),
+    (
+        ConvDepthwiseFamily(HOST),
+        ((1, 144, 58, 58), (144, 1, 3, 3)),
+        convolution(1, 144),
+    ),
+    (PoolFamily(HOST), ((1, 64, 114, 114),), pooling),
 )
 """Kernels that are compared in all layouts."""
 
@@ -192,7 +204,7 @@ def _repeats(run: Run) -> int:
 
 def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
     """m × k times k × n, the right side packed where the contender wants it."""
-    contenders = {"braid": make_kernel(GemmFamily(), [(m, k), (k, n)], MatmulOp.on)}
+    contenders = {"braid": make_kernel(GemmFamily(HOST), [(m, k), (k, n)], MatmulOp.on)}
     a, b = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
     out = np.empty((m, n), np.float32)
     contenders["numpy"] = lambda: np.matmul(a, b, out=out)
@@ -224,13 +236,33 @@ def measure_convolution(
 def measure_rows(rounds: int) -> list[Measurement]:
     """Memory-bound kernels against numpy's copy of as many bytes."""
     cases: list[tuple[str, KernelFamily, list[tuple[int, ...]], Build]] = [
-        ("exp", ElementwiseFamily(), [(128, 3072)], lambda x: elementwise("exp", x)),
-        ("erf", ElementwiseFamily(), [(128, 3072)], lambda x: elementwise("erf", x)),
-        ("add", ElementwiseFamily(), [(1024, 4096)] * 2, lambda x, y: elementwise("add", x, y)),
-        ("softmax", NormalizationFamily(), [(1536, 128)], lambda x: SoftmaxOp.get(x, 1)),
+        (
+            "exp",
+            ElementwiseFamily(HOST),
+            [(128, 3072)],
+            lambda x: elementwise("exp", x),
+        ),
+        (
+            "erf",
+            ElementwiseFamily(HOST),
+            [(128, 3072)],
+            lambda x: elementwise("erf", x),
+        ),
+        (
+            "add",
+            ElementwiseFamily(HOST),
+            [(1024, 4096)] * 2,
+            lambda x, y: elementwise("add", x, y),
+        ),
+        (
+            "softmax",
+            NormalizationFamily(HOST),
+            [(1536, 128)],
+            lambda x: SoftmaxOp.get(x, 1),
+        ),
         (
             "layer norm",
-            NormalizationFamily(),
+            NormalizationFamily(HOST),
             [(128, 768), (1, 768), (1, 768)],
             lambda x, s, b: LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5),
         ),
@@ -258,7 +290,7 @@ def measure_shuffle(rounds: int) -> Measurement:
     ops.append(turned(ops[0].results[0], (0, 2, 1, 3, 4)))
     ops.append(split(ops[1].results[0], shape))
     group = _grouped(block, ops, last)
-    kernel = CallableKernel(MovementFamily().emit(KernelRequest(group, "kernel")))
+    kernel = CallableKernel(match(MovementFamily(HOST), group).emit("kernel", {}))
     x, y, a, b = (np.ones(shape, np.float32) for _ in range(4))
     contenders: dict[str, Run] = {
         "braid": kernel.bound(x, y),
@@ -274,7 +306,7 @@ def measure_choices(
     """One kernel in all pairs of layouts of its input and result; `braid` is the preferred one."""
     plain = make_group(shapes, build, None, None)
     contenders: dict[str, Run] = {}
-    for choice in family.layouts(plain):
+    for choice in match(family, plain).layouts:
         name = f"{choice.operands[0]}-{choice.results[0]}" if contenders else "braid"
         if name not in contenders:
             contenders[name] = make_kernel(family, shapes, build, choice)
@@ -294,7 +326,7 @@ def measure_movement(rounds: int) -> list[Measurement]:
     for name, shape, source, target in MOVEMENTS:
         choice = LayoutChoice((Layout.parse(source),), (Layout.parse(target),))
         group = make_group([shape], _reorder, choice.operands, choice.results[0])
-        kernel = CallableKernel(MovementFamily().emit(KernelRequest(group, "kernel")))
+        kernel = CallableKernel(match(MovementFamily(HOST), group).emit("kernel", {}))
         array = np.ones(shape, np.float32)
         x, y = (to_storage(array, Layout.parse(tag)) for tag in (source, target))
         a, b = np.ones_like(array), np.ones_like(array)
@@ -311,7 +343,7 @@ def measure_movement(rounds: int) -> list[Measurement]:
 def peak_flops() -> float:
     """Flop/s of the machine: a GEMM whose operands stay in the cache nearest to the core."""
     m, n, k = 12, 32, 256
-    run = make_kernel(GemmFamily(), [(m * 64, k), (k, n)], MatmulOp.on)
+    run = make_kernel(GemmFamily(HOST), [(m * 64, k), (k, n)], MatmulOp.on)
     return 2.0 * m * 64 * n * k / time_interleaved({"peak": run}, 20)["peak"]
 
 
@@ -343,15 +375,15 @@ def main() -> None:
         results.append(measure_gemm(*shape, rounds=rounds))
         show(results[-1], peak)
     for sizes in CONVOLUTIONS:
-        results.append(measure_convolution(ConvDirectFamily(), sizes, 1, rounds))
+        results.append(measure_convolution(ConvDirectFamily(HOST), sizes, 1, rounds))
         show(results[-1], peak)
     for channels, size, stride in DEPTHWISE:
         sizes = (channels, channels, size, 3, stride, 1)
-        results.append(measure_convolution(ConvDepthwiseFamily(), sizes, channels, rounds))
+        results.append(measure_convolution(ConvDepthwiseFamily(HOST), sizes, channels, rounds))
         show(results[-1], peak)
     for groups, inputs, outputs, size, window in GROUPED:
         sizes = (inputs, outputs, size, window, 1, 0)
-        results.append(measure_convolution(ConvDirectFamily(), sizes, groups, rounds))
+        results.append(measure_convolution(ConvDirectFamily(HOST), sizes, groups, rounds))
         show(results[-1], peak)
     for family, shapes, build in LAYOUTS:
         results.append(measure_choices(family, shapes, build, rounds))

@@ -53,21 +53,30 @@ if TYPE_CHECKING:
     from braid.lowering.cpu.kernels.emit.buffer import Buffer
     from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
     from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-    from braid.lowering.cpu.kernels.emit.machine import VectorUnit, host_vector_unit
+    from braid.lowering.cpu.kernels.emit.machine import VectorUnit
     from braid.lowering.cpu.kernels.emit.rows import each, fold
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
     from braid.passes.infrastructure.pipeline_parser import parse_pipeline
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
-    from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
+    from braid.targets.kernels.kernel_family import (
+        Candidate,
+        Kernel,
+        KernelFamily,
+        Overlap,
+        Schedule,
+    )
+    from braid.targets.machines.cpus import cpu_machine
+    from braid.targets.machines.machine import Machine
     from braid.universe import make_context
 
 _HOMES = {
     "braid.analysis.interpreter": ("interpret",),
     "braid.analysis.storage.layout_choice": ("LayoutChoice",),
     "braid.targets.kernels.kernel_family": (
+        "Candidate",
         "Kernel",
         "KernelFamily",
-        "KernelRequest",
+        "Overlap",
         "Schedule",
     ),
     "braid.analysis.diagnostics.locations": ("source_location",),
@@ -108,9 +117,11 @@ _HOMES = {
     "braid.lowering.cpu.kernels.emit.buffer": ("Buffer",),
     "braid.lowering.cpu.kernels.emit.emitter": ("Emitter", "Index", "Value"),
     "braid.lowering.cpu.kernels.emit.kernel_function": ("grid_kernel",),
-    "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit", "host_vector_unit"),
+    "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit",),
     "braid.lowering.cpu.kernels.emit.rows": ("each", "fold"),
     "braid.lowering.cpu.kernels.groups.traffic": ("stored_bytes",),
+    "braid.targets.machines.cpus": ("cpu_machine",),
+    "braid.targets.machines.machine": ("Machine",),
     "braid.passes.infrastructure.pipeline_parser": ("parse_pipeline",),
     "braid.universe": ("make_context",),
 }
@@ -128,6 +139,7 @@ __all__ = [
     "BraidError",
     "Buffer",
     "Builder",
+    "Candidate",
     "ConstantOp",
     "DecomposableOp",
     "Emitter",
@@ -137,14 +149,15 @@ __all__ = [
     "IteratorKind",
     "Kernel",
     "KernelFamily",
-    "KernelRequest",
     "Layout",
     "LayoutChoice",
     "Literal",
     "Load",
+    "Machine",
     "Node",
     "Note",
     "OperandSource",
+    "Overlap",
     "Padding",
     "Position",
     "ReduceOp",
@@ -159,12 +172,12 @@ __all__ = [
     "Value",
     "VectorUnit",
     "call_kernel",
+    "cpu_machine",
     "each",
     "element_type_of",
     "emit_remark",
     "fold",
     "grid_kernel",
-    "host_vector_unit",
     "importer",
     "interpret",
     "is_float",

@@ -79,13 +79,13 @@ def family_backends() -> frozenset[str]:
 
 
 @cache
-def installed_families(backend: str) -> tuple[object, ...]:
-    """One instance of every family of other packages for backends of this name.
+def installed_families(backend: str, machine: object) -> tuple[object, ...]:
+    """Every family of other packages for backends of this name, made for `machine`.
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """
     entries = sorted(entry_points(group=f"{FAMILIES_GROUP}.{backend}"))
-    return tuple(_made(entry, _class_of(entry)) for entry in entries)
+    return tuple(_made(entry, _class_of(entry), machine) for entry in entries)
 
 
 def _class_of(entry: EntryPoint) -> type:

@@ -34,6 +34,7 @@ from typing import Protocol
 from xdsl.dialects.func import FuncOp
 
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
 OBJECT = "object"
@@ -132,8 +133,13 @@ class Backend(Protocol):
         """Names of the stages of its lowering that `braid compile --emit` can show."""
         ...
 
-    def families(self) -> Sequence[KernelFamily]:
-        """Its kernel families, in order of preference among equals."""
+    def families(
+        self, machine: Machine, installed: Sequence[KernelFamily]
+    ) -> Sequence[KernelFamily]:
+        """The kernel families for `machine`, in order of preference among equals.
+
+        Those that other packages have `installed` are among them, usually first.
+        """
         ...
 
     def prepare(self, job: Job) -> Preparation:

@@ -10,6 +10,8 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.machine import Machine
 
 _PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
 """What the protocol asks of a backend."""
@@ -31,8 +33,10 @@ def backend_names() -> tuple[str, ...]:
     return installed_backends()
 
 
-def kernel_families(name: str) -> tuple[KernelFamily, ...]:
-    """The kernel families of the backend of this name, in order of preference.
+def kernel_families(name: str, machine: Machine | None = None) -> tuple[KernelFamily, ...]:
+    """The kernel families of the backend of this name for `machine`, in order of preference.
+
+    `machine` is by default the CPU that this process runs on.
 
     Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
     first. There are none inside of `without_families`. Raises `BraidError` as `backend`, and where
@@ -40,8 +44,7 @@ def kernel_families(name: str) -> tuple[KernelFamily, ...]:
     """
     if _HIDDEN.get():
         return ()
-    added = cast(tuple[KernelFamily, ...], installed_families(name))
-    return (*added, *backend(name).families())
+    return _families(name, machine or cpu_machine(NATIVE))
 
 
 @contextmanager
@@ -52,6 +55,13 @@ def without_families() -> Generator[None]:
         yield
     finally:
         _HIDDEN.reset(token)
+
+
+@cache
+def _families(name: str, machine: Machine) -> tuple[KernelFamily, ...]:
+    """Made once, since families remember what they have searched."""
+    added = cast(tuple[KernelFamily, ...], installed_families(name, machine))
+    return tuple(backend(name).families(machine, added))
 
 
 @cache

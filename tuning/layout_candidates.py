@@ -20,8 +20,9 @@ from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.costs.cost_records import GENERIC, record_key
 from braid.targets.costs.layout_costs import reorder_group
 from braid.targets.kernels import family_calls
+from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 
 _HOPELESS = 8
 """Times the best prediction at which a generic kernel is not measured any more."""
@@ -29,11 +30,15 @@ _HOPELESS = 8
 
 @dataclass(frozen=True)
 class Candidate:
-    """A group in the layouts of `choice`; `family` is None for the generic lowering."""
+    """A group in the layouts of `choice`; `family` is None for the generic lowering.
+
+    `predicted` are seconds as the family says; 0 for the generic lowering, which says nothing.
+    """
 
     group: FusedOp
     choice: LayoutChoice
-    family: KernelFamily | None
+    family: KernelFamily | None = None
+    predicted: float = 0.0
 
     @property
     def key(self) -> str:
@@ -44,13 +49,6 @@ class Candidate:
     def is_generic(self) -> bool:
         """Whether the generic lowering makes the kernel."""
         return self.family is None or self.family.name == GENERIC
-
-    @property
-    def predicted(self) -> float:
-        """Seconds as the family says; 0 for the generic lowering, which says nothing."""
-        if self.family is None:
-            return 0.0
-        return family_calls.seconds(self.family, self.group, self.choice)
 
     def describe(self) -> str:
         """For people: the ops, the result's type and the layouts."""
@@ -63,9 +61,10 @@ class Candidate:
         """The kernel with the default schedule. Raises BraidError where it cannot be emitted."""
         group = in_layouts(self.group, self.choice)
         if self.family is None:
-            return emit_fallback(KernelRequest(group, symbol))
-        schedule = family_calls.default_schedule(self.family, group)
-        return family_calls.emit(self.family, KernelRequest(group, symbol, schedule))
+            return emit_fallback(group, symbol)
+        match = family_calls.match(self.family, group)
+        assert match is not None, "whether a family takes a group depends on its layouts"
+        return match.emit(symbol, match.default_schedule())
 
 
 def layout_candidates(
@@ -101,13 +100,12 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
     measurement would let it win.
     """
     candidates = [
-        Candidate(group, choice, family)
-        for family in families
-        if family_calls.accepts(family, group)
-        for choice in family_calls.layouts(family, group)
+        Candidate(group, choice, match.family, match.seconds(choice))
+        for match in _matches(group, families)
+        for choice in match.layouts
     ]
     if not candidates:
-        return [Candidate(group, choice, None) for choice in flexible_choices(group)]
+        return [Candidate(group, choice) for choice in flexible_choices(group)]
     limit = _HOPELESS * min(candidate.predicted for candidate in candidates)
     return [c for c in candidates if not c.is_generic or c.predicted <= limit]
 
@@ -163,9 +161,15 @@ def _reorders(
     result: list[Candidate] = []
     for source, target in permutations(layouts, 2):
         group = reorder_group(tensor, source, target)
-        takers = [family for family in families if family.accepts(group)]
-        result += [Candidate(group, as_typed(group), family) for family in takers or [None]]
+        choice, matches = as_typed(group), _matches(group, families)
+        result += [Candidate(group, choice, m.family, m.seconds(choice)) for m in matches]
+        result += [] if matches else [Candidate(group, choice)]
     return result
+
+
+def _matches(group: FusedOp, families: Sequence[KernelFamily]) -> list[Match]:
+    found = (family_calls.match(family, group) for family in families)
+    return [match for match in found if match is not None]
 
 
 def _tensor(type: Attribute) -> AnyTensor:

@@ -12,6 +12,7 @@ from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,11 @@ class CpuBackend:
     name: str
     stages: tuple[str, ...] = ("linalg",)
 
-    def families(self) -> Sequence[KernelFamily]:
+    def families(
+        self, machine: Machine, installed: Sequence[KernelFamily]
+    ) -> Sequence[KernelFamily]:
         """See `cpu_families`."""
-        return cpu_families()
+        return cpu_families(machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
         """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""

@@ -1,4 +1,6 @@
-"""The kernel families of the CPU, in order of preference among equals."""
+"""Braid's own kernel families for CPUs."""
+
+from collections.abc import Sequence
 
 from braid.lowering.cpu.kernels.border import BorderFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
@@ -12,20 +14,27 @@ from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
 
 
-def cpu_families() -> tuple[KernelFamily, ...]:
-    """One of each; the cheapest that takes a group makes its kernel, the first among equals."""
-    return (
-        BorderFamily(),
-        GemmFamily(),
-        ConvDepthwiseFamily(),
-        ConvDirectFamily(),
-        PadFamily(),
-        PoolFamily(),
-        NormalizationFamily(),
-        MovementFamily(),
-        ElementwiseFamily(),
-        TiledFamily(),
-        GenericFamily(),
+def cpu_families(
+    machine: Machine, installed: Sequence[KernelFamily] = ()
+) -> tuple[KernelFamily, ...]:
+    """All families for `machine`, in order of preference: first those of other packages.
+
+    The cheapest family that takes a group makes its kernel, the first one among equals.
+    """
+    generic = GenericFamily(machine)
+    families = (
+        *installed,
+        BorderFamily(machine),
+        GemmFamily(machine),
+        ConvDepthwiseFamily(machine),
+        ConvDirectFamily(machine),
+        PadFamily(machine),
+        PoolFamily(machine),
+        NormalizationFamily(machine),
+        MovementFamily(machine),
+        ElementwiseFamily(machine),
     )
+    return (*families, TiledFamily(machine, inner=(*families, generic)), generic)

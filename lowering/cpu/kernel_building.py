@@ -21,8 +21,9 @@ import braid.analysis
 import braid.dialects
 import braid.lowering
 import braid.passes
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.cpu.selection import family_for, group_of
+from braid.lowering.cpu.selection import KernelSelection, group_of
 from braid.lowering.host.codegen.compiler import compile_anonymous
 from braid.lowering.host.codegen.kernel_text import anonymous_text, module_text, with_symbol
 from braid.lowering.host.codegen.object_key import cache_key
@@ -30,8 +31,8 @@ from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 
 _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 """Packages whose sources are in the key anyway, or do not change within a version of braid."""
@@ -39,11 +40,19 @@ _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 
 @dataclass(frozen=True)
 class _Order:
-    """A kernel to be made: by `family`, or the fallback, from `request`; `key` is its record's."""
+    """A kernel to be made: as `match` says, or by the fallback; `key` is its record's."""
 
-    request: KernelRequest
-    family: KernelFamily | None
+    symbol: str
+    group: FusedOp
+    match: Match | None
+    schedule: Schedule
     key: str
+
+    def emit(self) -> Kernel:
+        """The kernel before it is compiled."""
+        if self.match is None:
+            return emit_fallback(self.group, self.symbol)
+        return self.match.emit(self.symbol, self.schedule)
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,8 @@ class CpuKernels:
     ) -> None:
         """Emit what no record says was compiled before; raises as `Backend.emit`."""
         self._machine, self._jobs, self._cache = machine, jobs, cache
-        self._orders = [_order(function, families, machine) for function in functions]
+        selection = KernelSelection(families)
+        self._orders = [_order(function, selection, machine) for function in functions]
         self._kernels = [_recorded(order, cache) or _emitted(order) for order in self._orders]
 
     @property
@@ -97,21 +107,20 @@ class CpuKernels:
 
     def texts(self, stage: str) -> list[str]:
         """At `linalg`, the only stage: as the families emit them, a module each."""
-        return [module_text(_emitted(order).kernel.module) for order in self._orders]
+        return [module_text(order.emit().module) for order in self._orders]
 
 
-def _order(
-    function: func.FuncOp, families: Sequence[KernelFamily], machine: TargetMachineSpec
-) -> _Order:
+def _order(function: func.FuncOp, selection: KernelSelection, machine: TargetMachineSpec) -> _Order:
     group = group_of(function)
-    family = family_for(group, families)
-    schedule: Schedule = family_calls.default_schedule(family, group) if family is not None else {}
-    name = family.name if family is not None else "fallback"
+    match = selection.match(group)
+    family = None if match is None else match.family
+    schedule: Schedule = {} if match is None else match.default_schedule()
+    name = "fallback" if family is None else f"{family.name} {family.version}"
     makers = frozenset(type(part).__module__.partition(".")[0] for part in (family, *group.walk()))
     sources = [_sources(), *map(_package_sources, sorted(makers - _KNOWN))]
     parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), *sources)
-    request = KernelRequest(group, function.sym_name.data, schedule)
-    return _Order(request, family, cache_key("\0".join(parts), machine))
+    key = cache_key("\0".join(parts), machine)
+    return _Order(function.sym_name.data, group, match, schedule, key)
 
 
 def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
@@ -122,7 +131,7 @@ def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
     object_code = cache.get(Kind.OBJECT, fields["object"])
     if object_code is None:
         return None
-    symbol = order.request.symbol
+    symbol = order.symbol
     needs = KernelNeeds(
         symbol,
         grid=int(fields["grid"]),
@@ -135,8 +144,7 @@ def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
 
 
 def _emitted(order: _Order) -> _Emitted:
-    request = order.request
-    kernel = family_calls.emit(order.family, request) if order.family else emit_fallback(request)
+    kernel = order.emit()
     return _Emitted(needs_of(kernel), kernel, order.key)
 
 

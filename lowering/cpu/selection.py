@@ -9,8 +9,8 @@ from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_cho
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 
 
 def group_of(function: func.FuncOp) -> FusedOp:
@@ -33,15 +33,25 @@ def group_of(function: func.FuncOp) -> FusedOp:
     return group
 
 
-def family_for(group: FusedOp, families: Sequence[KernelFamily]) -> KernelFamily | None:
-    """The cheapest family that takes `group` as its tensors are stored."""
-    return KernelCosts(families).family_for(group, stored_choice(group))
+class KernelSelection:
+    """Chooses among some families."""
+
+    def __init__(self, families: Sequence[KernelFamily]) -> None:
+        """Raises BraidError for a family that lacks a part of the protocol."""
+        self._costs = KernelCosts(families)
+
+    def match(self, group: FusedOp) -> Match | None:
+        """That of the cheapest family that takes `group` as its tensors are stored."""
+        return self._costs.match_for(group, stored_choice(group))
+
+    def emit(self, symbol: str, group: FusedOp) -> Kernel:
+        """The kernel of `group` under this symbol, with its family's default schedule."""
+        match = self.match(group)
+        if match is None:
+            return emit_fallback(group, symbol)
+        return match.emit(symbol, match.default_schedule())
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:
-    """The kernel of `group` under this symbol, with the family's default schedule."""
-    family = family_for(group, families)
-    if family is None:
-        return emit_fallback(KernelRequest(group, symbol))
-    schedule = family_calls.default_schedule(family, group)
-    return family_calls.emit(family, KernelRequest(group, symbol, schedule))
+    """As `KernelSelection`, for one group alone."""
+    return KernelSelection(families).emit(symbol, group)

@@ -120,11 +120,14 @@ class SelectLayoutsPass(ModulePass):
         """Decide for every function that runs with the model."""
         target = load_target(self.target)
         backend = target.backend(self.backend) if self.backend else target.backends[0]
-        costs = LayoutCosts(op, backend, self.cost)
-        counts = ExecutionCounts.of(op, self.default_trip_count)
+        self.decide(op, LayoutCosts(op, backend, self.cost))
+
+    def decide(self, module: ModuleOp, costs: LayoutCosts) -> None:
+        """The same by `costs`, whatever the target."""
+        counts = ExecutionCounts.of(module, self.default_trip_count)
         if self.ignore_profile:
             counts = ExecutionCounts.ones()
-        for func in runtime_functions(op):
+        for func in runtime_functions(module):
             self._decide(func, costs, counts)
 
     def _limit(self) -> int | None:

@@ -47,8 +47,8 @@ def kernel_seconds(op: Operation, costs: KernelCosts) -> float:
     if not isinstance(op, FusedOp) or measured_seconds(op) is not None:
         return op_seconds(op)
     choice = stored_choice(op)
-    family = costs.family_for(op, choice)
-    return op_seconds(op) if family is None else costs.option(op, family, choice).seconds
+    match = costs.match_for(op, choice)
+    return op_seconds(op) if match is None else costs.option(match, choice).seconds
 
 
 def _touches_tensors(op: Operation) -> bool:

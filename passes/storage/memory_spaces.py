@@ -17,7 +17,15 @@ MAIN = ""
 class MemorySpaces:
     """Memories by the names that ops use: `gpu.global`, or `global` for any backend's."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target | None = None) -> None:
+        """Those of `target`, by default one without a name or an end."""
+        self._of_backend: dict[str, str] = {}
+        self._known: dict[str, str] = {}
+        self.bytes: Mapping[str, int] = {}
+        if target is not None:
+            self._add(target)
+
+    def _add(self, target: Target) -> None:
         first, *others = target.backends
         self._of_backend = {first.name: MAIN}
         self._known = {memory.name: f"{first.name}.{memory.name}" for memory in first.memories}
@@ -30,7 +38,7 @@ class MemorySpaces:
                 self._known |= {name: name, memory.name: self._known.get(memory.name, name)}
             if backend.memories:
                 self._of_backend[backend.name] = f"{backend.name}.{backend.memories[0].name}"
-        self.bytes: Mapping[str, int] = {
+        self.bytes = {
             f"{backend.name}.{memory.name}": memory.bytes
             for backend in target.backends
             for memory in backend.memories

@@ -13,7 +13,7 @@ from braid.passes.storage.placement import live_at_peak, live_peak, place_in_out
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.kernels.kernel_family import Overlap, OverlappingFamily
+from braid.targets.kernels.kernel_family import Overlap
 
 
 def select_overlaps(function: FuncOp, costs: KernelCosts, memories: MemorySpaces) -> int:
@@ -102,5 +102,5 @@ def _offer(group: FusedOp, costs: KernelCosts) -> Overlap | None:
     """Over which operand the kernel of `group` can write."""
     if is_only_storage(group):
         return None
-    family = costs.family_for(group, stored_choice(group))
-    return family.overlap(group) if isinstance(family, OverlappingFamily) else None
+    match = costs.match_for(group, stored_choice(group))
+    return None if match is None else match.overlap()

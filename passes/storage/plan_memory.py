@@ -160,15 +160,18 @@ class PlanMemoryPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans each public function."""
+        self.plan(op, MemorySpaces(load_target(self.target)))
+
+    def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
+        """The same with `memories`, whatever the target."""
         weights = WeightsSection()
-        functions = public_functions(op)
+        functions = public_functions(module)
         for function in functions:
-            self._plan(function, weights)
+            self._plan(function, weights, memories)
         for function in functions:
             function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights.size, i64)
 
-    def _plan(self, function: func.FuncOp, weights: WeightsSection) -> None:
-        memories = MemorySpaces(load_target(self.target))
+    def _plan(self, function: func.FuncOp, weights: WeightsSection, memories: MemorySpaces) -> None:
         plan = Plan(function, memories)
         weights.place(list(plan.values.of.items()))
         storages = plan.storages()

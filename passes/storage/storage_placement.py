@@ -160,9 +160,9 @@ class StoragePlacement:
         if is_only_storage(group):
             return 0.0
         choice = stored_choice(group)
-        family = self.costs.family_for(group, choice)
-        if family is not None:
-            return family.seconds(group, choice)
+        match = self.costs.match_for(group, choice)
+        if match is not None:
+            return match.seconds(choice)
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else op_seconds(group)

@@ -34,7 +34,11 @@ from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.op_seconds import measured_seconds
 from braid.targets.costs.roofline import Roofline
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import BackendDescription
+
+_CALL_SECONDS = 0.5e-6
+"""What it takes to call one kernel from another, with its arguments cold."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +59,22 @@ class LayoutCosts:
     def __init__(
         self,
         module: ModuleOp,
-        backend: BackendDescription,
+        backend: BackendDescription | None,
         resource: str,
         records: CostRecords | None = None,
+        *,
+        families: Sequence[KernelFamily] | None = None,
     ) -> None:
-        """`records` are by default this user's measurements."""
+        """`families` are by default those of `backend`, `records` this user's measurements.
+
+        Without a backend, what no family makes costs nothing.
+        """
         self._resource = resource
-        self._roofline = Roofline(backend)
-        self._kernels = KernelCosts(kernel_families(backend.name), records)
-        self._launch = backend.launch_seconds
+        self._roofline = None if backend is None else Roofline(backend)
+        if families is None:
+            families = () if backend is None else kernel_families(backend.name)
+        self._kernels = KernelCosts(families, records)
+        self._launch = _CALL_SECONDS if backend is None else backend.launch_seconds
         self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
         self._declared_reorders = _declared_reorders(module, resource)
 
@@ -97,6 +108,8 @@ class LayoutCosts:
             options = self._kernels.options(reorder_group(tensor, source, target))
             if options:
                 return self._launch + min(option.seconds for option in options)
+        if self._roofline is None:
+            return 0.0
         return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
@@ -110,7 +123,7 @@ class LayoutCosts:
         return tuple(others) if shortened.any() else ()
 
     def _estimate(self, op: Operation) -> float:
-        return self._roofline.of_op(op, self._resource)
+        return 0.0 if self._roofline is None else self._roofline.of_op(op, self._resource)
 
     def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
         options = self._kernels.options(group)

@@ -1,4 +1,4 @@
-"""Kernels of the CPU: each file here is a kernel family, by the path in `targets/host.toml`.
+"""Kernels of the CPU: each file here is a kernel family, listed in `families.py`.
 
 A family says which groups of ops it takes, in which layouts and how fast, and emits their kernels;
 see `KernelFamily`. The folders hold what families are made of. Each imports only those below it:

@@ -39,8 +39,7 @@ class BorderFamily(VectorFamily):
 class _Border(VectorCandidate):
     op: PadOp
 
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """The layouts in which that was decided."""
         return [stored_choice(self.group)]
 

@@ -65,13 +65,12 @@ class ConvDirectFamily(VectorFamily):
 class _Convolution(VectorCandidate):
     found: ConvMatch
 
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Channels last first, with blocks of output channels from best to worst."""
-        return list(self._offered)
+        return list(self._dense)
 
     @cached_property
-    def _offered(self) -> dict[LayoutChoice, ConvContraction]:
+    def _dense(self) -> dict[LayoutChoice, ConvContraction]:
         """What there is to compute in the layouts that are offered, on dense tensors."""
         weight, input = self.found.weight.index, self.found.input.index
         problems = (
@@ -97,7 +96,7 @@ class _Convolution(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
         dense = all(x.strides is None for x in (*choice.operands, *choice.results))
-        problem = self._offered.get(choice) if dense else None
+        problem = self._dense.get(choice) if dense else None
         problem = problem or self._problem(choice)
         size, moved = _size(problem), stored_bytes(self.group, choice)
         best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))

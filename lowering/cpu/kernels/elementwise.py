@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
@@ -53,8 +52,7 @@ class ElementwiseCandidate(VectorCandidate):
 
     points: Pointwise
 
-    @cached_property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first: it costs no reorder at the model's edges."""
         layouts = _candidates(self.points.shape)
         choices = (uniform_choice(self.group, layout, {}) for layout in layouts)

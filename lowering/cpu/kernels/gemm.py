@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import overlap_of
@@ -49,8 +48,7 @@ class GemmFamily(VectorFamily):
 class _Product(VectorCandidate):
     found: MatmulMatch
 
-    @cached_property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Packed B with the block sizes from best to worst, then row-major B."""
         rank = len(self.found.points.shape)
         vectors = tiling.ranked_vectors(matmul_size(self.found, packed=True), self.unit)

@@ -79,8 +79,7 @@ class _Generic(VectorCandidate):
     stages: tuple[tuple[Stage, ...], ...]
     inside_bytes: int
 
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first; those of a reorder are what it is about."""
         if any(isinstance(op, ReorderOp) for op in self.members):
             return [as_typed(self.group)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -62,8 +61,7 @@ class MovementFamily(VectorFamily):
 class _Copy(VectorCandidate):
     movement: Movement
 
-    @cached_property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """All pairs of layouts of operand and result."""
         return [choice for choice in _candidates(self.group) if self._nest(choice)]
 

@@ -49,8 +49,7 @@ class NormalizationFamily(VectorFamily):
 class _Rows(VectorCandidate):
     op: SoftmaxOp | LayerNormOp
 
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """The one choice."""
         return [row_major_choice(self.group)]
 

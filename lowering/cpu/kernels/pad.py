@@ -44,8 +44,7 @@ class PadFamily(VectorFamily):
 class _Padding(VectorCandidate):
     op: PadOp
 
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first."""
         return [choice for choice in flexible_choices(self.group) if _fits(self.op, choice)]
 

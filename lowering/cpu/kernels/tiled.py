@@ -7,6 +7,7 @@ tiles in the scratch memory. How a member computes its tile is left to the other
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, product
 
 from xdsl.ir import BlockArgument, Operation
 
@@ -22,96 +23,109 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.tiles.code import TileCode
 from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.passes.kernels.outline_kernels import kernel_key
-from braid.targets.backends import kernel_families
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, KernelRequest, Schedule
-from braid.targets.machines.load import load_target
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 
 
 @dataclass(frozen=True)
 class TiledFamily(VectorFamily):
     """Groups in which an op that is not elementwise reads what another member computed.
 
-    One result, static shapes, row-major layouts.
+    One result, static shapes, row-major layouts. The members' kernels are those of `inner`.
     """
 
-    target: str = "host"
+    inner: tuple[KernelFamily, ...] = ()
     name: str = "tiled"
+    own_version: int = 1
     _sizes: dict[str, tuple[int, ...] | None] = field(
         default_factory=dict[str, tuple[int, ...] | None], compare=False, repr=False
     )
 
-    def accepts(self, group: FusedOp) -> bool:
-        """Whether the result can be cut into tiles that are small inside."""
-        return needs_tiles(group) and self._tiles(group) is not None
+    @property
+    def version(self) -> int:
+        """Raised with that of any inner family, whose code is in the kernels."""
+        return self.own_version + sum(family.version for family in self.inner)
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
-        """The one choice."""
-        if not self.accepts(group):
-            return ()
-        return [row_major_choice(group)]
+    def match(self, group: FusedOp) -> "_Tiles | None":
+        """A result that can be cut into tiles that are small inside."""
+        members = tuple(_members(group))
+        if not _needs_tiles(group, members):
+            return None
+        extents = self._extents(group, members)
+        if extents is None:
+            return None
+        return _Tiles(group, self.unit, members, extents, self.inner)
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """The default tiles, then smaller ones, one dim at a time."""
-        default = self._tiles(group)
-        assert default is not None
-        yield _schedule(default)
-        for dim, extent in enumerate(default):
-            for size in candidates(extent):
-                extents = tuple(size if d == dim else n for d, n in enumerate(default))
-                if _tiling(group, extents).classes() is not None:
-                    yield _schedule(extents)
-
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Tiles whose values fit a second-level cache, where the members stay efficient so."""
-        return next(self.schedules(group))
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic; what is inside stays in the cache."""
-        operations = sum(
-            2 * work(op, whole(shape_of(op.results[0])))
-            for op in _members(group)
-            if isinstance(op, TensorOp) and not is_view(op)
-        )
-        moved = moving_seconds(stored_bytes(group, choice), self.unit)
-        return max(operations / (self.unit.flops / 2), moved)
-
-    def emit(self, request: KernelRequest) -> Kernel:
-        """One tile per grid iteration."""
-        group = request.group
-        schedule = self.schedule_of(request)
-        extents = [schedule[f"tile{dim}"] for dim in range(len(schedule))]
-        classes = _tiling(group, extents).classes()
-        assert classes is not None, "the schedule is not one of those offered"
-        families = self._inner_families()
-        codes: list[TileCode] = []
-        for number, tiles in enumerate(classes):
-            program = tile_program(tiles.tile)
-            prefix = f"tile{number}_"
-            members = compile_members(program.module, families, self.target, prefix)
-            codes.append(TileCode(tiles, program.inputs, program.output, members))
-        return tiled_kernel(request, self.unit, codes)
-
-    def _inner_families(self) -> list[KernelFamily]:
-        families = kernel_families(load_target(self.target).host_device.backend)
-        return [family for family in families if not isinstance(family, TiledFamily)]
-
-    def _tiles(self, group: FusedOp) -> tuple[int, ...] | None:
+    def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
         """The default extents of tiles, searched once for equal groups."""
         key = kernel_key(group)
         if key not in self._sizes:
-            found = tile_sizes(_members(group), group.terminator.arguments[0])
-            possible = found is not None and _tiling(group, found).classes() is not None
+            result = group.terminator.arguments[0]
+            found = tile_sizes(members, result)
+            possible = found is not None and Tiling(members, result, found).classes() is not None
             self._sizes[key] = found if possible else None
         return self._sizes[key]
 
 
-def needs_tiles(group: FusedOp) -> bool:
+@dataclass(frozen=True, eq=False)
+class _Tiles(VectorCandidate):
+    """`members` are the ops that compute, `extents` those of the default tiles."""
+
+    members: tuple[Operation, ...]
+    extents: tuple[int, ...]
+    inner: tuple[KernelFamily, ...]
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        return [row_major_choice(self.group)]
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Tiles whose values fit a second-level cache, where the members stay efficient so; then
+        smaller ones, first along one dim, and then along two."""
+        if level == 0:
+            yield _schedule(self.extents)
+        dims = range(len(self.extents))
+        for chosen in combinations(dims, level) if level in (1, 2) else ():
+            for sizes in product(*(candidates(self.extents[dim]) for dim in chosen)):
+                smaller = dict(zip(chosen, sizes, strict=True))
+                if any(smaller[dim] >= self.extents[dim] for dim in chosen):
+                    continue
+                extents = tuple(smaller.get(dim, self.extents[dim]) for dim in dims)
+                if self._tiling(extents).classes() is not None:
+                    yield _schedule(extents)
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """The larger of arithmetic and memory traffic; what is inside stays in the cache."""
+        operations = sum(
+            2 * work(op, whole(shape_of(op.results[0])))
+            for op in self.members
+            if isinstance(op, TensorOp) and not is_view(op)
+        )
+        moved = moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return max(operations / (self.unit.flops / 2), moved)
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One tile per grid iteration."""
+        chosen = self.completed(schedule)
+        classes = self._tiling([chosen[f"tile{dim}"] for dim in range(len(chosen))]).classes()
+        assert classes is not None, "the schedule is not one of those offered"
+        codes: list[TileCode] = []
+        for number, tiles in enumerate(classes):
+            program = tile_program(tiles.tile)
+            members = compile_members(program.module, self.inner, f"tile{number}_")
+            codes.append(TileCode(tiles, program.inputs, program.output, members))
+        return tiled_kernel(self.group, symbol, self.unit, codes)
+
+    def _tiling(self, extents: Sequence[int]) -> Tiling:
+        return Tiling(self.members, self.group.terminator.arguments[0], tuple(extents))
+
+
+def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
     """Whether more than elementwise ops read what is computed inside of the group."""
     if len(group.outputs) != 1 or isinstance(group.terminator.arguments[0], BlockArgument):
         return False
@@ -120,13 +134,13 @@ def needs_tiles(group: FusedOp) -> bool:
         and not isinstance(operand.owner, ConstantOp)
         and not isinstance(op, ElementwiseOp)
         and not is_view(op)
-        for op in _members(group)
+        for op in members
         for operand in op.operands
     ) and all(
         isinstance(operand, BlockArgument)
         or not isinstance(operand.owner, ConstantOp)
         or is_splat(operand)
-        for op in _members(group)
+        for op in members
         for operand in op.operands
     )
 
@@ -135,10 +149,6 @@ def _members(group: FusedOp) -> list[Operation]:
     """The ops that compute: constants are part of those that read them."""
     ops = group.body.block.ops
     return [op for op in ops if op is not group.terminator and not isinstance(op, ConstantOp)]
-
-
-def _tiling(group: FusedOp, extents: Sequence[int]) -> Tiling:
-    return Tiling(tuple(_members(group)), group.terminator.arguments[0], tuple(extents))
 
 
 def _schedule(extents: Sequence[int]) -> Schedule:

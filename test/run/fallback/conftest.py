@@ -17,7 +17,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import call_kernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest
+from braid.targets.kernels.kernel_family import Kernel
 from test.run.groups import evaluate
 from test.storage import from_storage
 
@@ -119,7 +119,7 @@ def check() -> Check:
         The results are those of the last op, or of every op.
         """
         group = make_group(types, build, layouts, every)
-        kernel = emit_fallback(KernelRequest(group, "tested"))
+        kernel = emit_fallback(group, "tested")
         kernel.module.verify()
         generator = np.random.default_rng(0)
         arrays = [

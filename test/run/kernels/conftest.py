@@ -17,12 +17,11 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.targets.kernels.kernel_family import (
+    Candidate,
     InPlace,
     Kernel,
     KernelFamily,
-    KernelRequest,
     Schedule,
-    takes_strides,
 )
 from test.run.groups import evaluate
 from test.storage import from_storage
@@ -50,6 +49,13 @@ def make_group(
     group.verify()
     outside.add_op(group)
     return group
+
+
+def candidate_of(family: KernelFamily, group: FusedOp) -> Candidate:
+    """What the family finds in a group that it takes."""
+    found = family.match(group)
+    assert found is not None
+    return found
 
 
 def random_array(type: Attribute, seed: int) -> Array:
@@ -91,16 +97,16 @@ class KernelCheck:
         """
         tensors = [t if isinstance(t, Attribute) else TensorType(f32, t) for t in types]
         plain = make_group(tensors, build)
-        assert family.accepts(plain)
-        offered = family.layouts(plain)
+        offered = candidate_of(family, plain).layouts
         assert offered
         arrays = arrays or [random_array(type, seed) for seed, type in enumerate(tensors)]
         expected = evaluate(plain, arrays)
         for choice in offered if choices is None else [offered[i] for i in choices]:
             group = make_group(tensors, build, choice)
-            chosen = family.default_schedule(group) if schedule is None else schedule
-            assert family.seconds(group, choice) > 0
-            kernel = family.emit(KernelRequest(group, "kernel", chosen))
+            candidate = candidate_of(family, group)
+            chosen = next(candidate.space(0)) if schedule is None else schedule
+            assert candidate.seconds(choice) > 0
+            kernel = candidate.emit("kernel", chosen)
             self._compare(kernel, choice, arrays, expected, relative)
             self._compare_boxes(family, group, choice, arrays, expected, chosen)
 
@@ -141,7 +147,7 @@ class KernelCheck:
         for number, whole in enumerate(wholes):
             strides[number] = tuple(s // whole.itemsize for s in whole.strides)
             set_strides(group, strides)
-            if not takes_strides(family, group, stored_choice(group)):
+            if not candidate_of(family, group).takes_strides(stored_choice(group)):
                 strides[number] = None
         set_strides(group, strides)
         if strides == [None] * len(stored):
@@ -150,7 +156,7 @@ class KernelCheck:
         boxes = [b[tuple(map(slice, a.shape))] for b, a in zip(buffers, stored, strict=True)]
         for box, array in zip(boxes, stored[: len(arrays)], strict=False):
             box[...] = array
-        CallableKernel(family.emit(KernelRequest(group, "kernel", schedule)))(*buffers)
+        CallableKernel(candidate_of(family, group).emit("kernel", schedule))(*buffers)
         results = stored[len(arrays) :]
         for box, buffer, array in zip(
             boxes[len(arrays) :], buffers[len(arrays) :], results, strict=True

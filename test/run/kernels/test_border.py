@@ -10,8 +10,8 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.border import BorderFamily
-from braid.targets.kernels.kernel_family import KernelRequest
-from test.run.kernels.conftest import make_group
+from test.machines import HOST
+from test.run.kernels.conftest import candidate_of, make_group
 from test.storage import from_storage
 
 LOW, HIGH = (0, 0, 1, 2), (0, 0, 3, 1)
@@ -25,14 +25,14 @@ def test_only_the_border_is_written(tag: str, shape: tuple[int, ...]) -> None:
         return [op], [op.output]
 
     layout = Layout.parse(tag)
-    family = BorderFamily()
+    family = BorderFamily(HOST)
     group = make_group([TensorType(f32, shape)], pad, LayoutChoice((layout,), (layout,)))
-    assert not family.accepts(group)
+    assert family.match(group) is None
     set_boxes(group, {0: 0})
-    assert family.accepts(group)
+    candidate = candidate_of(family, group)
     padded = [e + low + high for e, low, high in zip(shape, LOW, HIGH, strict=True)]
     stored = np.full(layout.storage_shape(padded), 7, np.float32)
-    CallableKernel(family.emit(KernelRequest(group, "border")))(stored, stored)
+    CallableKernel(candidate.emit("border", {}))(stored, stored)
     expected = np.full(padded, -2.5, np.float32)
     expected[:, :, 1:-3, 2:-1] = 7
     np.testing.assert_array_equal(from_storage(stored, layout, padded), expected)

@@ -8,8 +8,9 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from test.machines import HOST
 
-DIRECT, DEPTHWISE = ConvDirectFamily(), ConvDepthwiseFamily()
+DIRECT, DEPTHWISE = ConvDirectFamily(HOST), ConvDepthwiseFamily(HOST)
 
 
 def convolution(strides=(1, 1), dilations=(1, 1), groups=1):

@@ -11,8 +11,9 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
 from braid.dialects.braid.movement import SliceOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from test.machines import HOST
 
-FAMILY = ElementwiseFamily()
+FAMILY = ElementwiseFamily(HOST)
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 FLOAT_ROWS = [
     "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "sign", "ceil", "floor",

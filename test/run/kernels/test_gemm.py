@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
-from braid.lowering.cpu.kernels.emit.machine import AVX2, SSE
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from test.machines import AVX2, HOST, SSE
 
-FAMILY = GemmFamily()
+FAMILY = GemmFamily(HOST)
 
 
 def product(a, b):
@@ -61,6 +61,7 @@ def test_schedules(check, columns_outside, unroll) -> None:
     check(FAMILY, [(9, 10), (10, 37)], product, choices=[4], schedule=schedule)
 
 
-@pytest.mark.parametrize("unit", [AVX2, SSE])
-def test_narrow_vectors(check, unit) -> None:
-    check(GemmFamily(unit), [(13, 20), (20, 37), (1, 37), (13, 37)], with_epilogue, choices=[0])
+@pytest.mark.parametrize("machine", [AVX2, SSE])
+def test_narrow_vectors(check, machine) -> None:
+    shapes = [(13, 20), (20, 37), (1, 37), (13, 37)]
+    check(GemmFamily(machine), shapes, with_epilogue, choices=[0])

@@ -18,8 +18,9 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
-from braid.targets.kernels.kernel_family import InPlace, KernelFamily, KernelRequest
-from test.run.kernels.conftest import Build, evaluate, make_group, random_array
+from braid.targets.kernels.kernel_family import InPlace, KernelFamily
+from test.machines import HOST
+from test.run.kernels.conftest import Build, candidate_of, evaluate, make_group, random_array
 
 
 def product_and_add(a, b, c):
@@ -70,19 +71,24 @@ def group_of(shapes: Sequence[Sequence[int]], build: Build) -> FusedOp:
 @pytest.mark.parametrize(
     ("family", "shapes", "build", "pairs"),
     [
-        (GemmFamily(), [(13, 21), (21, 37), (13, 37)], product_and_add, {(2, 0)}),
-        (GemmFamily(), [(13, 21), (21, 37), (1, 37)], product_and_add, set()),
-        (GemmFamily(), [(16, 16), (16, 16)], product_and_left, set()),
+        (GemmFamily(HOST), [(13, 21), (21, 37), (13, 37)], product_and_add, {(2, 0)}),
+        (GemmFamily(HOST), [(13, 21), (21, 37), (1, 37)], product_and_add, set()),
+        (GemmFamily(HOST), [(16, 16), (16, 16)], product_and_left, set()),
         (
-            ConvDirectFamily(),
+            ConvDirectFamily(HOST),
             [(1, 5, 7, 9), (20, 5, 3, 3), (1, 20, 5, 7)],
             convolution_and_add,
             {(2, 0)},
         ),
-        (ElementwiseFamily(), [(7, 37), (1, 37), (7, 37)], scale_and_add, {(0, 0), (2, 0)}),
-        (ElementwiseFamily(), [(7, 64), (7, 37)], add_to_slice, {(1, 0)}),
-        (NormalizationFamily(), [(3, 37)], softmax, {(0, 0)}),
-        (NormalizationFamily(), [(3, 37), (1, 37), (1, 37)], layer_norm, {(0, 0)}),
+        (
+            ElementwiseFamily(HOST),
+            [(7, 37), (1, 37), (7, 37)],
+            scale_and_add,
+            {(0, 0), (2, 0)},
+        ),
+        (ElementwiseFamily(HOST), [(7, 64), (7, 37)], add_to_slice, {(1, 0)}),
+        (NormalizationFamily(HOST), [(3, 37)], softmax, {(0, 0)}),
+        (NormalizationFamily(HOST), [(3, 37), (1, 37), (1, 37)], layer_norm, {(0, 0)}),
     ],
 )
 def test_what_may_alias(
@@ -90,8 +96,8 @@ def test_what_may_alias(
 ) -> None:
     group = group_of(shapes, build)
     types = [value.type for value in group.inputs]
-    typed = make_group(types, build, family.layouts(group)[0])
-    assert set(family.emit(KernelRequest(typed, "kernel")).in_place) == pairs
+    typed = make_group(types, build, candidate_of(family, group).layouts[0])
+    assert set(candidate_of(family, typed).emit("kernel", {}).in_place) == pairs
     check(family, shapes, build)
 
 
@@ -102,7 +108,7 @@ def test_fallback_works_in_place_on_what_it_reads_at_one_element() -> None:
         return [square, add], [add.output]
 
     group = group_of([(5, 6), (1, 6)], build)
-    kernel = emit_fallback(KernelRequest(group, "chain"))
+    kernel = emit_fallback(group, "chain")
     assert kernel.in_place == ((0, 0),)
     inputs = [random_array(value.type, seed) for seed, value in enumerate(group.inputs)]
     (expected,) = evaluate(group, inputs)
@@ -115,4 +121,4 @@ def test_fallback_does_not_overwrite_what_it_reads_elsewhere() -> None:
         op = SoftmaxOp.get(x, 0)
         return [op], [op.output]
 
-    assert emit_fallback(KernelRequest(group_of([(5, 5)], build), "column")).in_place == ()
+    assert emit_fallback(group_of([(5, 5)], build), "column").in_place == ()

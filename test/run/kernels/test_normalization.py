@@ -5,8 +5,9 @@ import pytest
 
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
+from test.machines import HOST
 
-FAMILY = NormalizationFamily()
+FAMILY = NormalizationFamily(HOST)
 
 
 def softmax(x):

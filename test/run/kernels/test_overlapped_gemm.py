@@ -13,10 +13,11 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.gemm import GemmFamily
-from braid.targets.kernels.kernel_family import Kernel, KernelRequest, Overlap, Schedule
-from test.run.kernels.conftest import Build, evaluate, make_group, random_array
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from test.machines import HOST
+from test.run.kernels.conftest import Build, candidate_of, evaluate, make_group, random_array
 
-FAMILY = GemmFamily()
+FAMILY = GemmFamily(HOST)
 
 
 def product(x, w):
@@ -39,7 +40,7 @@ def swapped(w, x):
 def groups(shapes: list[tuple[int, ...]], build: Build):
     """The group with packed and with row-major weights, and the layouts."""
     types = [TensorType(f32, shape) for shape in shapes]
-    packed, *_, plain = FAMILY.layouts(make_group(types, build))
+    packed, *_, plain = candidate_of(FAMILY, make_group(types, build)).layouts
     for choice in (packed, plain):
         yield make_group(types, build, choice), choice
 
@@ -75,9 +76,10 @@ def test_overlapping_operand(
         arrays = [random_array(value.type, seed) for seed, value in enumerate(group.inputs)]
         (expected,) = evaluate(group, arrays)
         set_overlap(group, number)
-        found = FAMILY.overlap(group)
+        candidate = candidate_of(FAMILY, group)
+        found = candidate.overlap()
         assert found is not None and found.operand == number
-        kernel = FAMILY.emit(KernelRequest(group, "kernel", schedule))
+        kernel = candidate.emit("kernel", schedule)
         assert kernel.overlap == number and kernel.in_place == ()
         stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
         result = np.full(expected.shape, 7, np.float32)
@@ -95,7 +97,7 @@ def test_overlapping_operand(
 
 def test_scratch_is_small() -> None:
     group, _ = next(groups([(64, 768), (768, 50257)], product))
-    found = FAMILY.overlap(group)
+    found = candidate_of(FAMILY, group).overlap()
     assert found == Overlap(0, found.scratch_bytes if found else -1)
     assert found.scratch_bytes <= 8 * 768 * 4
 
@@ -118,13 +120,13 @@ def add_operand(x, w):
 )
 def test_no_overlap(shapes: list[tuple[int, ...]], build: Build) -> None:
     for group, _ in groups(shapes, build):
-        assert FAMILY.overlap(group) is None
+        assert candidate_of(FAMILY, group).overlap() is None
         set_overlap(group, 0)
-        kernel = FAMILY.emit(KernelRequest(group, "kernel"))
+        kernel = candidate_of(FAMILY, group).emit("kernel", {})
         assert kernel.overlap is None and kernel.barriers == ()
 
 
 def test_strided_operands_do_not_overlap() -> None:
     group, _ = next(groups([(8, 16), (16, 32)], product))
     set_strides(group, [(20, 1), None, None])
-    assert FAMILY.overlap(group) is None
+    assert candidate_of(FAMILY, group).overlap() is None

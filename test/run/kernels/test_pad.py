@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from braid.dialects.braid.movement import PadOp
 from braid.lowering.cpu.kernels.pad import PadFamily
+from test.machines import HOST
 
-FAMILY = PadFamily()
+FAMILY = PadFamily(HOST)
 sides = st.integers(0, 3)
 
 

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, f32
 
 from braid.dialects.braid.pooling import PoolOp
-from braid.lowering.cpu.kernels.emit.machine import AVX512
 from braid.lowering.cpu.kernels.pooling import PoolFamily
-from test.run.kernels.conftest import make_group
+from test.machines import AVX512, HOST
+from test.run.kernels.conftest import candidate_of, make_group
 
-FAMILY = PoolFamily()
+FAMILY = PoolFamily(HOST)
 
 
 @pytest.mark.parametrize("kind", ["max", "add"])
@@ -66,6 +66,7 @@ def test_lines_are_offered_for_small_strides() -> None:
         return make_group([TensorType(f32, (1, 16, 9, 9))], build)
 
     tags = [
-        [choice.results[0].tag for choice in PoolFamily(AVX512).layouts(pool(s))] for s in (1, 2, 3)
+        [choice.results[0].tag for choice in candidate_of(PoolFamily(AVX512), pool(s)).layouts]
+        for s in (1, 2, 3)
     ]
     assert tags == [["acdb", "aBcd16b", "abcd"]] * 2 + [["acdb", "aBcd16b"]]

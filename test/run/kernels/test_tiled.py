@@ -18,10 +18,11 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
-from braid.lowering.cpu.kernels.tiled import TiledFamily
-from braid.targets.kernels.kernel_family import KernelRequest
-from test.run.kernels.conftest import KernelCheck, make_group
+from braid.lowering.cpu.families import cpu_families
+from test.machines import HOST
+from test.run.kernels.conftest import KernelCheck, candidate_of, make_group
 
+(FAMILY,) = (family for family in cpu_families(HOST) if family.name == "tiled")
 LINEAR = Resampling("linear", "half_pixel", "floor", -0.75, False, False, 0.0)
 
 
@@ -136,12 +137,12 @@ def test_tiles_of_any_size_make_the_result(name, extents, check: KernelCheck):
     """Sizes that do not divide the extents leave smaller tiles at the borders."""
     build, types, _ = GROUPS[name]
     schedule = schedule_of(extents)
-    check(TiledFamily(), tensors(types), build, schedule=schedule, arrays=arrays_of(types))
+    check(FAMILY, tensors(types), build, schedule=schedule, arrays=arrays_of(types))
 
 
 def test_default_tiles_make_the_result(check: KernelCheck):
     build, types, _ = GROUPS["attention"]
-    check(TiledFamily(), tensors(types), build, arrays=arrays_of(types))
+    check(FAMILY, tensors(types), build, arrays=arrays_of(types))
 
 
 @pytest.mark.parametrize("name", GROUPS)
@@ -156,7 +157,7 @@ def test_no_tensor_inside_of_the_group_is_in_memory(name):
     ]
     outside = {math.prod(shape_of(value)) for value in (*group.inputs, *group.outputs)}
     largest = max(math.prod(shape) for shape in inside)
-    kernel = TiledFamily().emit(KernelRequest(group, "kernel", schedule_of(tiles[0])))
+    kernel = candidate_of(FAMILY, group).emit("kernel", schedule_of(tiles[0]))
     for value in (value for op in kernel.module.walk() for value in op.results):
         if isinstance(value.type, MemRefType) and bytes_of(value.type.element_type) > 1:
             elements = math.prod(value.type.get_shape())
@@ -171,7 +172,7 @@ def test_a_tile_that_is_part_of_an_operand(check: KernelCheck):
         negated = elementwise("neg", x)
         return chain(negated, ConcatOp.get([x, negated], 1))
 
-    check(TiledFamily(), [TensorType(f32, [6, 4])], build, schedule=schedule_of([3, 2]))
+    check(FAMILY, [TensorType(f32, [6, 4])], build, schedule=schedule_of([3, 2]))
 
 
 def test_a_constant_that_is_no_number_is_not_taken():
@@ -183,7 +184,7 @@ def test_a_constant_that_is_no_number_is_not_taken():
         return chain(row, scaled, MatmulOp.on(scaled, w))
 
     group = make_group([TensorType(f32, [4, 6]), TensorType(f32, [6, 5])], build)
-    assert not TiledFamily().accepts(group)
+    assert FAMILY.match(group) is None
 
 
 def test_simple_groups_are_left_to_others():
@@ -192,4 +193,4 @@ def test_simple_groups_are_left_to_others():
         return chain(product, elementwise("exp", product))
 
     group = make_group([TensorType(f32, [4, 6]), TensorType(f32, [6, 5])], build)
-    assert not TiledFamily().accepts(group)
+    assert FAMILY.match(group) is None

@@ -8,12 +8,12 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.lowering.cpu.selection import emit_kernel
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.kernels.kernel_family import KernelRequest
+from test.machines import AVX2
 
 ROWS, FOUR = Layout.parse("ab"), Layout.parse("abcd")
 
@@ -29,25 +29,37 @@ def group_of_add() -> FusedOp:
     return group
 
 
-class ClipFamily(ElementwiseFamily):
+class ClipCandidate(ElementwiseCandidate):
     """Right, unless a method is replaced."""
 
-    def accepts(self, group):
-        return True
+
+class ClipFamily(ElementwiseFamily):
+    """One of another package: what is raised in it is its mistake."""
+
+    def match(self, group):
+        found = super().match(group)
+        assert found is not None
+        return ClipCandidate(found.group, found.unit, found.points)
 
 
 def raising(*arguments):
     raise ValueError("no such thing")
 
 
-@pytest.mark.parametrize("method", ["accepts", "layouts", "seconds", "default_schedule", "emit"])
+FAMILY = ClipFamily(AVX2, name="clip")
+
+
+@pytest.mark.parametrize("method", ["match", "layouts", "seconds", "space", "emit", "overlap"])
 def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
-    family = ClipFamily(name="clip")
-    monkeypatch.setattr(ClipFamily, method, raising)
+    replaced = property(raising) if method == "layouts" else raising
+    monkeypatch.setattr(ClipFamily if method == "match" else ClipCandidate, method, replaced)
     group = group_of_add()
     with pytest.raises(BraidError) as raised:
-        KernelCosts([family], RecordTable()).options(group)
-        emit_kernel("k", group, [family])
+        costs = KernelCosts([FAMILY], RecordTable())
+        for match in costs.matches(group):
+            match.overlap()
+        costs.options(group)
+        emit_kernel("k", group, [FAMILY])
     assert raised.value.message == (
         f"kernel family 'clip' fails in '{method}' of a group of braid.add: "
         "ValueError: no such thing"
@@ -65,9 +77,9 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
     ],
 )
 def test_choices_are_checked(choice, said, monkeypatch) -> None:
-    monkeypatch.setattr(ClipFamily, "layouts", lambda self, group: [choice])
-    with pytest.raises(BraidError, match="kernel family 'elementwise' fails in 'layouts'") as e:
-        KernelCosts([ClipFamily()], RecordTable()).options(group_of_add())
+    monkeypatch.setattr(ClipCandidate, "layouts", property(lambda self: [choice]))
+    with pytest.raises(BraidError, match="kernel family 'clip' fails in 'layouts'") as e:
+        KernelCosts([FAMILY], RecordTable()).options(group_of_add())
     assert said in e.value.message
 
 
@@ -75,22 +87,33 @@ def test_a_family_without_a_method_is_refused() -> None:
     class Half:
         name = "half"
 
-        def accepts(self, group):
-            return True
-
     with pytest.raises(BraidError) as raised:
         KernelCosts([Half()])  # pyright: ignore
-    assert "Half' has no 'layouts', 'schedules', 'default_schedule'" in raised.value.message
+    assert "Half' has no 'version', 'match'" in raised.value.message
+
+
+def test_a_candidate_without_a_method_is_refused(monkeypatch) -> None:
+    class Half:
+        layouts = ()
+
+    monkeypatch.setattr(ClipFamily, "match", lambda self, group: Half())
+    with pytest.raises(BraidError, match="Half has no 'takes_strides', 'seconds', 'space'"):
+        KernelCosts([FAMILY], RecordTable()).options(group_of_add())
+
+
+def test_a_space_without_a_default_is_refused(monkeypatch) -> None:
+    monkeypatch.setattr(ClipCandidate, "space", lambda self, level: iter(()))
+    with pytest.raises(BraidError, match="level 0 has no schedule"):
+        emit_kernel("k", group_of_add(), [FAMILY])
 
 
 def test_no_kernel_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr(ClipFamily, "emit", lambda self, request: ModuleOp([]))
+    monkeypatch.setattr(ClipCandidate, "emit", lambda *arguments: ModuleOp([]))
     with pytest.raises(BraidError, match="expected a Kernel"):
-        emit_kernel("k", group_of_add(), [ClipFamily()])
+        emit_kernel("k", group_of_add(), [FAMILY])
 
 
 def test_braids_own_families_are_believed(monkeypatch) -> None:
-    monkeypatch.setattr(ElementwiseFamily, "emit", raising)
+    monkeypatch.setattr(ElementwiseCandidate, "emit", raising)
     with pytest.raises(ValueError, match="no such thing"):
-        emit_kernel("k", group_of_add(), [ElementwiseFamily()])
-    assert KernelRequest(group_of_add(), "k").schedule == {}
+        emit_kernel("k", group_of_add(), [ElementwiseFamily(AVX2)])

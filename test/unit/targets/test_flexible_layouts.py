@@ -11,7 +11,6 @@ from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import KernelRequest
 from test.run.kernels.conftest import evaluate, make_group, random_array
 from test.storage import from_storage
 
@@ -57,7 +56,7 @@ def test_layouts_are_offered_and_right(shapes, build, tags) -> None:
     arrays = [random_array(type, seed) for seed, type in enumerate(types)]
     [expected] = evaluate(plain, arrays)
     for choice in choices:
-        kernel = CallableKernel(emit_fallback(KernelRequest(make_group(types, build, choice), "k")))
+        kernel = CallableKernel(emit_fallback(make_group(types, build, choice), "k"))
         stored = [to_storage(a, x) for a, x in zip(arrays, choice.operands, strict=True)]
         output = to_storage(np.zeros_like(expected), choice.results[0])
         kernel(*stored, output)

@@ -10,6 +10,7 @@ from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import set_strides
 from braid.dialects.braid.attribute_names import NAME, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
@@ -27,30 +28,49 @@ ROWS, COLUMNS = Layout.parse("ab"), Layout.parse("ba")
 PLAIN, TURNED = LayoutChoice((ROWS,), (ROWS,)), LayoutChoice((COLUMNS,), (COLUMNS,))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Family:
-    """Predicts `times` by the tag of the result."""
+    """Predicts `times` by the tag of the result; counts how often it is asked to match."""
 
     name: str
     times: dict[str, float]
+    version: int = 1
+    asked: int = 0
 
-    def accepts(self, group):
-        return bool(self.times)
+    def match(self, group):
+        self.asked += 1
+        return Found(self.times) if self.times else None
 
-    def layouts(self, group):
+
+@dataclass(frozen=True)
+class Found:
+    """What a `Family` finds in any group."""
+
+    times: dict[str, float]
+
+    @property
+    def layouts(self):
         return [LayoutChoice((Layout.parse(tag),), (Layout.parse(tag),)) for tag in self.times]
 
-    def seconds(self, group, choice):
+    def takes_strides(self, choice):
+        return False
+
+    def seconds(self, choice):
         return self.times[choice.results[0].tag]
 
-    def schedules(self, group):
-        yield {}
+    def space(self, level):
+        yield from [{}] if level == 0 else []
 
-    def default_schedule(self, group):
-        return {}
-
-    def emit(self, request):
+    def emit(self, symbol, schedule):
         raise AssertionError("nothing is emitted here")
+
+    def overlap(self):
+        return None
+
+
+def maker(costs, group, choice):
+    match = costs.match_for(group, choice)
+    return None if match is None else match.family
 
 
 def negation(layout=ROWS, name=None, shape=(2, 3)):
@@ -80,15 +100,45 @@ def test_the_cheapest_family_wins_in_each_choice() -> None:
         ("first", TURNED, 1.0),
     ]
     for option in options:
-        assert costs.family_for(negation(), option.layouts) is option.family
-    assert costs.family_for(negation(), LayoutChoice((ROWS,), (COLUMNS,))) is None
+        assert maker(costs, negation(), option.layouts) is option.family
+    assert maker(costs, negation(), LayoutChoice((ROWS,), (COLUMNS,))) is None
+
+
+def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
+    family = Family("counted", {"ab": 1.0})
+    costs, group = KernelCosts([family], RecordTable()), negation()
+
+    def asked_again() -> bool:
+        before = family.asked
+        costs.options(group)
+        costs.match_for(group, PLAIN)
+        assert family.asked - before <= 1
+        return family.asked > before
+
+    assert asked_again() and not asked_again()
+    set_strides(group, [(4, 1), None])
+    assert asked_again() and not asked_again()
+    op = group.body.block.first_op
+    assert op is not None
+    op.attributes[NAME] = StringAttr("layer")
+    assert asked_again() and not asked_again()
+    twice = elementwise("neg", op.results[0])
+    group.body.block.insert_op_after(twice, op)
+    assert asked_again() and not asked_again()
+    group.terminator.operands[0] = twice.results[0]
+    assert asked_again() and not asked_again()
+    turned = with_layout(twice.results[0].type, COLUMNS)
+    Rewriter.replace_value_with_new_type(twice.results[0], turned)
+    assert asked_again() and not asked_again()
+    costs.options(negation())
+    assert asked_again() is False
 
 
 def test_a_measurement_is_believed_before_a_prediction() -> None:
     group = negation()
     records = RecordTable({record_key(group, PLAIN, "second"): 3.0})
     costs = KernelCosts(FAMILIES, records)
-    assert costs.family_for(group, PLAIN) is FIRST
+    assert maker(costs, group, PLAIN) is FIRST
     assert [option.measured for option in costs.options(group)] == [False, False]
     records = RecordTable({record_key(group, PLAIN, "first"): 0.5})
     option = KernelCosts(FAMILIES, records).options(group)[0]

@@ -21,8 +21,9 @@ from braid.tuning.measure_layouts import measure_layouts
 from braid.tuning.record_store import append_records
 from braid.tuning.timing import TimingRequest, time_kernel
 from braid.tuning.timing_worker import timing_worker
+from test.machines import HOST
 
-FAMILIES = (ElementwiseFamily(), MovementFamily())
+FAMILIES = (ElementwiseFamily(HOST), MovementFamily(HOST))
 
 
 @pytest.fixture(autouse=True)

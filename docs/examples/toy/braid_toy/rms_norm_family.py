@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
@@ -16,9 +16,10 @@ from braid.extend import (
     FusedOp,
     Index,
     Kernel,
-    KernelRequest,
     Layout,
     LayoutChoice,
+    Machine,
+    Overlap,
     Schedule,
     Value,
     VectorUnit,
@@ -26,7 +27,6 @@ from braid.extend import (
     element_type_of,
     fold,
     grid_kernel,
-    host_vector_unit,
     shape_of,
     stored_bytes,
 )
@@ -37,51 +37,62 @@ from braid_toy.dialect import RmsNormOp
 class RmsNormFamily:
     """`toy.rms_norm` of f32, alone in its group. Layout: row-major."""
 
-    unit: VectorUnit = field(default_factory=host_vector_unit)
+    machine: Machine
     name: str = "toy-rms-norm"
+    version: int = 1
 
-    def accepts(self, group: FusedOp) -> bool:
+    def match(self, group: FusedOp) -> "RmsNorm | None":
         """One op, on a block argument."""
-        return _match(group) is not None
+        op = _only_op(group)
+        return None if op is None else RmsNorm(group, op, VectorUnit.of(self.machine))
 
-    def layouts(self, group: FusedOp) -> Sequence[LayoutChoice]:
+
+@dataclass(frozen=True)
+class RmsNorm:
+    """The kernel of a group of one `toy.rms_norm`."""
+
+    group: FusedOp
+    op: RmsNormOp
+    unit: VectorUnit
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
         """The one choice."""
-        op = _match(group)
-        if op is None:
-            return ()
-        row_major = Layout.row_major(len(shape_of(op.input)))
+        row_major = Layout.row_major(len(shape_of(self.op.input)))
         return [LayoutChoice((row_major,), (row_major,))]
 
-    def schedules(self, group: FusedOp) -> Iterator[Schedule]:
-        """Nothing to choose."""
-        yield {}
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Rows lie one after the other."""
+        return False
 
-    def default_schedule(self, group: FusedOp) -> Schedule:
-        """Nothing to choose."""
-        return {}
-
-    def seconds(self, group: FusedOp, choice: LayoutChoice) -> float:
+    def seconds(self, choice: LayoutChoice) -> float:
         """The larger of three operations an element and the memory traffic."""
-        elements = math.prod(shape_of(group.outputs[0]))
-        return max(
-            3 * elements / self.unit.flops, stored_bytes(group, choice) / self.unit.memory_bytes
-        )
+        elements, moved = math.prod(shape_of(self.op.input)), stored_bytes(self.group, choice)
+        return max(3 * elements / self.unit.flops, moved / self.unit.memory_bytes)
 
-    def emit(self, request: KernelRequest) -> Kernel:
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Nothing to choose."""
+        if level == 0:
+            yield {}
+
+    def overlap(self) -> Overlap | None:
+        """The result is as large as the operand."""
+        return None
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row per grid iteration."""
-        op = _match(request.group)
-        assert op is not None, "the family was asked for a group that it does not take"
-        length, epsilon = shape_of(op.input)[-1], op.epsilon.value.data
+        length, epsilon = shape_of(self.op.input)[-1], self.op.epsilon.value.data
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
             x, y = buffers
             _normalize(e, x, y, e.mul(row, length), length, epsilon)
 
         # Operand 0 and result 0 may be one buffer: a row is read whole before it is written.
-        return grid_kernel(request, self.unit, op.rows, iteration, in_place=((0, 0),))
+        grid, in_place = self.op.rows, ((0, 0),)
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
 
 
-def _match(group: FusedOp) -> RmsNormOp | None:
+def _only_op(group: FusedOp) -> RmsNormOp | None:
     """The only op of the group, if it is one for this family."""
     op = group.body.block.first_op
     if not isinstance(op, RmsNormOp) or op.next_op is not group.terminator:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,18 @@ class VectorUnit:
     memory_bytes: float = 12e9
 
     @staticmethod
-    def of(machine: TargetMachineSpec) -> "VectorUnit":
-        """The widest unit of `machine`."""
-        if not machine.triple.startswith(("x86_64", "i686")):
-            return NEON
-        features = set(machine.enabled_features)
-        if {"avx512f", "avx512vl"} <= features:
-            return AVX512
-        return AVX2 if {"avx2", "fma"} <= features else SSE
+    def of(machine: Machine) -> "VectorUnit":
+        """The unit that the facts of `machine` describe."""
+        return VectorUnit(
+            lanes=int(machine.fact("vector_bytes")) // 4,
+            registers=int(machine.fact("vector_registers")),
+            flops=machine.fact("flops"),
+            has_fma=bool(machine.fact("fma")),
+            cache_bytes=int(machine.fact("cache_bytes")),
+            last_cache_bytes=int(machine.fact("last_cache_bytes")),
+            cached_bytes=machine.fact("cached_bandwidth"),
+            memory_bytes=machine.fact("memory_bandwidth"),
+        )
 
     @property
     def fma_rate(self) -> float:

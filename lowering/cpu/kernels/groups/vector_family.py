@@ -8,15 +8,15 @@ from functools import cached_property
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
 class VectorFamily(ABC):
     """A `KernelFamily` for `machine`. Subclasses add the fields `name` and `version`."""
 
-    machine: TargetMachineSpec
+    machine: Machine
 
     @cached_property
     def unit(self) -> VectorUnit:
@@ -39,9 +39,17 @@ class VectorCandidate(ABC):
     unit: VectorUnit
 
     @property
-    @abstractmethod
     def layouts(self) -> Sequence[LayoutChoice]:
         """As in `Candidate`."""
+        return self._offered
+
+    @cached_property
+    def _offered(self) -> Sequence[LayoutChoice]:
+        return self.choices()
+
+    @abstractmethod
+    def choices(self) -> Sequence[LayoutChoice]:
+        """The `layouts`, asked for once."""
 
     @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:

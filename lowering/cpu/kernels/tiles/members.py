@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAt
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
-from braid.lowering.cpu.selection import emit_kernel, group_of
+from braid.lowering.cpu.selection import KernelSelection, group_of
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass
@@ -18,8 +18,10 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.kernels.outline_kernels import OutlineKernelsPass
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.targets.backend import needs_of
+from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import KernelFamily
 
 
@@ -37,30 +39,26 @@ class Members:
     arena_bytes: int
 
 
-def compile_members(
-    module: ModuleOp, families: Sequence[KernelFamily], target: str, prefix: str
-) -> Members:
+def compile_members(module: ModuleOp, families: Sequence[KernelFamily], prefix: str) -> Members:
     """Groups, lays out, emits and plans the ops of `@tile`, like a model of its own.
 
     Symbols begin with `prefix`. Raises UnsupportedError for ops that have no code.
     """
     context = Context()
-    passes = [
-        SelectFusionPass(tiles=False),
-        ApplyFusionPass(),
-        SelectLayoutsPass(target=target),
-        ApplyLayoutsPass(),
-        OutlineKernelsPass(),
-    ]
-    run_pipeline(context, module, passes, verify=False)
+    fuse = [SelectFusionPass(tiles=False), ApplyFusionPass()]
+    run_pipeline(context, module, fuse, verify=False)
+    costs = LayoutCosts(module, None, "seconds", families=families)
+    SelectLayoutsPass().decide(module, costs)
+    run_pipeline(context, module, [ApplyLayoutsPass(), OutlineKernelsPass()], verify=False)
     callees = kernel_functions(module)
     names = [function.sym_name.data for function in callees]
+    selection = KernelSelection(families)
     kernels = [
-        emit_kernel(name, group_of(function), families)
+        selection.emit(name, group_of(function))
         for name, function in zip(names, callees, strict=True)
     ]
     annotate_kernels(callees, [needs_of(kernel) for kernel in kernels])
-    run_pipeline(context, module, [PlanMemoryPass()], verify=False)
+    PlanMemoryPass().plan(module, MemorySpaces())
     (function,) = model_functions(module)
     arena = function.attributes[ARENA_BYTES]
     assert isinstance(arena, IntegerAttr)

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
@@ -66,8 +65,7 @@ class WindowCandidate(VectorCandidate):
         """Whether vectors run along lines, in the types of the group."""
         return stored_choice(self.group).results[0].is_row_major
 
-    @cached_property
-    def layouts(self) -> Sequence[LayoutChoice]:
+    def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, then in blocks, then first."""
         layouts = window_layouts(self.op.windows, self.points.shape[1], self.unit.lanes)
         choices = map(self._choice, layouts)

@@ -11,11 +11,11 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
-from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
+from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.selection import emit_kernel
-from braid.targets.backends import kernel_families
 from braid.targets.costs import layout_costs
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.kernel_costs import KernelCosts
@@ -23,9 +23,10 @@ from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.machines.load import load_target
 from braid.tuning.layout_candidates import group_candidates, in_layouts
+from test.machines import HOST
 
 ROWS, LAST = Layout.row_major(4), Layout.parse("acdb")
-GENERIC = GenericFamily()
+GENERIC = GenericFamily(HOST)
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,25 @@ class LastFamily(ElementwiseFamily):
     takes: float = 1.0
     emitted: list[str] = field(default_factory=list[str])
 
-    def layouts(self, group):
+    def match(self, group):
+        found = super().match(group)
+        assert found is not None
+        return LastCandidate(group, self.unit, found.points, self)
+
+
+@dataclass(frozen=True, eq=False)
+class LastCandidate(ElementwiseCandidate):
+    family: LastFamily
+
+    def choices(self):
         return [LayoutChoice((LAST,), (LAST,))]
 
-    def seconds(self, group, choice):
-        return self.takes
+    def seconds(self, choice):
+        return self.family.takes
 
-    def emit(self, request):
-        self.emitted.append(request.symbol)
-        return super().emit(request)
+    def emit(self, symbol, schedule):
+        self.family.emitted.append(symbol)
+        return super().emit(symbol, schedule)
 
 
 def group_of(*shapes, make):
@@ -74,7 +85,7 @@ def attention(length, width):
 
 @pytest.mark.parametrize(("seconds", "winner"), [(1.0, "generic"), (1e-9, "last")])
 def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> None:
-    family = LastFamily(takes=seconds)
+    family = LastFamily(HOST, takes=seconds)
     backend = load_target("host").backend("cpu")
     monkeypatch.setattr(layout_costs, "kernel_families", lambda _: (family, GENERIC))
     group = negation()
@@ -83,12 +94,12 @@ def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> Non
     cheapest = min(choices, key=lambda choice: choice.cost)
     assert cheapest.cost < 1e-3 and cheapest.family == winner
     costs = KernelCosts((family, GENERIC), RecordTable())
-    in_last = costs.family_for(group, LayoutChoice((LAST,), (LAST,)))
-    assert in_last is not None and in_last.name == winner
+    in_last = costs.match_for(group, LayoutChoice((LAST,), (LAST,)))
+    assert in_last is not None and in_last.family.name == winner
 
 
 def test_lowering_asks_the_same_question() -> None:
-    slow, fast = LastFamily(takes=1.0), LastFamily(takes=1e-9)
+    slow, fast = LastFamily(HOST, takes=1.0), LastFamily(HOST, takes=1e-9)
     group = in_layouts(negation(), LayoutChoice((LAST,), (LAST,)))
     emit_kernel("k", group, (slow, GENERIC))
     emit_kernel("k", group, (fast, GENERIC))
@@ -96,23 +107,31 @@ def test_lowering_asks_the_same_question() -> None:
 
 
 def test_what_would_need_much_memory_inside_is_not_taken() -> None:
-    assert GENERIC.accepts(attention(8, 16))
-    assert not GENERIC.accepts(attention(512, 16))
+    assert GENERIC.match(attention(8, 16)) is not None
+    assert GENERIC.match(attention(512, 16)) is None
 
 
 def test_products_are_predicted_to_be_slower_than_in_a_family() -> None:
-    families = kernel_families("cpu")
+    families = cpu_families(HOST)
     group = group_of((64, 64), (64, 64), make=lambda a, b: [MatmulOp.on(a, b)])
     choice = row_major_choice(group)
-    others = [f for f in families if f.accepts(group) and not isinstance(f, GenericFamily)]
-    assert others and all(
-        GENERIC.seconds(group, choice) > 4 * f.seconds(group, f.layouts(group)[0]) for f in others
+    matches = KernelCosts(families, RecordTable()).matches(group)
+    *others, generic = matches
+    assert (
+        generic.family.name == "generic"
+        and others
+        and all(generic.seconds(choice) > 4 * match.seconds(match.layouts[0]) for match in others)
     )
     # So it is not measured, unless nobody else makes the kernel.
-    assert {c.family for c in group_candidates(group, families)} == set(others)
-    assert {c.family for c in group_candidates(group, (ConvDirectFamily(), GENERIC))} == {GENERIC}
+    assert {c.family for c in group_candidates(group, families)} == {
+        match.family for match in others
+    }
+    assert {c.family for c in group_candidates(group, (ConvDirectFamily(HOST), GENERIC))} == {
+        GENERIC
+    }
 
 
 def test_a_reorder_is_one_choice() -> None:
     group = reorder_group(TensorType(f32, (1, 8, 6, 6)), ROWS, LAST)
-    assert GENERIC.layouts(group) == [LayoutChoice((ROWS,), (LAST,))]
+    found = GENERIC.match(group)
+    assert found is not None and found.layouts == [LayoutChoice((ROWS,), (LAST,))]

@@ -37,23 +37,23 @@ def test_one_row_takes_wide_blocks() -> None:
 
 
 def test_rows_that_fall_on_one_cache_set_take_few_rows() -> None:
-    conflicting = next(schedules(size(128, 768, 3072), [1, 2, 3, 4], AVX512, 1 << 23))
+    conflicting = next(schedules(size(128, 768, 3072), [1, 2, 3, 4], AVX512, 1 << 23, 0))
     assert conflicting["rows"] <= 8
-    free = next(schedules(size(140, 768, 776), [2], AVX512, 1 << 23))
+    free = next(schedules(size(140, 768, 776), [2], AVX512, 1 << 23, 0))
     assert free["rows"] == 10
 
 
 def test_large_weights_stay_for_all_rows() -> None:
-    assert next(schedules(size(49, 2048, 512), [2], AVX512, 4 << 20))["columns_outside"] == 1
-    assert next(schedules(size(3136, 64, 64), [2], AVX512, 16 << 10))["columns_outside"] == 0
+    assert next(schedules(size(49, 2048, 512), [2], AVX512, 4 << 20, 0))["columns_outside"] == 1
+    assert next(schedules(size(3136, 64, 64), [2], AVX512, 16 << 10, 0))["columns_outside"] == 0
 
 
 def test_schedules_do_not_repeat() -> None:
-    space = [tuple(s.items()) for s in schedules(size(20, 40, 9), [1, 2], AVX2, 0)]
+    space = [tuple(s.items()) for s in schedules(size(20, 40, 9), [1, 2], AVX2, 0, 0)]
     assert len(space) == len(set(space))
 
 
 @pytest.mark.parametrize("depth", [16, 576])
 def test_tiles_leave_room_for_the_start_of_the_next(depth) -> None:
-    best = next(schedules(size(3136, 64, depth), [1, 2, 3, 4], AVX512, 1 << 14))
+    best = next(schedules(size(3136, 64, depth), [1, 2, 3, 4], AVX512, 1 << 14, 0))
     assert 8 < best["rows"] * best["vectors"] <= 20

@@ -1,0 +1,280 @@
+"""Digests of what kernel families emit for fixed groups, layouts, schedules and machines.
+
+A family's `version` says whether measurements of its kernels still hold, so it has to be raised
+when other code is emitted. `emitted_code.json` has the digests of each family's present version:
+
+    RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_code.py
+
+writes it anew, and refuses to for a family that emits other code under the same version. What
+xDSL and MLIR of another version make of the same code is not the family's doing.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType, f32
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import set_boxes, set_overlap, set_strides
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import PadOp, SliceOp
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.shaping import TransposeOp
+from braid.lowering.cpu.families import cpu_families
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from test.machines import AVX512, SSE
+from test.run.kernels.conftest import Build, candidate_of, make_group
+
+RECORD = Path(__file__).with_suffix(".json")
+MACHINES = {"avx512": AVX512, "sse": SSE}
+COMMAND = "RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_code.py"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A group that `family` makes in the layouts of these tags, operands before results.
+
+    In a tag, `{two}` are the lanes of two vectors.
+    """
+
+    family: str
+    label: str
+    shapes: Sequence[Sequence[int]]
+    build: Build
+    layouts: Sequence[str]
+    schedule: Schedule = field(default_factory=dict[str, int])
+    boxes: dict[int, int] = field(default_factory=dict[int, int])
+    strides: Sequence[tuple[int, ...] | None] = ()
+    overlap: int | None = None
+
+    def group(self, lanes: int) -> FusedOp:
+        """The group with its storage decisions, for vectors of so many `lanes`."""
+        layouts = tuple(Layout.parse(tag.format(two=2 * lanes)) for tag in self.layouts)
+        count = len(self.shapes)
+        choice = LayoutChoice(layouts[:count], layouts[count:])
+        group = make_group([TensorType(f32, shape) for shape in self.shapes], self.build, choice)
+        if self.boxes:
+            set_boxes(group, self.boxes)
+        if self.strides:
+            set_strides(group, self.strides)
+        set_overlap(group, self.overlap)
+        return group
+
+
+def chain(*ops: Any) -> tuple[list[Any], list[Any]]:
+    """All ops, and the result of the last one."""
+    return list(ops), [ops[-1].results[0]]
+
+
+def _convolution(groups: int) -> Build:
+    def build(x: Any, w: Any, bias: Any) -> Any:
+        op = ConvOp.get(
+            x, w, strides=(1, 1), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0), groups=groups
+        )
+        add = elementwise("add", op.output, bias)
+        return chain(op, add, elementwise("exp", add.output))
+
+    return build
+
+
+def _pool(combine: str) -> Build:
+    def build(x: Any) -> Any:
+        return chain(
+            PoolOp.get(
+                x,
+                combine,
+                (3, 3),
+                strides=(2, 2),
+                dilations=(1, 1),
+                pad_low=(0, 0),
+                pad_high=(0, 0),
+            )
+        )
+
+    return build
+
+
+def _product(a: Any, b: Any, bias: Any) -> Any:
+    op = MatmulOp.on(a, b)
+    add = elementwise("add", op.output, bias)
+    return chain(op, add, elementwise("tanh", add.output))
+
+
+def _plain_product(a: Any, b: Any) -> Any:
+    return chain(MatmulOp.on(a, b))
+
+
+def _pad(x: Any) -> Any:
+    return chain(PadOp.get(x, (0, 0, 1, 2), (0, 0, 3, 1), -2.5))
+
+
+def _sliced(x: Any, y: Any) -> Any:
+    part = SliceOp.get(x, (0, 3), (7, 37))
+    product = elementwise("mul", part, y)
+    return chain(part, product, elementwise("exp", product.output))
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    scores = MatmulOp.on(q, k)
+    weights = SoftmaxOp.get(scores.output, 1)
+    return chain(scores, weights, MatmulOp.on(weights.output, v))
+
+
+TILE = {"rows": 4, "vectors": 2, "unroll": 3, "columns_outside": 1}
+ONE = {"rows": 3, "vectors": 1, "unroll": 2, "columns_outside": 0}
+IMAGE, WIDE = (1, 16, 9, 11), (1, 32, 9, 11)
+CASES = (
+    Case("border", "pad", [IMAGE], _pad, ["acdb", "acdb"], boxes={0: 0}),
+    Case("pad", "pad", [IMAGE], _pad, ["abcd", "abcd"]),
+    Case("pad", "pad in blocks", [IMAGE], _pad, ["aBcd16b", "aBcd16b"]),
+    Case("gemm", "plain", [(9, 20), (20, 37), (1, 37)], _product, ["ab"] * 4, TILE),
+    Case(
+        "gemm", "packed", [(9, 20), (20, 37), (9, 37)], _product,
+        ["ab", "Ba{two}b", "ab", "ab"], TILE,
+    ),
+    Case("gemm", "batches", [(2, 5, 8), (2, 8, 19)], _plain_product, ["abc"] * 3, ONE),
+    Case("gemm", "over", [(9, 20), (20, 70)], _plain_product, ["ab"] * 3, ONE, overlap=0),
+    Case(
+        "gemm", "strided", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE,
+        strides=[(24, 1), None, (40, 1)],
+    ),
+    Case(
+        "conv-direct", "channels last", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)], _convolution(1),
+        ["acdb", "Acdb{two}a", "abcd", "acdb"], TILE,
+    ),
+    Case(
+        "conv-direct", "lines", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)], _convolution(1),
+        ["abcd", "bcda", "abcd", "abcd"], TILE,
+    ),
+    Case(
+        "conv-direct", "groups", [IMAGE, (32, 8, 1, 1), (1, 32, 1, 1)], _convolution(2),
+        ["acdb", "Acdb16a", "abcd", "acdb"], ONE,
+    ),
+    *(
+        Case(
+            "conv-depthwise", label, [WIDE, (32, 1, 3, 3), (1, 32, 1, 1)], _convolution(32),
+            [tag, weight, "abcd", tag], {"columns": 3, "vectors": 2},
+        )
+        for label, tag, weight in (("last", "acdb", "bcda"), ("lines", "abcd", "abcd"))
+    ),
+    *(
+        Case("pool", f"{kind} {tag}", [WIDE], _pool(kind), [tag, tag], {"columns": 3, "vectors": 2})
+        for kind in ("max", "add")
+        for tag in ("acdb", "abcd")
+    ),
+    Case(
+        "normalization", "softmax", [(5, 37)], lambda x: chain(SoftmaxOp.get(x, 1)), ["ab", "ab"]
+    ),
+    Case(
+        "normalization", "layer", [(5, 37), (1, 37), (1, 37)],
+        lambda x, s, b: chain(LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5)), ["ab"] * 4,
+    ),
+    *(
+        Case(
+            "movement", f"{source} to {target}", [(1, 16, 5, 7)],
+            lambda x: chain(ReorderOp.to(x, Layout.row_major(4))), [source, target], {"unroll": 2},
+        )
+        for source, target in (("abcd", "acdb"), ("aBcd16b", "abcd"))
+    ),
+    Case(
+        "movement", "transpose", [(37, 50)], lambda x: chain(TransposeOp.get(x, (1, 0))),
+        ["ab", "ab"], {"unroll": 2},
+    ),
+    Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),
+    Case(
+        "elementwise", "strided", [(7, 37)], lambda x: chain(elementwise("erf", x)), ["ab"] * 2,
+        {"unroll": 1}, strides=[(40, 1), None],
+    ),
+    Case(
+        "tiled", "attention", [(32, 16), (16, 32), (32, 16)], _attention, ["ab"] * 4,
+        {"tile0": 12, "tile1": 16},
+    ),
+    Case("generic", "sum", [(5, 7)], lambda x: chain(ReduceOp.get(x, "add", (1,))), ["ab", "ab"]),
+    Case("generic", "pad", [IMAGE], _pad, ["acdb", "acdb"]),
+)  # fmt: skip
+
+
+def toolchain() -> str:
+    """What prints the code and, for the generic lowering, makes it."""
+    return ", ".join(f"{name} {version(name)}" for name in ("xdsl", "torch-mlir"))
+
+
+def families() -> dict[str, dict[str, KernelFamily]]:
+    """Braid's own by name, for each machine."""
+    return {
+        label: {family.name: family for family in cpu_families(machine)}
+        for label, machine in MACHINES.items()
+    }
+
+
+def digests(name: str) -> dict[str, str]:
+    """What the family of this name emits, by machine and case."""
+    return dict(_digests(name))
+
+
+def _digests(name: str) -> Iterator[tuple[str, str]]:
+    for machine, known in families().items():
+        lanes = VectorUnit.of(MACHINES[machine]).lanes
+        for case in CASES:
+            if case.family == name:
+                candidate = candidate_of(known[name], case.group(lanes))
+                kernel = candidate.emit("kernel", case.schedule)
+                needs = (kernel.grid, kernel.scratch_bytes, kernel.in_place, kernel.overlap)
+                text = f"{kernel.module}\n{needs} {kernel.barriers}"
+                digest = hashlib.sha256(text.encode()).hexdigest()
+                yield f"{case.label}, {machine}", digest[:16]
+
+
+def read() -> dict[str, Any]:
+    """The record."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+def present() -> dict[str, Any]:
+    """What the record should be."""
+    known = families()["avx512"]
+    return {
+        "toolchain": toolchain(),
+        "families": {
+            name: {"version": family.version, "digests": digests(name)}
+            for name, family in known.items()
+        },
+    }
+
+
+def changed_silently(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Families that emit other code under the same version, by what is in both records."""
+    if old.get("toolchain") != new["toolchain"]:
+        return []
+    return [
+        name
+        for name, entry in new["families"].items()
+        if (before := old["families"].get(name)) is not None
+        and before["version"] == entry["version"]
+        and any(
+            before["digests"].get(case, digest) != digest
+            for case, digest in entry["digests"].items()
+        )
+    ]
+
+
+def write() -> list[str]:
+    """Write the record anew, unless a version has to be raised first: of these families."""
+    new = present()
+    silent = changed_silently(read(), new)
+    if not silent:
+        RECORD.write_text(json.dumps(new, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return silent

@@ -1,0 +1,32 @@
+"""Schedule spaces get finer level by level, and every schedule can be emitted."""
+
+from itertools import islice
+
+import pytest
+
+from braid.lowering.cpu.families import cpu_families
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.targets.kernels.kernel_family import LEVELS
+from test.machines import AVX512
+from test.run.kernels.conftest import candidate_of
+from test.unit.lowering.kernels.emitted_code import CASES, Case
+
+FAMILIES = {family.name: family for family in cpu_families(AVX512)}
+LANES = VectorUnit.of(AVX512).lanes
+CHOOSING = {"gemm", "conv-direct", "conv-depthwise", "pool", "elementwise", "tiled"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.family}-{case.label}")
+def test_levels(case: Case, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
+    candidate = candidate_of(FAMILIES[case.family], case.group(LANES))
+    levels = [list(candidate.space(level)) for level in range(LEVELS + 1)]
+    assert 1 <= len(levels[0]) <= 4 and levels[LEVELS] == []
+    every = [tuple(sorted(schedule.items())) for level in levels for schedule in level]
+    assert len(set(every)) == len(every)
+    assert len({tuple(names) for names in map(dict, every)}) == 1, "levels name other numbers"
+    if case.family in CHOOSING:
+        assert len(levels[1]) > 0
+    for level in levels:
+        for schedule in (*islice(level, 4), *level[-1:]):
+            assert candidate.emit("kernel", schedule).symbol == "kernel"
