@@ -12,7 +12,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
 )
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.kernel_family import LEVELS, Schedule
 
 _EPILOGUE_CYCLES = 3.0
 """Cycles of storing one vector of the result, with the loads and ops of an epilogue."""
@@ -122,7 +122,7 @@ def schedules(
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
     # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.
     outside = int(b_bytes > unit.cache_bytes // 2)
-    for factor in (1, 2):
+    for factor in (1, 2) if level < LEVELS else ():
         for columns_outside in (outside, 1 - outside):
             other = columns_outside != outside
             coarsest = 2 if factor > 1 else int(other)

@@ -25,7 +25,8 @@ def test_levels(case: Case, tmp_path, monkeypatch) -> None:
     every = [tuple(sorted(schedule.items())) for level in levels for schedule in level]
     assert len(set(every)) == len(every)
     assert len({tuple(names) for names in map(dict, every)}) == 1, "levels name other numbers"
-    if case.family in CHOOSING:
+    is_narrow = case.layouts[-1] == "abcd" and case.family in {"pool", "conv-depthwise"}
+    if case.family in CHOOSING and not is_narrow:  # Lines of one vector leave no choice.
         assert len(levels[1]) > 0
     for level in levels:
         for schedule in (*islice(level, 4), *level[-1:]):
