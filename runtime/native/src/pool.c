@@ -26,7 +26,8 @@ enum { MAX_WORKERS = 1024 };
 struct braid_worker {
   _Alignas(128) _Atomic(braid_seat *) mail;
   atomic_uint asleep; /* 1: to be woken; the futex */
-  long preemptions;   /* when it last looked */
+  atomic_int caller_cpu;
+  long preemptions; /* when it last looked */
   pthread_t thread;
 };
 
@@ -87,10 +88,23 @@ static braid_seat *await_mail(braid_worker *worker) {
   }
 }
 
+/* Moves the calling thread from a CPU to another one that it may use, if it is there. A thread that
+ * wakes up while all CPUs are taken often finds itself on that of its caller. */
+static void leave_cpu(int cpu) {
+  cpu_set_t allowed, others;
+  if (sched_getcpu() != cpu || cpu < 0 || cpu >= CPU_SETSIZE ||
+      sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return;
+  others = allowed;
+  CPU_CLR((size_t)cpu, &others);
+  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void take_seat(braid_worker *worker, braid_seat *seat) {
   braid_team *team = seat->team;
   bool crowded = false;
-  if (!team->must_come && sched_getcpu() == team->cpu) {
+  if (sched_getcpu() == team->cpu && !team->must_come) {
     crowded = true; /* the caller waits for this CPU, and is faster without help */
   } else {
     braid_set_float_mode(team->float_mode);
@@ -110,9 +124,12 @@ static void take_seat(braid_worker *worker, braid_seat *seat) {
 static void *serve(void *argument) {
   braid_worker *worker = argument;
   worker->preemptions = count_preemptions();
-  for (braid_seat *seat; (seat = await_mail(worker)) != NULL;)
+  for (braid_seat *seat; (seat = await_mail(worker)) != NULL;) {
+    /* Moving may take long, so that the seat is not taken before. */
+    leave_cpu(atomic_load_explicit(&worker->caller_cpu, memory_order_relaxed));
     if (atomic_compare_exchange_strong(&worker->mail, &seat, &busy))
       take_seat(worker, seat);
+  }
   return NULL;
 }
 
@@ -236,6 +253,7 @@ void braid_team_start(braid_team *team) {
     team->seats[i].team = team;
   for (int i = 1; i < team->size; ++i) {
     braid_worker *worker = team->seats[i].worker;
+    atomic_store_explicit(&worker->caller_cpu, team->cpu, memory_order_relaxed);
     atomic_store(&worker->mail, &team->seats[i]);
     wake(worker);
   }
