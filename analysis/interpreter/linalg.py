@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import math, tensor
 from xdsl.dialects.arith import Arith
-from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, FunctionType, ModuleOp, UnregisteredOp
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
 from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -106,8 +106,8 @@ def _empty(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 
 
 def _box(op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> tuple[slice, ...]:
-    lists = [cast(Any, field).get_values() for field in _fields(op)]
-    if any(number == tensor.DYNAMIC_INDEX for numbers in lists for number in numbers):
+    lists = [field.get_values() for field in _fields(op)]
+    if any(number == DYNAMIC_INDEX for numbers in lists for number in numbers):
         raise UnsupportedError(f"'{op.name}' op with extents known at run time is not interpreted")
     return tuple(slice(o, o + n * s, s) for o, n, s in zip(*lists, strict=True))
 
@@ -139,6 +139,10 @@ def _function(function: Callable[..., Array]) -> Handler:
     return handle
 
 
+def _multiply_add(a: Array, b: Array, c: Array) -> Array:
+    return a * b + c
+
+
 _FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     math.AbsFOp: np.abs,
     math.AbsIOp: np.abs,
@@ -159,7 +163,7 @@ _FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     math.ExpM1Op: np.expm1,
     math.ExpOp: np.exp,
     math.FloorOp: np.floor,
-    math.FmaOp: lambda a, b, c: a * b + c,
+    math.FmaOp: _multiply_add,
     math.Log10Op: np.log10,
     math.Log1pOp: np.log1p,
     math.Log2Op: np.log2,

@@ -112,7 +112,7 @@ def convert_block(block: Block) -> None:
     ]
     if ops:
         block.insert_ops_before(casts, ops[0])
-    values = {inner.operands[0]: inner.results[0] for inner in casts}
+    values: dict[SSAValue, SSAValue] = {c.operands[0]: c.results[0] for c in casts}
     replaced: list[Operation] = []
     for op in ops:
         operands = [values.get(operand, operand) for operand in op.operands]

@@ -27,12 +27,17 @@ from braid.dialects.braid.movement import SliceOp
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
 from braid.passes.fusion.select_tiles import tile_groups
 
+_MOST_MEMBERS = 256
+"""Of a group. What one more kernel stores and loads is nothing beside so many ops, and code
+generators take more than linear time for kernels that are much larger."""
+
 
 @dataclass
 class _Group:
     number: int
     root: Operation
     anchor: Operation | None
+    members: int = 0
 
 
 def _consumers(op: Operation) -> list[Operation]:
@@ -121,12 +126,14 @@ def _select(
         anchor = anchors.get(op)
         if (
             group is None
+            or group.members >= _MOST_MEMBERS
             or anchor not in (None, group.anchor)
             or not _joins(op, consumers, group, rules)
         ):
             group = _Group(next(numbers), op, anchor)
             groups.append(group)
         group_of[op] = group
+        group.members += 1
         op.attributes[FUSION_GROUP] = IntegerAttr(group.number, i64)
     return [*groups, *given_groups.values()]
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper, shape_inference
+from onnx import TensorProto, checker, helper, numpy_helper, shape_inference
 
 OPSET = 21
 MAX_ELEMENTS = 4000
@@ -110,7 +110,7 @@ class Draft:
         schema = onnx.defs.get_schema(op, OPSET, "")
         try:
             inferred = shape_inference.infer_node_outputs(schema, node, types, tensors)
-        except (shape_inference.InferenceError, RuntimeError):
+        except (checker.ValidationError, shape_inference.InferenceError, RuntimeError):
             return []
         made = [self._value(name, inferred.get(name), exact, bound) for name in names]
         if any(value is None or prod(value.shape) > MAX_ELEMENTS for value in made):

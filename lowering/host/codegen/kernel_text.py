@@ -8,6 +8,7 @@ from io import StringIO
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from braid.support.errors import BraidError
@@ -17,23 +18,44 @@ PLACEHOLDER = "braid_kernel_".ljust(128, "_")
 """The symbol of every kernel while it is compiled; as long as a symbol may be."""
 
 
+class _Printer(Printer):
+    """Writes every attribute once and then copies it: kernels have few types."""
+
+    def __init__(self, stream: StringIO) -> None:
+        super().__init__(stream, print_generic_format=True)
+        self._texts: dict[Attribute, str] = {}
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        text = self._texts.get(attribute)
+        if text is None:
+            stream = StringIO()
+            Printer(stream, print_generic_format=True).print_attribute(attribute)
+            text = self._texts[attribute] = stream.getvalue()
+        self.print_string(text)
+
+
 def module_text(module: ModuleOp) -> str:
     """The module in generic form, which upstream parses for every dialect."""
     stream = StringIO()
-    Printer(stream, print_generic_format=True).print_op(module)
+    _Printer(stream).print_op(module)
     return stream.getvalue()
 
 
 def anonymous_text(kernel: Kernel) -> str:
     """The text of the kernel's module with the placeholder as the kernel's symbol."""
-    module = kernel.module.clone()
-    for op in module.walk():
+    named: list[FuncOp] = []
+    for op in kernel.module.walk():
         if isinstance(op, FuncOp) and op.sym_name.data == kernel.symbol:
-            op.sym_name = StringAttr(PLACEHOLDER)
+            named.append(op)
         for name, attribute in op.properties.items():
             if isinstance(attribute, SymbolRefAttr):
                 assert attribute.root_reference.data != kernel.symbol, f"{name}: a kernel calls"
-    return module_text(module)
+    for op in named:
+        op.sym_name = StringAttr(PLACEHOLDER)
+    text = module_text(kernel.module)
+    for op in named:
+        op.sym_name = StringAttr(kernel.symbol)
+    return text
 
 
 def with_symbol(object_code: bytes, symbol: str) -> bytes:

@@ -1,13 +1,16 @@
 """How long it takes to find groups of tiles grows with the number of ops, whatever their shape."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.frontends.mlir import parse_mlir
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
+from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.fusion.select_tiles import tile_groups
 from braid.universe import make_context
 
@@ -86,3 +89,11 @@ def test_of_a_long_chain_only_the_end_is_a_group() -> None:
     asked, lengths = groups(chain_behind_softmax(600))
     assert lengths == [256]
     assert asked < 4 * 600
+
+
+def test_long_chains_become_groups_of_256() -> None:
+    made = chain(600)
+    SelectFusionPass().apply(make_context(), made)
+    members = [op for op in made.walk() if op.name == "braid.neg"]
+    numbers = Counter(str(op.attributes[FUSION_GROUP]) for op in members)
+    assert sorted(numbers.values()) == [88, 256, 256]
