@@ -1,7 +1,7 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,12 +14,12 @@ from braid.analysis.interpreter import evaluate_prepare
 from braid.arguments import as_passes, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.executors import NativeExecutor, check_threads
-from braid.graph_pipeline import passes_for, with_ordering, with_profile
+from braid.graph_pipeline import passes_for, with_ordering, with_profile, with_search
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import SYMBOL
-from braid.lowering.host.model_code import ModelCode, lower_model
+from braid.lowering.host.model_code import DeviceCode, ModelCode, lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
@@ -28,7 +28,7 @@ from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
 from braid.passes.storage.memory_report import MemoryReport, memory_report
 from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
-from braid.runtime.manifest import Manifest, WeightSpec
+from braid.runtime.manifest import DeviceCodeSpec, Manifest, WeightSpec
 from braid.runtime.native import NativeModel
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
@@ -55,6 +55,7 @@ def compile(
     memory_budget: int | str | None = None,
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
+    order_seconds: float | None = None,
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -71,7 +72,8 @@ def compile(
     and the outputs take together: what does not fit is recomputed. With `measure_orders`, orders of
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
-    runs on no fewer threads than that. `passes`, or their text such as `"canonicalize,cse"`, run
+    runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
+    chip is searched, by default 1. `passes`, or their text such as `"canonicalize,cse"`, run
     instead of the default pipeline.
 
     Raises:
@@ -84,6 +86,7 @@ def compile(
     if jobs is not None:
         check_threads(jobs, "jobs", least=1)
     check_seconds("measure_orders", measure_orders)
+    check_seconds("order_seconds", order_seconds)
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
@@ -100,7 +103,8 @@ def compile(
     check_model(model.module)
     default = passes_for(model.module, target) if chosen is None else chosen
     ordered = with_ordering(default, target, measure_orders, inter_op_threads)
-    pipeline = with_profile(ordered, use_profile)
+    searching = with_search(ordered, order_seconds, jobs)
+    pipeline = with_profile(searching, use_profile)
     lowering = _Lowering(context, read, known_target(target), target, jobs, profile)
     lowered = lowering.run(model, pipeline)
     if budget is not None and not fits(lowered.memory, budget):
@@ -153,7 +157,11 @@ def _load(lowered: _Lowered, threads: int) -> Model:
     loaded = load_objects(code.objects)
     native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
     package = Package(
-        _manifest(lowered, native, weights.index), code.objects, weights.data, link_shared_object
+        _manifest(lowered, native, weights.index),
+        code.objects,
+        weights.data,
+        link_shared_object,
+        b"".join(part for own in code.devices for part in own.code.parts),
     )
     lanes = code.description.lanes
     executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
@@ -173,6 +181,7 @@ def emit_model(
     jobs: int | None = None,
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
+    order_seconds: float | None = None,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -199,7 +208,8 @@ def emit_model(
         )
     module = read()
     check_model(module)
-    pipeline = with_profile(passes_for(module, target), use_profile)
+    passes = with_search(passes_for(module, target), order_seconds, jobs)
+    pipeline = with_profile(passes, use_profile)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
 
@@ -244,4 +254,14 @@ def _manifest(lowered: _Lowered, native: NativeModel, index: tuple[WeightSpec, .
         builder=f"braid {__version__}",
         weights=index,
         dims=native.dims,
+        devices=tuple(_device_specs(lowered.code.devices)),
     )
+
+
+def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
+    offset = 0
+    for own in devices:
+        code, size = own.code, sum(map(len, own.code.parts))
+        seconds = -1.0 if code.seconds is None else code.seconds * code.executions
+        yield DeviceCodeSpec(own.device, code.kind, offset, size, seconds)
+        offset += size

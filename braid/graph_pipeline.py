@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp
@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.variants import public_functions
+from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass, for_target
@@ -18,6 +19,7 @@ from braid.support.errors import BraidError
 
 GRAPH_PIPELINE = "default"
 SEARCH_ORDER = "search-order"
+SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
@@ -79,3 +81,24 @@ def with_ordering(
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, target=target, lanes=lanes, **limit)
     return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
+
+
+def with_search(
+    passes: Sequence[ModulePass], seconds: float | None, jobs: int | None
+) -> tuple[ModulePass, ...]:
+    """`passes`, of which those that search orders piece by piece do so for so many seconds each.
+
+    They do by `jobs` processes, by default as many as there are CPUs. Raises BraidError where
+    seconds are given, and no pass searches that way.
+    """
+    limit = {} if seconds is None else {SEARCH_SECONDS: float(seconds)}
+    searching = [any(field.name == SEARCH_SECONDS for field in fields(p)) for p in passes]
+    if seconds is not None and not any(searching):
+        raise BraidError(
+            "no pass searches the order of subgraphs",
+            hint="order_seconds (--order-seconds) is for targets with a chip",
+        )
+    return tuple(
+        replace(pass_, jobs=jobs or available_cpus(), **limit) if searches else pass_
+        for pass_, searches in zip(passes, searching, strict=True)
+    )

@@ -33,10 +33,12 @@ class Package:
     objects: Sequence[bytes]
     weights: NDArray[np.uint8]
     link: Callable[[Sequence[bytes]], bytes]
+    devices: bytes = b""
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write an artifact; raises `BraidError` as `write_artifact` does."""
-        write_artifact(path, self.manifest, self.link(self.objects), self.weights)
+        code = self.link(self.objects)
+        write_artifact(path, self.manifest, code, self.weights, self.devices)
 
 
 class Model:
@@ -107,6 +109,18 @@ class Model:
         Empty unless the model was compiled with `profile=True`.
         """
         return self._executor.profile()
+
+    def device_seconds(self) -> dict[str, float]:
+        """Return how long devices beside the host take of a run, as far as that is known.
+
+        These are simulated times: of what stands in branches and loops, as often as it is expected
+        to run.
+        """
+        known: dict[str, float] = {}
+        for code in self._package.manifest.devices if self._package is not None else ():
+            if code.seconds >= 0:
+                known[code.device] = known.get(code.device, 0.0) + code.seconds
+        return known
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one artifact file, which `braid.load` and the C runtime read.

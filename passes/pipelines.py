@@ -42,20 +42,7 @@ DEFAULT = (
 )
 """What `braid compile` runs before code generation."""
 
-CHIP = (
-    "simplify",
-    "expand-transposed-convolutions",
-    "fold-scale-into-weights",
-    # A stream reads weights from memory; what is made of them is made before.
-    "hoist-parameter-expressions",
-    "split-ops",
-    # Parts of weights are weights.
-    "hoist-parameter-expressions",
-)
-"""What a chip that is programmed by instructions gets before its subgraphs are compiled."""
-
 PIPELINES: dict[str, tuple[str, ...]] = {
-    "chip": CHIP,
     "default": DEFAULT,
     "simplify": SIMPLIFY,
 }

@@ -41,6 +41,8 @@ class SectionKind(IntEnum):
     MANIFEST = 1
     CODE = 2
     WEIGHTS = 3
+    DEVICES = 4
+    """Code of other devices than the host, only where there is any."""
 
 
 def digest(data: bytes | memoryview | Bytes) -> int:
@@ -50,12 +52,17 @@ def digest(data: bytes | memoryview | Bytes) -> int:
 
 
 def write_artifact(
-    path: str | os.PathLike[str], manifest: Manifest, code: bytes, weights: Bytes
+    path: str | os.PathLike[str],
+    manifest: Manifest,
+    code: bytes,
+    weights: Bytes,
+    devices: bytes = b"",
 ) -> None:
     """Write an artifact, whole or not at all.
 
     `code` is an ELF shared object that exports `braid_model`, `weights` are the bytes that it
-    reads, in which the manifest's index says what lies where.
+    reads, in which the manifest's index says what lies where. `devices` is the code of other
+    devices, as the manifest says.
 
     Raises:
         BraidError: the index does not fit the weights, or the file cannot be written, as on a
@@ -69,6 +76,8 @@ def write_artifact(
         SectionKind.CODE: np.frombuffer(code, np.uint8),
         SectionKind.WEIGHTS: weights,
     }
+    if devices:
+        contents[SectionKind.DEVICES] = np.frombuffer(devices, np.uint8)
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(contents))
     end = len(header) + _SECTION.size * len(contents) + _DIGEST.size
     offsets: dict[SectionKind, int] = {}
@@ -127,6 +136,17 @@ class Artifact:
             for spec in self.manifest.weights
         }
 
+    @cached_property
+    def device_code(self) -> tuple[Bytes, ...]:
+        """The code of other devices, as `manifest.devices`; raises `BraidError` for damage."""
+        specs = self.manifest.devices
+        if not specs:
+            return ()
+        section = self._checked(SectionKind.DEVICES)
+        if any(not 0 <= s.offset <= s.offset + s.nbytes <= section.size for s in specs):
+            raise _unusable(self.path, BraidError("code of a device is outside of its section"))
+        return tuple(section[s.offset : s.offset + s.nbytes] for s in specs)
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the file, whole or not at all.
 
@@ -135,13 +155,17 @@ class Artifact:
 
         """
         for kind in SectionKind:
-            self._checked(kind)
+            if kind in self._sections:
+                self._checked(kind)
         with atomic_file(path) as file:
             file.write(self.data.data)
 
     def _checked(self, kind: SectionKind) -> Bytes:
         try:
-            return self._sections[kind].checked(kind.name.lower())
+            section = self._sections.get(kind)
+            if section is None:
+                raise BraidError(f"it has no {kind.name.lower()} section")
+            return section.checked(kind.name.lower())
         except BraidError as error:
             raise _unusable(self.path, error) from error
 
@@ -202,7 +226,7 @@ def _read_sections(data: Bytes) -> dict[int, _Section]:
                 f"it is truncated: expected at least {offset + size} bytes, it has {len(data)}"
             )
         sections[kind] = _Section(data[offset : offset + size], expected)
-    for kind in SectionKind:
+    for kind in (SectionKind.MANIFEST, SectionKind.CODE, SectionKind.WEIGHTS):
         if kind not in sections:
             raise BraidError(f"it has no {kind.name.lower()} section")
     return sections

@@ -9,7 +9,12 @@ from braid.support.errors import BraidError
 
 _T = TypeVar("_T")
 _LARGEST = 2**63
-_KINDS: dict[type, str] = {str: "text", int: "a whole number of 63 bits", list: "a list"}
+_KINDS: dict[type, str] = {
+    str: "text",
+    float: "a number",
+    int: "a whole number of 63 bits",
+    list: "a list",
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,21 @@ class WeightSpec:
 
 
 @dataclass(frozen=True)
+class DeviceCodeSpec:
+    """Code that a device beside the host loads: `nbytes` from `offset` of the devices section.
+
+    `kind` says what it is, such as `stream`. `seconds` is how long it takes of a run of the model,
+    as estimated when it was compiled; negative where nothing is known.
+    """
+
+    device: str
+    kind: str
+    offset: int
+    nbytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Manifest:
     """An artifact's description.
 
@@ -64,7 +84,8 @@ class Manifest:
     of the code's machine; `cpu_features` are LLVM's names of the features that the CPU must have.
     `arena_bytes` is the memory that each context takes for intermediates. `builder` names the
     program and version that wrote the artifact. `dims` are the dims for whose sizes there are
-    variants of the code, every combination of these.
+    variants of the code, every combination of these. `devices` is the code of other devices than
+    the host, in the order in which it runs.
     """
 
     model: str
@@ -77,6 +98,7 @@ class Manifest:
     builder: str
     weights: tuple[WeightSpec, ...] = ()
     dims: tuple[DimSpec, ...] = ()
+    devices: tuple[DeviceCodeSpec, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -103,6 +125,7 @@ class Manifest:
                 builder=_read(fields, "builder", str),
                 weights=_read_all(fields, "weights", _read_weight),
                 dims=_read_all(fields, "dims", _read_dim),
+                devices=_read_all(fields, "devices", _read_device) if "devices" in fields else (),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -163,4 +186,14 @@ def _read_weight(fields: Any) -> WeightSpec:
         _read_list(fields, "shape", int),
         _read(fields, "offset", int),
         _read(fields, "nbytes", int),
+    )
+
+
+def _read_device(fields: Any) -> DeviceCodeSpec:
+    return DeviceCodeSpec(
+        _read(fields, "device", str),
+        _read(fields, "kind", str),
+        _read(fields, "offset", int),
+        _read(fields, "nbytes", int),
+        _read(fields, "seconds", float),
     )

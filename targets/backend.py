@@ -91,13 +91,15 @@ def needs_of(kernel: Kernel) -> KernelNeeds:
 class Code:
     """Compiled code of one kind; `parts` are in the order in which they are linked.
 
-    `seconds` is how long a run takes where that is known without a device, such as by simulating
-    the code, and None elsewhere.
+    `seconds` is how long it takes once, where that is known without a device, such as by
+    simulating it, and None elsewhere; `executions` is how often a run of the model is expected to
+    come by.
     """
 
     kind: str
     parts: tuple[bytes, ...]
     seconds: float | None = None
+    executions: float = 1.0
 
 
 class EmittedKernels(Protocol):
@@ -115,8 +117,8 @@ class EmittedKernels(Protocol):
         """
         ...
 
-    def texts(self, stage: str) -> Sequence[str]:
-        """The kernels at one of the backend's `stages`, as one text or one each."""
+    def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
+        """The kernels, or `functions` that call them, at one of the backend's `stages`."""
         ...
 
 

@@ -106,6 +106,9 @@ IN_PLACE = "braid.in_place"
 SCRATCH_BYTES = "braid.scratch_bytes"
 """On a kernel's function: bytes of scratch that a call needs."""
 
+STREAMS = "braid.streams"
+"""On a function: what a chip runs of it, each with text, seconds and expected executions."""
+
 # ---- Where values are: plan-memory ----
 
 MEMORY = "braid.memory"

@@ -36,7 +36,7 @@ class CpuBackend:
         """Emits those that were not compiled before."""
         return CpuKernels(
             kernels,
-            kernel_families(self.name),
+            kernel_families(self.name, job.device.machine),
             machine=host_machine(),
             jobs=job.jobs,
             cache=default_cache(),

@@ -105,7 +105,7 @@ class CpuKernels:
         ]
         return (Code(OBJECT, tuple(objects)),)
 
-    def texts(self, stage: str) -> list[str]:
+    def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
         """At `linalg`, the only stage: as the families emit them, a module each."""
         return [module_text(order.emit().module) for order in self._orders]
 

@@ -1,5 +1,6 @@
 """A whole model at the stages of its lowering, for `--emit`."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from xdsl.context import Context
@@ -66,7 +67,7 @@ def emit_stage(
         )
     parts = emit_parts(module, target, jobs)
     if stage not in tuple(Stage):
-        return SEPARATOR.join(_texts(parts, stage))
+        return _joined([own for part in parts for own in _at(part, stage)], stage)
     programs = plan_programs(ctx, module, profile)
     if stage == Stage.MLIR:
         module.verify()
@@ -84,15 +85,29 @@ def emit_stage(
     return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), host_machine())
 
 
-def _texts(parts: list[DevicePart], stage: str) -> list[str]:
-    """The kernels of all devices at a stage; raises BraidError if a backend does not have it."""
-    found: list[str] = []
-    for part in parts:
-        known = backend(part.job.device.backend).stages
-        if stage not in known:
-            names = ", ".join(f"'{name}'" for name in known) or "none"
-            raise BraidError(
-                f"backend '{part.job.device.backend}' has no stage '{stage}' to emit, only {names}"
-            )
-        found += part.kernels.texts(stage)
-    return found
+def _joined(found: Sequence[str | bytes], stage: str) -> str | bytes:
+    """Texts, one after the other; bytes only alone. Raises BraidError for none and for several."""
+    if len(found) == 1:
+        return found[0]
+    texts = [text for text in found if isinstance(text, str)]
+    if not found or len(texts) < len(found):
+        raise BraidError(
+            f"the model has {len(found)} parts at stage '{stage}', expected one",
+            hint="the artifact holds all of them",
+        )
+    return SEPARATOR.join(texts)
+
+
+def _texts(parts: Sequence[DevicePart], stage: str) -> list[str]:
+    """The kernels of all devices at a stage that is text."""
+    return [text for part in parts for text in _at(part, stage) if isinstance(text, str)]
+
+
+def _at(part: DevicePart, stage: str) -> Sequence[str | bytes]:
+    """What a device has at a stage; raises BraidError if its backend does not have it."""
+    name = part.job.device.backend
+    known = backend(name).stages
+    if stage not in known:
+        names = ", ".join(f"'{one}'" for one in known) or "none"
+        raise BraidError(f"backend '{name}' has no stage '{stage}' to emit, only {names}")
+    return part.kernels.at(stage, part.functions)

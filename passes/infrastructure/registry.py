@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     ),
     "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
     "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
+    "attach-streams": "braid.lowering.npu.attach_streams:AttachStreamsPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"

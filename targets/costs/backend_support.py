@@ -36,6 +36,11 @@ def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> 
                 )
 
 
+def is_supported(op: Operation, backend: BackendDescription) -> bool:
+    """Whether `backend` runs `op`, or for a group all that is in it."""
+    return all(backend.supports(inner.name) for inner in _computing(op))
+
+
 def _computing(op: Operation) -> Iterator[Operation]:
     if isinstance(op, GroupOp):
         for inner in op.body.block.ops:

@@ -103,6 +103,9 @@ class Device:
         return cpu_machine(self.machine_name) if self.described is None else self.described
 
 
+_OF_CHIPS = {"flops": ("matrix", "vector"), "bytes": ("load",)}
+
+
 @dataclass(frozen=True)
 class BackendDescription:
     """What a target says about a backend: what it can run, and how fast its devices are.
@@ -137,9 +140,11 @@ class BackendDescription:
     def rate(self, resource: str) -> float:
         """How much of `resource` (`flops`, `bytes`) all units together do in a second.
 
+        Units of chips compute under the names `matrix` and `vector`, and move bytes as `load`.
         Raises `BraidError` where no unit has that resource.
         """
-        total = sum(unit.rate for unit in self.units if unit.resource == resource)
+        kinds = {resource, *_OF_CHIPS.get(resource, ())}
+        total = sum(unit.rate for unit in self.units if unit.resource in kinds)
         if not total:
             known = sorted({unit.resource for unit in self.units})
             raise BraidError(f"backend '{self.name}' has no unit for '{resource}', only {known}")

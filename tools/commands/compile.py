@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from braid.tools.commands.compile_options import (
-    STAGES,
-    Emit,
+    LIBRARY,
     EmitOption,
     InterOpThreadsOption,
     MeasureLayoutsOption,
@@ -25,8 +24,9 @@ from braid.tools.commands.compile_options import (
     default_output,
     files_written,
     given_options,
+    is_stage,
+    what_to_emit,
 )
-from braid.tools.commands.compile_stream import compile_for_chip
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -50,7 +50,7 @@ def compile_model(
     context: typer.Context,
     model: SourceArgument,
     output: OutputOption = None,
-    emit: EmitOption = Emit.ARTIFACT,
+    emit: EmitOption = None,
     shape: ShapeOption = None,
     shape_buckets: BucketsOption = None,
     shape_bound: BoundOption = None,
@@ -66,17 +66,14 @@ def compile_model(
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
 ) -> None:
-    """Compile a model to an artifact, or for a chip to a stream.
+    """Compile a model to an artifact.
 
-    The artifact is one file that braid run, braid.load and the C runtime load; the stream is of
-    instructions, which braid simulate times.
+    The artifact is one file that braid run, braid.load and the C runtime load.
     """
-    from braid.chip import chip_of
-
-    is_chip = chip_of(target) is not None
-    check_options(given_options(context), emit, target, is_chip)
-    output = output or default_output(model, emit, is_chip)
-    check_outputs(*files_written(output, emit), memory_json)
+    what = what_to_emit(emit, output, target)
+    check_options(given_options(context), what)
+    output = output or default_output(model, what)
+    check_outputs(*files_written(output, what), memory_json)
     source = SourceArguments(
         target=target,
         shapes=parse_shapes(shape),
@@ -86,11 +83,8 @@ def compile_model(
     )
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)
-    if output is None or emit in STAGES:
-        _emit_stage(model, emit, output, source, profile, use_profile)
-        return
-    if is_chip:
-        compile_for_chip(model, output, target, source["shapes"], jobs, order_seconds)
+    if output is None or is_stage(what):
+        _emit_stage(model, what, output, source, profile, use_profile, order_seconds)
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -103,9 +97,10 @@ def compile_model(
             memory_budget=memory_budget,
             measure_orders=measure_orders,
             inter_op_threads=inter_op_threads,
+            order_seconds=order_seconds,
             **source,
         )
-        _save(compiled, emit, output, memory_json)
+        _save(compiled, what, output, memory_json)
     if memory_report:  # last: a reader that goes away takes nothing with it
         print("\n\n".join(map(str, compiled.memory)))
 
@@ -128,26 +123,35 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
 
 def _emit_stage(
     model: Path,
-    emit: Emit,
+    stage: str,
     output: Path | None,
     source: SourceArguments,
     profile: bool,
     use_profile: Path | None,
+    order_seconds: float | None,
 ) -> None:
     """Write a stage of the lowering to `output`, or print it."""
     from braid.compiler import emit_model
     from braid.tools.commands.diagnostics import compiling
 
     with compiling(model):
-        stage = emit_model(model, emit.value, profile=profile, use_profile=use_profile, **source)
-    content = stage.encode() if isinstance(stage, str) else stage
+        content = emit_model(
+            model,
+            stage,
+            profile=profile,
+            use_profile=use_profile,
+            order_seconds=order_seconds,
+            **source,
+        )
     if output is not None:
-        write_files({output: content})
+        write_files({output: content.encode() if isinstance(content, str) else content})
+    elif isinstance(content, str):
+        print(content, end="")
     else:
-        print(content.decode(), end="")
+        sys.stdout.buffer.write(content)
 
 
-def _save(compiled: "Model", emit: Emit, output: Path, memory_json: Path | None) -> None:
+def _save(compiled: "Model", emit: str, output: Path, memory_json: Path | None) -> None:
     """Write what was compiled, and what `plan-memory` decided: both or neither."""
     from braid.support.atomic_file import atomic_file
 
@@ -157,7 +161,7 @@ def _save(compiled: "Model", emit: Emit, output: Path, memory_json: Path | None)
             file = files.enter_context(atomic_file(memory_json))
             file.write(json.dumps(reports, indent=1).encode())
             file.flush()
-        if emit is Emit.SO:
+        if emit == LIBRARY:
             compiled.save_c_library(output)
         else:
             compiled.save(output)

@@ -1,7 +1,6 @@
 """Options of `braid compile` alone, what it can write, and which options go together."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -10,34 +9,12 @@ import typer
 from braid.support.errors import BraidError
 from braid.tools.commands.options import seconds_option
 
-
-class Emit(StrEnum):
-    """What to write: the artifact, a C library, or a stage of `lowering.host.stages`."""
-
-    ARTIFACT = "artifact"
-    SO = "so"
-    MLIR = "mlir"
-    LINALG = "linalg"
-    LLVM = "llvm"
-    ASM = "asm"
-    OBJ = "obj"
-
-
-_SUFFIXES = {Emit.ARTIFACT: ".braid", Emit.SO: ".so", Emit.OBJ: ".o"}
-_CHIP_SUFFIX = ".bin"
-STAGES = (Emit.MLIR, Emit.LINALG, Emit.LLVM, Emit.ASM, Emit.OBJ)
+ARTIFACT = "artifact"
+LIBRARY = "so"
+_SUFFIXES = {ARTIFACT: ".braid", LIBRARY: ".so", "obj": ".o", "stream": ".bin"}
+_STAGES = {".bin": "stream", ".txt": "stream-text"}
+"""What a file of this suffix is for targets that have such a stage."""
 MEMORY_OPTIONS = ("--memory-budget", "--memory-report", "--memory-json")
-NOT_FOR_CHIPS = (
-    "--emit",
-    "--shape-buckets",
-    "--shape-bound",
-    "--profile",
-    "--use-profile",
-    "--measure-layouts",
-    "--measure-orders",
-    "--inter-op-threads",
-    *MEMORY_OPTIONS,
-)
 
 
 OutputOption = Annotated[
@@ -47,7 +24,7 @@ OutputOption = Annotated[
         "--output",
         metavar="FILE",
         help="The file to write; by default the name of MODEL, in this directory, with .braid, "
-        ".so, .o, or .bin for a chip. Text is printed.",
+        ".so or .o. Text is printed. For a chip, .bin and .txt are its stream.",
     ),
 ]
 ProfileOption = Annotated[
@@ -82,10 +59,12 @@ OrderSecondsOption = Annotated[
     seconds_option("For chips: how long to search the order of each subgraph; by default 1."),
 ]
 EmitOption = Annotated[
-    Emit,
+    str | None,
     typer.Option(
+        metavar="WHAT",
         help="What to write: the artifact, a shared object with a C header beside it (so), or a "
-        "stage of the lowering, as text or as an object file (obj)."
+        "stage of the lowering: text (mlir, linalg, llvm, asm, and those of the target's backends, "
+        "such as stream), or an object file (obj).",
     ),
 ]
 
@@ -100,15 +79,43 @@ class SourceArguments(TypedDict):
     jobs: int | None
 
 
-def default_output(model: Path, emit: Emit, is_chip: bool) -> Path | None:
+def is_stage(emit: str) -> bool:
+    """Whether that is written without compiling all of the model."""
+    return emit not in (ARTIFACT, LIBRARY)
+
+
+def what_to_emit(emit: str | None, output: Path | None, target: str) -> str:
+    """What is asked for, or follows from the suffix of the file, for this target.
+
+    Raises:
+        BraidError: models for the target have no such stage.
+
+    """
+    from braid.lowering.host.stages import stages_of
+    from braid.targets.machines.load import load_target
+
+    stages = stages_of(load_target(target))
+    if emit is None:
+        named = ARTIFACT if output is None else _STAGES.get(output.suffix, ARTIFACT)
+        return named if named in stages else ARTIFACT
+    known = (ARTIFACT, LIBRARY, *stages)
+    if emit not in known:
+        raise BraidError(
+            f"--emit is '{emit}', expected one of {', '.join(known)} for target '{target}'",
+            hint="braid compile --help says what each is",
+        )
+    return emit
+
+
+def default_output(model: Path, emit: str) -> Path | None:
     """The file to write without `-o`: named after the model, here; None for text on stdout."""
-    suffix = _CHIP_SUFFIX if is_chip else _SUFFIXES.get(emit)
+    suffix = _SUFFIXES.get(emit)
     return None if suffix is None else Path(model.with_suffix(suffix).name)
 
 
-def files_written(output: Path | None, emit: Emit) -> tuple[Path | None, ...]:
+def files_written(output: Path | None, emit: str) -> tuple[Path | None, ...]:
     """The output, and the header that a shared object has beside it."""
-    if output is None or emit is not Emit.SO:
+    if output is None or emit != LIBRARY:
         return (output,)
     return (output, output.with_suffix(".h"))
 
@@ -127,27 +134,21 @@ def _is_given(context: typer.Context, parameter: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def check_options(given: frozenset[str], emit: Emit, target: str, is_chip: bool) -> None:
+def check_options(given: frozenset[str], emit: str) -> None:
     """Refuse options that do not go together.
 
     Raises:
-        BraidError: one of those `given` means nothing for this target or for what is written.
+        BraidError: one of those `given` means nothing for what is written.
 
     """
-    if is_chip:
-        for option in NOT_FOR_CHIPS:
-            if option in given:
-                raise BraidError(f"{option} is not for chips such as '{target}'")
-    elif "--order-seconds" in given:
-        raise BraidError(f"--order-seconds is for chips; '{target}' is not one")
-    elif emit in STAGES and not given.isdisjoint(MEMORY_OPTIONS):
+    if is_stage(emit) and not given.isdisjoint(MEMORY_OPTIONS):
         raise BraidError("memory is planned for --emit=artifact and --emit=so only")
-    elif emit in STAGES and "--inter-op-threads" in given:
+    if is_stage(emit) and "--inter-op-threads" in given:
         raise BraidError("kernels run side by side with --emit=artifact and --emit=so only")
-    elif {"--inter-op-threads", "--profile"} <= given:
+    if {"--inter-op-threads", "--profile"} <= given:
         raise BraidError(
             "kernels that run side by side cannot be profiled",
             hint="profile without --inter-op-threads; the profile holds with it too",
         )
-    elif emit in STAGES and "--measure-orders" in given:
+    if is_stage(emit) and "--measure-orders" in given:
         raise BraidError("orders are measured for --emit=artifact and --emit=so only")

@@ -85,6 +85,8 @@ def run(
         make_directory(output_dir)
     write_files(files)
     _show(outputs)
+    for device, seconds in opened.device_seconds().items():
+        print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
 
 
 def _profile_json(model: Path, entries: "Mapping[str, ProfileEntry]") -> bytes:

@@ -1,0 +1,156 @@
+"""`attach-streams`: the instruction streams of what a chip runs of each function."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, ModuleOp, StringAttr, f64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.dialects.braid.attribute_names import STREAMS
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.regions import GroupOp
+from braid.dialects.braid.variants import public_functions
+from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
+from braid.passes.order.block_graph import LEAVES
+from braid.support.object_cache import default_cache
+from braid.targets.costs.backend_support import is_supported
+from braid.targets.costs.simulator.instructions import to_text
+from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.target import BackendDescription
+
+
+@dataclass(frozen=True)
+class AttachStreamsPass(ModulePass):
+    """Compiles what the device of each function runs to instruction streams, as an attribute.
+
+    In: ops that fit the device, and none that are grouped. Out: the same, with `braid.streams` on
+    the function: the text of each stream, how often it is expected to run, and the simulated time
+    of one run. Ops that stand together are one stream; control flow, and ops that the device does
+    not run, are the host's. Of a function without these there is one stream. The order of each
+    subgraph is searched for `search_seconds` at most, by `jobs` processes.
+
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+    // … attributes {braid.streams = [{text = "load 0 16 …", executions = 1.0 : f64, …}]}
+    ```
+    """
+
+    name = "attach-streams"
+
+    target: str | None = None
+    search_seconds: float = 1.0
+    jobs: int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Attach them; raises BraidError as `build_stream`."""
+        target = target_of(op, self.target)
+        counts = ExecutionCounts.of(op)
+        options = SubgraphOptions(search_seconds=self.search_seconds)
+        for function in public_functions(op):
+            chip = target.backend_of(device_of(function, target))
+            built: list[BuiltStream] = []
+            entries: list[Attribute] = []
+            total = 0.0
+            for block, part in _parts(function.body.block, chip):
+                stream = build_stream(part, chip, default_cache(), options, jobs=self.jobs)
+                seconds, executions = simulate(stream.stream, chip).seconds, counts.of_block(block)
+                stream = replace(stream, stream=replace(stream.stream, target=target.name))
+                built.append(stream)
+                entries.append(_entry(to_text(stream.stream), seconds, executions))
+                total += seconds * executions
+            function.attributes[STREAMS] = ArrayAttr(entries)
+            self._report(op, built, total)
+
+    def _report(self, module: ModuleOp, built: Sequence[BuiltStream], seconds: float) -> None:
+        subgraphs = sum(one.subgraphs for one in built)
+        compiled = sum(one.compiled for one in built)
+        instructions = sum(len(one.stream.instructions) for one in built)
+        emit_remark(
+            module,
+            self.name,
+            f"{subgraphs} subgraphs: {compiled} compiled, {subgraphs - compiled} reused; "
+            f"{instructions} instructions, {1e6 * seconds:.3f} us",
+            streams=len(built),
+            instructions=instructions,
+            seconds=seconds,
+        )
+
+
+def _entry(text: str, seconds: float, executions: float) -> DictionaryAttr:
+    return DictionaryAttr(
+        {
+            "text": StringAttr(text),
+            "seconds": FloatAttr(seconds, f64),
+            "executions": FloatAttr(executions, f64),
+        }
+    )
+
+
+def _parts(block: Block, chip: BackendDescription) -> Iterator[tuple[Block, Block]]:
+    """What `chip` runs of `block` and the blocks in it: where it stands, and alone in a block."""
+    run: list[Operation] = []
+    whole = True
+    parts: list[tuple[Block, Block]] = []
+    for op in [*block.ops]:
+        if op.has_trait(IsTerminator):
+            continue
+        if isinstance(op, LEAVES) or _runs_on(op, chip):
+            run.append(op)
+            continue
+        whole = False
+        parts += _alone(block, run)
+        run = []
+        for region in op.regions if not isinstance(op, GroupOp) else ():
+            for inner in region.blocks:
+                parts += _parts(inner, chip)
+    is_function = isinstance(block.parent_op(), func.FuncOp)
+    yield from [(block, block)] if whole and is_function else [*parts, *_alone(block, run)]
+
+
+def _runs_on(op: Operation, chip: BackendDescription) -> bool:
+    return isinstance(op, TensorOp | GroupOp | OpaqueOp) and is_supported(op, chip)
+
+
+def _alone(block: Block, run: Sequence[Operation]) -> Iterator[tuple[Block, Block]]:
+    """Ops that stand together as a block that takes what they read and returns what others read."""
+    if all(isinstance(op, LEAVES) for op in run):
+        return
+    inside = set(run)
+    results = [result for op in run for result in op.results]
+    read = dict.fromkeys(v for op in run for v in _read_by(op) if v.owner not in inside)
+    handed = [r for r in results if any(not _is_in(use.operation, inside) for use in r.uses)]
+    inputs = list(read)
+    alone = Block(arg_types=[value.type for value in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(inputs, alone.args, strict=True))
+    for op in run:
+        alone.add_op(op.clone(values))
+    alone.add_op(func.ReturnOp(*(values[value] for value in handed)))
+    types = [value.type for value in handed]
+    func.FuncOp("part", (alone.arg_types, types), Region(alone))
+    yield block, alone
+
+
+def _read_by(op: Operation) -> Iterator[SSAValue]:
+    """What the op reads, in its regions too, of values from outside of it."""
+    for inner in op.walk():
+        for operand in inner.operands:
+            owner = operand.owner
+            around = owner if isinstance(owner, Operation) else owner.parent_op()
+            if not _is_in(around, {op}):
+                yield operand
+
+
+def _is_in(op: Operation | None, ops: set[Operation]) -> bool:
+    while op is not None:
+        if op in ops:
+            return True
+        op = op.parent_op()
+    return False

@@ -1,0 +1,89 @@
+"""Models for a chip: results of the host's code, times of the chip's streams."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import braid
+from braid.compiler import emit_model
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.npu.instructions import lower_to_instructions
+from braid.runtime.artifact import read_artifact
+from braid.support.errors import BraidError
+from braid.targets.costs.simulator.instructions import from_bytes, from_text
+from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.machines.load import load_target
+from braid.universe import make_context
+
+BRANCHES = """
+func.func @main(%x: tensor<4x8xf32> {braid.name = "x"}, %c: tensor<i1> {braid.name = "c"})
+    -> (tensor<4x8xf32> {braid.name = "y"}) {
+  %0 = braid.neg %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %b = tensor.extract %c[] : tensor<i1>
+  %1 = scf.if %b -> (tensor<4x8xf32>) {
+    %2 = braid.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %3 = braid.mul %2, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    scf.yield %3 : tensor<4x8xf32>
+  } else {
+    scf.yield %0 : tensor<4x8xf32>
+  } {braid.branch_probability = 0.25 : f64}
+  %y = braid.softmax %1 {dim = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+"""
+STRAIGHT = """
+func.func @main(%x: tensor<256x256xf32> {braid.name = "x"})
+    -> (tensor<256x256xf32> {braid.name = "y"}) {
+  %0 = braid.matmul %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %y = braid.exp %0 : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  func.return %y : tensor<256x256xf32>
+}
+"""
+CHIP = load_target("npu-small").backend("npu")
+
+
+def module(text: str):
+    return parse_mlir(make_context(), text, "model.mlir").module
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_control_flow_is_the_hosts(condition: bool, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
+    model = braid.compile(module(BRANCHES), target="npu-small", jobs=1, order_seconds=0)
+    expected = braid.interpret(module(BRANCHES))(x, np.array(condition))
+    np.testing.assert_allclose(model(x, np.array(condition)), expected, rtol=1e-5)
+    model.save(tmp_path / "m.braid")
+    loaded = braid.load(tmp_path / "m.braid")
+    np.testing.assert_allclose(loaded(x, np.array(condition)), expected, rtol=1e-5)
+    assert loaded.device_seconds() == model.device_seconds()
+
+
+def test_the_artifact_holds_every_stream_and_its_time(tmp_path: Path) -> None:
+    """Before, in and behind the branch: the times are what the simulator says of each."""
+    model = braid.compile(module(BRANCHES), target="npu-small", jobs=1, order_seconds=0)
+    model.save(tmp_path / "m.braid")
+    artifact = read_artifact(tmp_path / "m.braid")
+    streams = [from_bytes(code.tobytes()) for code in artifact.device_code]
+    assert [stream.ops for stream in streams] == [("neg#0",), ("exp#0", "mul#1"), ("softmax#0",)]
+    seconds = [simulate(stream, CHIP).seconds for stream in streams]
+    counts = [1, 0.25, 1]
+    assert [spec.seconds for spec in artifact.manifest.devices] == pytest.approx(
+        [one * count for one, count in zip(seconds, counts, strict=True)]
+    )
+    assert model.device_seconds() == {"npu:0": pytest.approx(np.dot(seconds, counts))}
+    copied = braid.load(tmp_path / "m.braid")
+    copied.save(tmp_path / "copy.braid")
+    assert (tmp_path / "copy.braid").read_bytes() == (tmp_path / "m.braid").read_bytes()
+
+
+def test_without_control_flow_the_stream_is_that_of_the_whole() -> None:
+    text = emit_model(module(STRAIGHT), "stream-text", target="npu-small", jobs=1, order_seconds=0)
+    assert isinstance(text, str)
+    whole = lower_to_instructions(module(STRAIGHT).body.block.first_op.body.block, CHIP)
+    assert from_text(text).instructions == whole.instructions
+
+
+def test_several_streams_are_no_file_of_one() -> None:
+    with pytest.raises(BraidError, match="the model has 3 parts at stage 'stream', expected one"):
+        emit_model(module(BRANCHES), "stream", target="npu-small", jobs=1, order_seconds=0)
