@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.rematerialization.problem import Problem
 
 
@@ -123,12 +124,13 @@ def construct(
     rule: EvictionRule,
     *,
     patience: int = 12,
+    deadline: Deadline = NEVER,
 ) -> tuple[int, ...] | None:
     """Return a sequence whose peak is within `budget`, or None when the scheme finds none.
 
     `order` lists the required ops in a topological order, that of their first executions. The
-    scheme gives up after `patience * len(order)` executions. Retention beyond a last use is
-    possible here and harmless: live ranges are derived from the sequence.
+    scheme gives up after `patience * len(order)` executions, and at `deadline`. Retention beyond a
+    last use is possible here and harmless: live ranges are derived from the sequence.
     """
     machine = _Machine(problem, order, budget, rule)
     rank = {op: step for step, op in enumerate(order)}
@@ -138,7 +140,7 @@ def construct(
         while plan := machine.missing(tensors) | target:
             wanted = {tensor for op in plan for tensor in problem.ops[op].inputs}.union(tensors)
             op = min(plan, key=rank.__getitem__)
-            if len(machine.sequence) > patience * len(order):
+            if len(machine.sequence) > patience * len(order) or deadline.passed:
                 return None
             if op in machine.executed and not problem.ops[op].recomputable:
                 return None

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.rematerialization.cp_sat import weighted_sum
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
@@ -28,8 +29,14 @@ class CutModel:
     """The CP-SAT model for `cuts`; `ceiling` is the scaled duration of a known schedule, if any."""
 
     def __init__(
-        self, problem: Problem, cuts: Sequence[int], budget: int, ceiling: int | None
+        self,
+        problem: Problem,
+        cuts: Sequence[int],
+        budget: int,
+        ceiling: int | None,
+        deadline: Deadline = NEVER,
     ) -> None:
+        """Build the model. Raises OutOfTime at `deadline`."""
         self.problem = problem
         self.cuts = cuts
         self.scale = Scale.of(problem, budget)
@@ -37,8 +44,10 @@ class CutModel:
         self.runs: dict[tuple[int, int], cp_model.IntVar] = {}
         self.carried: dict[tuple[int, int], cp_model.IntVar] = {}
         self._stage_of_cut = {op: stage for stage, op in enumerate(cuts)}
+        self._deadline = deadline
         self._add_variables()
         for stage in range(len(cuts) + 1):
+            deadline.check()
             self._add_flow(stage)
             self._add_cut_memory(stage)
             self._add_stage_memory(stage)
@@ -136,6 +145,7 @@ class CutModel:
         for op in self.problem.required:
             if op == cut or (stage, op) not in self.runs:
                 continue
+            self._deadline.check()
             own = self.problem.own_tensors(op)
             need = sum(sizes[tensor] for tensor in own) + self.scale.workspaces[op]
             need -= self._overwritten(op)

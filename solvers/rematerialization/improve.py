@@ -20,7 +20,8 @@ _WINDOW = 24
 
 def _search(progress: Progress, candidates: Supersequence, seconds: float, seed: int) -> bool:
     """Solve one neighbourhood; return whether it was searched completely."""
-    model = SelectionModel(progress.problem, candidates.ops, progress.budget)
+    deadline = progress.until
+    model = SelectionModel(progress.problem, candidates.ops, progress.budget, deadline)
     model.fix(candidates.pinned, run=True)
     model.hint(candidates.chosen)
     model.minimize(progress.bound)
@@ -28,7 +29,10 @@ def _search(progress: Progress, candidates: Supersequence, seconds: float, seed:
     if outcome.solver is not None:
         sequence = model.selected(outcome.solver)
         fixed = progress.fixed_order
-        progress.offer(prune(progress.problem, sequence, progress.budget, fixed_order=fixed))
+        kept = prune(
+            progress.problem, sequence, progress.budget, fixed_order=fixed, deadline=deadline
+        )
+        progress.offer(kept)
     return outcome.optimal
 
 

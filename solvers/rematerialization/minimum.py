@@ -1,9 +1,11 @@
 """The smallest budget: a lower bound with whom to blame, and the least that was reached."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.rematerialization.order import candidate_orders
+from braid.solvers.rematerialization.plain_order import least_memory_order
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.simulate import simulate
 from braid.solvers.rematerialization.start import first_schedule
@@ -50,24 +52,44 @@ def structural_need(problem: Problem) -> Need:
 
 
 def minimum_budget(
-    problem: Problem, *, time_limit: float = 30.0, seed: int = 0, tolerance: float = 0.002
+    problem: Problem,
+    *,
+    time_limit: float = 30.0,
+    seed: int = 0,
+    tolerance: float = 0.002,
+    orders: Sequence[Sequence[int]] = (),
+    fixed_order: bool = False,
 ) -> MinimumBudget:
     """Search for the smallest budget within which a schedule exists, whatever its duration.
 
     Bisects between the structural need and the least natural peak, with heuristics at each budget,
-    until the two are within `tolerance` of each other or `time_limit` seconds have passed.
+    until the two are within `tolerance` of each other or `time_limit` seconds have passed. `orders`
+    are known ones of the required ops, the only ones of first executions with `fixed_order`.
     Deciding feasibility is PSPACE-hard in general (it is a pebble game), so `found` may be larger
     than necessary; `proven` says when it is not.
     """
-    deadline = monotonic() + time_limit
+    deadline = Deadline.after(time_limit)
     need = structural_need(problem)
-    orders = list(candidate_orders(problem, seed, 6))
+    if not orders:
+        orders = [least_memory_order(problem, need.bytes, deadline.share(0.2), seed)]
+    orders = list(map(tuple, orders))
+    for order in candidate_orders(problem, seed, 6) if not fixed_order else ():
+        orders.append(order)
+        if deadline.remaining < 0.7 * time_limit:
+            break
     best = min(orders, key=lambda order: simulate(problem, order).peak)
     found, refuted = simulate(problem, best).peak, need.bytes - 1
     trial = need.bytes
-    while found - refuted > max(1, tolerance * found) and monotonic() < deadline:
-        give_up = monotonic() + time_limit / 8
-        sequence = first_schedule(problem, trial, orders, enough=0.0, give_up=give_up)
+    while found - refuted > max(1, tolerance * found) and not deadline.passed:
+        give_up = Deadline.after(time_limit / 8).earlier(deadline)
+        sequence = first_schedule(
+            problem,
+            trial,
+            orders,
+            enough=Deadline(0.0),
+            give_up=give_up,
+            fixed_order=fixed_order,
+        )
         if sequence is None:
             refuted = trial
         else:

@@ -1,10 +1,10 @@
 """What the improving and the proving side of the solver share."""
 
 from collections.abc import Sequence
-from time import monotonic
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.rematerialization.cp_sat import Limits, Outcome, run_cp_sat
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
@@ -23,13 +23,13 @@ class Progress:
         problem: Problem,
         budget: int,
         sequence: Sequence[int],
-        deadline: float,
+        deadline: Deadline,
         *,
         fixed_order: bool = False,
     ) -> None:
         self.problem = problem
         self.budget = budget
-        self.deadline = deadline
+        self.until = deadline
         self.fixed_order = fixed_order
         self.scale = Scale.of(problem, budget)
         self.sequence = tuple(sequence)
@@ -48,7 +48,7 @@ class Progress:
     @property
     def remaining(self) -> float:
         """Seconds left."""
-        return self.deadline - monotonic()
+        return self.until.remaining
 
     def offer(self, sequence: Sequence[int]) -> bool:
         """Take `sequence` if it is better and keeps the budget; return whether it was taken."""

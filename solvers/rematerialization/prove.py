@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.rematerialization.cp_sat import Limits, run_cp_sat
 from braid.solvers.rematerialization.cut_model import CutModel
 from braid.solvers.rematerialization.cuts import choose_cuts
@@ -36,7 +37,7 @@ def proof_rounds(progress: Progress, seed: int) -> Iterator[None]:
         if len(cuts) == solved or (solved > 0 and len(cuts) * len(problem.required) > _CARRIED):
             break
         solved = len(cuts)
-        model = CutModel(problem, cuts, progress.budget, progress.ticks)
+        model = CutModel(problem, cuts, progress.budget, progress.ticks, progress.until)
         outcome = progress.minimize(model.cp, _seconds(progress), seed)
         progress.raise_bound(outcome.bound)
         yield
@@ -61,7 +62,7 @@ def prove_by_parts(progress: Progress, seed: int, least: int) -> Iterator[None]:
         cuts = choose_cuts(part, profile, part.required, budget, max(1, _CARRIED // len(ops)))
         if not cuts:
             continue
-        model = CutModel(part, cuts, budget, ceiling=None)
+        model = CutModel(part, cuts, budget, None, progress.until)
         seconds = max(1.0, progress.remaining / 3 / (len(parts) - index))
         ticks = progress.minimize(model.cp, seconds, seed).bound * model.scale.tick
         bound += max(0.0, ticks - part.base_duration)
@@ -98,7 +99,7 @@ def _prove_exactly(progress: Progress, seed: int) -> Iterator[None]:
     if passes * len(problem.required) > _PLACES:
         return
     candidates = every_schedule(problem, progress.sequence, passes)
-    model = SelectionModel(problem, candidates.ops, progress.budget)
+    model = SelectionModel(problem, candidates.ops, progress.budget, progress.until)
     model.hint(candidates.chosen)
     model.minimize(progress.bound)
     outcome = progress.minimize(model.cp, progress.remaining, seed)
@@ -108,9 +109,13 @@ def _prove_exactly(progress: Progress, seed: int) -> Iterator[None]:
     yield
 
 
-def relaxation_is_infeasible(problem: Problem, budget: int, seconds: float, seed: int) -> bool:
+def relaxation_is_infeasible(problem: Problem, budget: int, deadline: Deadline, seed: int) -> bool:
     """Return whether the relaxation proves that no schedule at all keeps `budget`."""
     profile = simulate(problem, problem.required).profile
     cuts = choose_cuts(problem, profile, problem.required, budget, 16)
-    model = CutModel(problem, cuts, budget, ceiling=None)
-    return run_cp_sat(cp_model.CpSolver(), model.cp, Limits(seconds, seed=seed)).infeasible
+    try:
+        model = CutModel(problem, cuts, budget, None, deadline)
+    except OutOfTime:
+        return False
+    limits = Limits(deadline.remaining, seed=seed)
+    return run_cp_sat(cp_model.CpSolver(), model.cp, limits).infeasible

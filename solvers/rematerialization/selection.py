@@ -16,6 +16,7 @@ from math import ceil
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.rematerialization.cp_sat import weighted_sum
 from braid.solvers.rematerialization.problem import Problem
 from braid.solvers.rematerialization.scaling import Scale
@@ -37,7 +38,14 @@ class _Gap:
 class SelectionModel:
     """The CP-SAT model of one supersequence."""
 
-    def __init__(self, problem: Problem, places: Sequence[int], budget: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        places: Sequence[int],
+        budget: int,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        """Build the model. Raises OutOfTime at `deadline`."""
         self.problem = problem
         self.places = places
         self.scale = Scale.of(problem, budget)
@@ -49,9 +57,10 @@ class SelectionModel:
         self._written_over: dict[int, cp_model.IntVar] = {}
         self._memory: list[list[tuple[int, cp_model.IntVar]]] = [[] for _ in places]
         for place, op in enumerate(places):
+            deadline.check()
             self._add_place(place, op)
         self._add_ends()
-        self._add_memory()
+        self._add_memory(deadline)
         self._add_counts()
 
     def _open_gap(self, tensor: int, end: int, *, production: bool) -> cp_model.IntVar | None:
@@ -110,8 +119,9 @@ class SelectionModel:
                 else:
                     self.cp.add(held == 1)
 
-    def _add_memory(self) -> None:
+    def _add_memory(self, deadline: Deadline) -> None:
         for terms in self._memory:
+            deadline.check()
             if sum(max(size, 0) for size, _ in terms) > self.scale.capacity:
                 sizes = [size for size, _ in terms]
                 used = weighted_sum([literal for _, literal in terms], sizes)

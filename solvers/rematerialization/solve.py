@@ -3,13 +3,21 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 
+from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.rematerialization.compose import schedule_parts
 from braid.solvers.rematerialization.improve import improvement_rounds
-from braid.solvers.rematerialization.minimum import Need, minimum_budget, structural_need
+from braid.solvers.rematerialization.minimum import (
+    MinimumBudget,
+    Need,
+    minimum_budget,
+    structural_need,
+)
 from braid.solvers.rematerialization.order import candidate_orders
 from braid.solvers.rematerialization.parts import PART
+from braid.solvers.rematerialization.plain_order import least_memory_order
 from braid.solvers.rematerialization.problem import InfeasibleBudgetError, Problem, Schedule
 from braid.solvers.rematerialization.progress import Progress
 from braid.solvers.rematerialization.prove import proof_rounds, relaxation_is_infeasible
@@ -18,8 +26,10 @@ from braid.solvers.rematerialization.start import find_schedule, first_schedule
 
 _ORDERS = 8
 """Orders of first executions that the heuristics start from."""
-_COMPOSING = 0.3
+_COMPOSING = 0.45
 """Share of the time limit for schedules of parts of the graph."""
+_ORDERING = 0.15
+"""Share of the time limit for an order that needs no recomputation."""
 _PART_SECONDS = 0.25
 """Least time for a part."""
 _LEAST = 2
@@ -49,15 +59,18 @@ def solve(
     """
     begin = monotonic()
     need = structural_need(problem)
-    if budget < need.bytes:
-        raise _infeasible(problem, budget, need, time_limit, seed)
     composed = begin + _COMPOSING * time_limit
-    search = _Search(begin, time_limit, composed, seed, workers, fixed_order)
+    search = _Search(begin, time_limit, composed, seed, workers, fixed_order, [])
+    if budget < need.bytes:
+        raise _infeasible(budget, need, _minimum(problem, search))
     progress = _search(problem, budget, search, PART)
     if progress is None:
-        if relaxation_is_infeasible(problem, budget, 0.1 * time_limit, seed):
+        if relaxation_is_infeasible(problem, budget, search.after(0.75), seed):
             need = replace(need, bytes=budget + 1)
-        raise _infeasible(problem, budget, need, time_limit - (monotonic() - begin), seed)
+        least = _minimum(problem, search)
+        if least.found > budget:
+            raise _infeasible(budget, need, least)
+        progress = _progress(problem, budget, least.sequence, search)
     return _schedule(progress)
 
 
@@ -71,10 +84,12 @@ class _Search:
     seed: int
     workers: int
     fixed_order: bool
+    orders: list[tuple[int, ...]]
+    """Orders of small peak that were found."""
 
-    def after(self, share: float) -> float:
-        """The time when a share of the limit has passed."""
-        return self.begin + share * self.time_limit
+    def after(self, share: float) -> Deadline:
+        """When a share of the limit has passed."""
+        return Deadline(self.begin + share * self.time_limit)
 
 
 def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progress | None:
@@ -82,8 +97,7 @@ def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progr
     sequence = _start(problem, budget, search, least)
     if sequence is None:
         return None
-    deadline = search.after(_SHARE)
-    progress = Progress(problem, budget, sequence, deadline, fixed_order=search.fixed_order)
+    progress = _progress(problem, budget, sequence, search)
     improving = improvement_rounds(progress, search.seed)
     proving = proof_rounds(progress, search.seed)
     if search.workers < 2:
@@ -95,6 +109,13 @@ def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progr
     return progress
 
 
+def _progress(
+    problem: Problem, budget: int, sequence: tuple[int, ...], search: _Search
+) -> Progress:
+    deadline = search.after(_SHARE)
+    return Progress(problem, budget, sequence, deadline, fixed_order=search.fixed_order)
+
+
 def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
     """The better one of what the heuristics find and what the parts of the graph make up.
 
@@ -103,13 +124,16 @@ def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[
     """
     if simulate(problem, problem.required).peak <= budget:
         return problem.required
+    orders = _orders(problem, budget, search)
+    if simulate(problem, orders[-1]).peak <= budget:
+        return orders[-1]
     composed = _compose(problem, budget, search, least) if least == PART else None
     found = first_schedule(
         problem,
         budget,
-        candidate_orders(problem, search.seed, 1 if search.fixed_order else _ORDERS),
-        enough=search.after(0.1),
-        give_up=search.after(0.5 if composed is None else 0.1),
+        chain(orders, candidate_orders(problem, search.seed, 1 if search.fixed_order else _ORDERS)),
+        enough=search.after(0.3),
+        give_up=search.after(0.5 if composed is None else 0.3),
         fixed_order=search.fixed_order,
     )
     starts = [sequence for sequence in (found, composed) if sequence is not None]
@@ -119,7 +143,16 @@ def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[
         return composed
     if search.fixed_order:
         return None
-    return find_schedule(problem, budget, 0.3 * search.time_limit, search.seed)
+    return find_schedule(problem, budget, search.after(0.7), search.seed)
+
+
+def _orders(problem: Problem, budget: int, search: _Search) -> list[tuple[int, ...]]:
+    """The given order, and unless it is fixed that of the least peak that is found."""
+    if search.fixed_order:
+        return [problem.required]
+    least = least_memory_order(problem, budget, search.after(_ORDERING), search.seed)
+    search.orders.append(least)
+    return [problem.required, least]
 
 
 def _compose(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
@@ -136,17 +169,27 @@ def _compose(problem: Problem, budget: int, search: _Search, least: int) -> tupl
         if room < structural_need(part).bytes or begin > search.composed:
             return None
         seconds = max(_PART_SECONDS, share * (search.composed - begin))
-        alone = replace(search, begin=begin, time_limit=seconds, workers=1)
+        alone = replace(search, begin=begin, time_limit=seconds, workers=1, orders=[])
         progress = _search(part, room, alone, least // 3)
         return None if progress is None else progress.sequence
 
     return schedule_parts(problem, budget, least, solve_part)
 
 
-def _infeasible(
-    problem: Problem, budget: int, need: Need, seconds: float, seed: int
-) -> InfeasibleBudgetError:
-    least = minimum_budget(problem, time_limit=max(1.0, seconds), seed=seed)
+def _minimum(problem: Problem, search: _Search) -> MinimumBudget:
+    """The least peak, in the time that is left and at least a fiftieth of the limit."""
+    seconds = max(search.after(_SHARE).remaining, 0.02 * search.time_limit)
+    orders = [problem.required] if search.fixed_order else search.orders
+    return minimum_budget(
+        problem,
+        time_limit=seconds,
+        seed=search.seed,
+        orders=orders,
+        fixed_order=search.fixed_order,
+    )
+
+
+def _infeasible(budget: int, need: Need, least: MinimumBudget) -> InfeasibleBudgetError:
     return InfeasibleBudgetError(
         budget,
         lower_bound=need.bytes,
@@ -158,8 +201,16 @@ def _infeasible(
 
 def _exhaust(progress: Progress, rounds: Iterator[None]) -> None:
     while not progress.closed and progress.remaining > 0:
-        if next(rounds, True):
+        if _is_over(rounds):
             return
+
+
+def _is_over(rounds: Iterator[None]) -> bool:
+    """Go one round; return whether there is none, or no time for one."""
+    try:
+        return bool(next(rounds, True))
+    except OutOfTime:
+        return True
 
 
 def _alternate(progress: Progress, *sides: Iterator[None]) -> None:
@@ -168,7 +219,7 @@ def _alternate(progress: Progress, *sides: Iterator[None]) -> None:
     while spent and not progress.closed and progress.remaining > 0:
         side = min(spent, key=spent.__getitem__)
         begin = monotonic()
-        if next(side, True):
+        if _is_over(side):
             del spent[side]
         else:
             spent[side] += monotonic() - begin
