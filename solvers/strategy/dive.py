@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.problem import Integers, Matrix, Vector
 from braid.solvers.strategy.residual import Load, Residual
@@ -20,7 +19,7 @@ def dive(
     *,
     order: list[int] | None = None,
     failures: int = 200,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> Integers | None:
     """Return a feasible choice per node of `residual`, or None when the search gives up.
 
@@ -32,7 +31,7 @@ def dive(
         dual: guides by its node and edge costs (prices included).
         order: positions in `dual.nodes` in the order of decision; ascending by default.
         failures: dead ends after which to give up.
-        deadline: `time.monotonic` value at which to give up.
+        deadline: when to give up.
     """
     state = _Domains(residual, dual)
     sequence = order if order is not None else list(range(len(dual.nodes)))
@@ -43,11 +42,13 @@ def dive(
     return choice
 
 
-def _decide(state: _Domains, sequence: list[int], failures: int, deadline: float) -> bool:
+def _decide(state: _Domains, sequence: list[int], failures: int, deadline: Deadline) -> bool:
     """Fix every position in turn; a failed strategy is removed where it was tried."""
     marks: list[tuple[int, int, int]] = []
     depth = 0
     while depth < len(sequence):
+        if depth % 64 == 0 and deadline.passed:
+            return False
         k = sequence[depth]
         strategy = int(state.scores(k).argmin())
         marks.append((depth, strategy, state.mark()))
@@ -56,7 +57,7 @@ def _decide(state: _Domains, sequence: list[int], failures: int, deadline: float
             continue
         while True:
             failures -= 1
-            if failures < 0 or not marks or time.monotonic() > deadline:
+            if failures < 0 or not marks or deadline.passed:
                 return False
             depth, strategy, mark = marks.pop()
             state.undo(mark)

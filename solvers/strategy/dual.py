@@ -2,31 +2,18 @@
 
 Costs are moved between nodes and edges without changing the cost of any assignment; the sum of
 all minima is then a lower bound (the dual of the local polytope LP). The moves are those of
-TRW-S: Kolmogorov, "Convergent tree-reweighted message passing" (PAMI 2006). Memory rows enter by
-Lagrangian relaxation with a non-negative price each.
+TRW-S: Kolmogorov, "Convergent tree-reweighted message passing" (PAMI 2006), in C. Memory rows enter
+by Lagrangian relaxation with a non-negative price each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from braid.solvers.deadline import NEVER, Deadline
+from braid.solvers.strategy.native import NativeSweep
 from braid.solvers.strategy.problem import Integers, Matrix, Vector
 from braid.solvers.strategy.residual import Residual
-
-
-@dataclass(frozen=True)
-class _Node:
-    """One node in sweep order: its costs (a view) and its edges to earlier and later nodes.
-
-    Every edge matrix has the earlier node on axis 0.
-    """
-
-    costs: Vector
-    earlier: list[Matrix]
-    later: list[Matrix]
-    share: float
 
 
 class DualAscent:
@@ -52,7 +39,10 @@ class DualAscent:
         self.costs = [
             self._flat[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)
         ]
-        self.beliefs = list(self.costs)
+        self._belief = self._flat.copy()
+        self.beliefs = [
+            self._belief[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)
+        ]
         self._copy_edges(residual)
         self._copy_loads(residual)
         if prices is not None:
@@ -70,18 +60,11 @@ class DualAscent:
         self._edge_starts = spans[:-1]
         self._edge_flat = np.empty(int(spans[-1]))
         self.edges: list[tuple[int, int, Matrix]] = []
-        earlier: list[list[Matrix]] = [[] for _ in self.nodes]
-        later: list[list[Matrix]] = [[] for _ in self.nodes]
         for (u, v, costs), start in zip(pairs, spans.tolist(), strict=False):
             copy = self._edge_flat[start : start + costs.size].reshape(costs.shape)
             copy[...] = costs
             self.edges.append((u, v, copy))
-            later[u].append(copy)
-            earlier[v].append(copy)
-        self._order = [
-            _Node(costs, before, after, 1.0 / max(len(before), len(after), 1))
-            for costs, before, after in zip(self.costs, earlier, later, strict=True)
-        ]
+        self._native = NativeSweep(self.starts, spans, [(u, v) for u, v, _ in pairs])
 
     def _copy_loads(self, residual: Residual) -> None:
         loads = [(k, load) for k, node in enumerate(self.nodes) for load in residual.loads[node]]
@@ -96,28 +79,16 @@ class DualAscent:
         self._load_slot = np.repeat(self.starts[owners], sizes) + within
         self._load_sizes = sizes
 
-    def sweep(self, *, forward: bool) -> None:
+    def sweep(self, *, forward: bool, deadline: Deadline = NEVER) -> None:
         """Pass over all nodes once: collect from one side, hand on to the other.
+
+        After `deadline` the rest is left out, which keeps the bound valid.
 
         What cannot be chosen costs ``inf`` at its node and in its edges' rows, and stays so.
         """
-        beliefs = self.beliefs
-        order = enumerate(self._order) if forward else reversed(list(enumerate(self._order)))
-        axis = 0 if forward else 1
-        for k, node in order:
-            sources, targets = (node.earlier, node.later) if forward else (node.later, node.earlier)
-            belief = node.costs.copy()
-            for costs in sources:
-                message = costs.min(axis=axis)
-                belief += message
-                message[np.isinf(message)] = 0.0
-                costs -= message if forward else message[:, None]
-            beliefs[k] = belief
-            given = belief * node.share if targets else belief
-            for costs in targets:
-                costs += given[:, None] if forward else given
-            given = np.where(np.isinf(belief), 0.0, given)
-            node.costs[...] = belief - len(targets) * given
+        self._native.sweep(
+            self._flat, self._edge_flat, self._belief, forward=forward, deadline=deadline
+        )
 
     def bound(self) -> float:
         """Return the lower bound on the cost of every feasible assignment; ``inf``: none exists."""

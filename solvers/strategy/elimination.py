@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.strategy.problem import InfeasibleAssignment, Vector
 from braid.solvers.strategy.residual import Residual
 
@@ -57,10 +58,19 @@ def independent_parts(residual: Residual) -> list[list[int]]:
     return [*free, sorted(node for part in coupled for node in part)] if coupled else free
 
 
-def elimination_order(residual: Residual, nodes: Iterable[int]) -> EliminationOrder:
-    """Return a greedy order for `nodes`, which must be closed under neighbourhood."""
+def elimination_order(
+    residual: Residual, nodes: Iterable[int], *, largest: float = inf, deadline: Deadline = NEVER
+) -> EliminationOrder | None:
+    """Return a greedy order for `nodes`, which must be closed under neighbourhood.
+
+    None where no order has been found at `deadline`, or all need a table of more than `largest`
+    cells.
+    """
     members = list(nodes)
-    orders = [_greedy_order(residual, members, rule) for rule in (_fill, _size)]
+    tried = (_greedy_order(residual, members, rule, largest, deadline) for rule in (_fill, _size))
+    orders = [order for order in tried if order is not None]
+    if not orders:
+        return None
     return min(orders, key=lambda order: (order.largest, order.total))
 
 
@@ -130,7 +140,9 @@ def _size(node: int, adjacent: dict[int, set[int]], sizes: dict[int, int]) -> fl
     return float(prod(sizes[v] for v in adjacent[node])) * sizes[node]
 
 
-def _greedy_order(residual: Residual, nodes: list[int], rule: _Rule) -> EliminationOrder:
+def _greedy_order(
+    residual: Residual, nodes: list[int], rule: _Rule, largest: float, deadline: Deadline
+) -> EliminationOrder | None:
     adjacent = {node: set(residual.neighbours[node]) for node in nodes}
     sizes = {node: residual.costs[node].size for node in nodes}
     score = {node: rule(node, adjacent, sizes) for node in nodes}
@@ -146,6 +158,8 @@ def _greedy_order(residual: Residual, nodes: list[int], rule: _Rule) -> Eliminat
         order.append(node)
         around = adjacent.pop(node)
         cells.append(prod(sizes[v] for v in around) * sizes[node])
+        if cells[-1] > largest or deadline.passed:
+            return None
         for v in around:
             adjacent[v] |= around
             adjacent[v] -= {v, node}

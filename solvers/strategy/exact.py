@@ -8,11 +8,14 @@ from math import floor, inf
 import numpy as np
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.strategy.problem import Integers, Matrix
 from braid.solvers.strategy.residual import Residual
 
 _OBJECTIVE_BITS = 40
 """Most bits of the integer objective."""
+_LONGEST = 1e8
+"""Seconds beyond which CP-SAT is given no limit."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ExactResult:
 def solve_exactly(
     residual: Residual,
     *,
-    seconds: float,
+    deadline: Deadline,
     workers: int,
     seed: int,
     cutoff: float,
@@ -43,7 +46,7 @@ def solve_exactly(
 
     Args:
         residual: not changed.
-        seconds: time limit.
+        deadline: when to stop, building the model included.
         workers: threads.
         seed: CP-SAT's random seed.
         cutoff: only assignments that cost at most this are of interest; may be ``inf``.
@@ -53,9 +56,12 @@ def solve_exactly(
     if taken == inf or cutoff < taken:
         return ExactResult(None, inf)
     scale = _scale(problem, cutoff - taken, tolerance)
-    encoder = _Encoder(problem, scale)
+    try:
+        encoder = _Encoder(problem, scale, deadline)
+    except OutOfTime:
+        return ExactResult(None, -inf)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+    solver.parameters.max_time_in_seconds = min(max(deadline.remaining, 0.01), _LONGEST)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed
     solver.parameters.linearization_level = 2
@@ -120,14 +126,17 @@ def _weighted_sum(variables: list[cp_model.IntVar], weights: list[int]) -> cp_mo
 class _Encoder:
     """Booleans per strategy, and per pair of strategies where the pair has a cost."""
 
-    def __init__(self, residual: Residual, scale: _Scale) -> None:
+    def __init__(self, residual: Residual, scale: _Scale, deadline: Deadline) -> None:
+        """Build the model. Raises OutOfTime at `deadline`."""
         self.model = cp_model.CpModel()
         self._scale = scale
         self._terms: list[tuple[cp_model.IntVar, int]] = []
         self.picks: dict[int, list[cp_model.IntVar]] = {}
         for node in sorted(residual.alive):
+            deadline.check()
             self._add_node(node, residual)
         for node in sorted(residual.alive):
+            deadline.check()
             for other, costs in residual.neighbours[node].items():
                 if node < other:
                     self._add_edge(self.picks[node], self.picks[other], costs)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.problem import InfeasibleAssignment, Vector
 from braid.solvers.strategy.residual import Residual
 
 
-def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
+def fix_by_bound(
+    residual: Residual, dual: DualAscent, cutoff: float, deadline: Deadline = NEVER
+) -> bool:
     """Forbid strategies and pairs whose lower bound exceeds `cutoff`; return whether any was.
 
     The bound of a strategy is that of the star around its node: its neighbours answer it one by
@@ -19,6 +22,7 @@ def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
         residual: the problem that `dual` was made from; it is changed.
         dual: reparametrized costs.
         cutoff: assignments that cost more are of no interest.
+        deadline: when to leave the rest as it is.
 
     Raises:
         InfeasibleAssignment: the bound is ``inf``.
@@ -34,7 +38,9 @@ def fix_by_bound(residual: Residual, dual: DualAscent, cutoff: float) -> bool:
         stars[u] += _beyond(link.min(axis=1), over[u])
         stars[v] += _beyond(link.min(axis=0), over[v])
     changed = _forbid_strategies(residual, dual.nodes, stars, gap)
-    for (u, v, _), link in zip(dual.edges, links, strict=True):
+    for number, ((u, v, _), link) in enumerate(zip(dual.edges, links, strict=True)):
+        if number % 64 == 0 and deadline.passed:
+            break
         via_u = link + _beyond(stars[u], link.min(axis=1))[:, None]
         via_v = link + _beyond(stars[v], link.min(axis=0))
         beyond = np.maximum(via_u, via_v) > gap

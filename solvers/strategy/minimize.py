@@ -8,6 +8,7 @@ from math import ceil, inf, isfinite
 
 import numpy as np
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy.dive import dive
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.elimination import (
@@ -29,13 +30,20 @@ TABLE_LIMIT = 1 << 22
 ROUNDING = 1e-13
 """What adding up costs in another order changes, per unit of their absolute values."""
 
+SLICE = 4.0
+"""Seconds of the first round."""
+SLICE_CELLS = 50_000
+"""Cells of a problem for which the first round takes a second more."""
+
 
 @dataclass
 class Limits:
     """How long and with what to search.
 
     Attributes:
-        deadline: `time.monotonic` value at which to stop.
+        deadline: when to stop.
+        slice: seconds that the steps of a round share. It grows from round to round and does not
+            depend on the deadline, so that a later deadline continues what an earlier one cuts.
         workers: threads of the exact search.
         rng: source of all random decisions.
         exact_cells: size of a residual up to which it is given to the exact search.
@@ -43,20 +51,17 @@ class Limits:
         depth: 0 for the whole problem, 1 for a neighbourhood.
     """
 
-    deadline: float
+    deadline: Deadline
     workers: int
     rng: np.random.Generator
     exact_cells: int = 500_000
     iterations: int = 500
     depth: int = 0
+    slice: float = SLICE
 
-    def remaining(self) -> float:
-        """Return the seconds left."""
-        return self.deadline - time.monotonic()
-
-    def share(self, part: float) -> float:
-        """Return the deadline of a step that may take `part` of what is left."""
-        return time.monotonic() + part * max(self.remaining(), 0.0)
+    def share(self, part: float) -> Deadline:
+        """Return the deadline of a step that may take `part` of the slice."""
+        return self.deadline.earlier(Deadline.after(part * self.slice))
 
 
 @dataclass
@@ -87,6 +92,9 @@ class Minimizer:
         self._work = self.entry.fresh_copy()
         self._prices: dict[int, float] = {}
         self._rounding = 0.0
+        if self.limits.depth == 0:
+            slice_ = max(self.limits.slice, SLICE + self.entry.cells() / SLICE_CELLS)
+            self.limits = replace(self.limits, slice=slice_)
 
     @property
     def proven(self) -> bool:
@@ -100,45 +108,45 @@ class Minimizer:
             InfeasibleAssignment: it is proven that no feasible choice exists.
         """
         try:
-            presolve(self._work)
+            presolve(self._work, self.limits.deadline)
             self._note("presolve")
-            self._narrow()
+            while not self.proven and self._narrow():
+                pass
+            if not self.proven:
+                self._search()
         except InfeasibleAssignment:
             if self.choice is None:
                 raise
             self.bound = self.cost  # nothing is left that is better than the best known
-        if not self.proven:
-            self._search()
 
-    def _narrow(self) -> None:
-        """Alternate bounding, rounding and fixing while the problem shrinks."""
-        while not self.proven:
-            self._decide_components()
-            if self.proven or self._split():
-                return
-            cells, gap = self._work.cells(), self.cost - self.bound
-            dual = self._ascend()
-            self._round(dual)
-            if self.proven or self.limits.remaining() <= 0:
-                return
-            if self.cost < inf:
-                dual.write_back(self._work)
-                fix_by_bound(self._work, dual, self.cutoff())
-                presolve(self._work)
-                self._note("fix")
-            else:
-                dual.write_back(self._work)
-            closing = self.cost < inf and self.cost - self.bound <= 0.9 * gap
-            if self._work.cells() > 0.8 * cells and not closing:
-                return
+    def _narrow(self) -> bool:
+        """Bound, round and fix; return whether the problem shrinks, so that it is worth again."""
+        self._decide_components()
+        if self.proven or self._split():
+            return False
+        cells, gap = self._work.cells(), self.cost - self.bound
+        dual = self._ascend()
+        self._round(dual)
+        if self.proven or self.limits.deadline.passed:
+            return False
+        dual.write_back(self._work)
+        if self.cost == inf:
+            self.limits.slice *= 2  # until something fits
+            return bool(self._work.alive and self._work.capacity.size)
+        fix_by_bound(self._work, dual, self.cutoff(), self.limits.deadline)
+        presolve(self._work, self.limits.deadline)
+        self._note("fix")
+        closing = self.cost - self.bound <= 0.9 * gap
+        return closing or self._work.cells() <= 0.8 * cells
 
     def _decide_components(self) -> None:
         """Solve every component without memory rows and with narrow tables exactly."""
         for members in components(self._work):
             if any(self._work.loads[node] for node in members):
                 continue
-            order = elimination_order(self._work, members)
-            if order.largest <= TABLE_LIMIT and order.total <= 16 * TABLE_LIMIT:
+            until = self.limits.share(0.5)
+            order = elimination_order(self._work, members, largest=TABLE_LIMIT, deadline=until)
+            if order is not None and order.total <= 16 * TABLE_LIMIT:
                 eliminate(self._work, order)
         if not self._work.alive:
             self._offer(np.zeros(len(self._work.costs), dtype=np.int64))
@@ -156,7 +164,7 @@ class Minimizer:
         cells = [part.cells() for part in subproblems]
         complete = True
         for k, (nodes, part) in enumerate(zip(parts, subproblems, strict=True)):
-            deadline = self.limits.share(cells[k] / sum(cells[k:]))
+            deadline = self.limits.deadline.share(cells[k] / sum(cells[k:]))
             search = Minimizer(part, replace(self.limits, deadline=deadline))
             search.run()
             bound += search.cost if search.proven else search.bound
@@ -217,7 +225,7 @@ class Minimizer:
                 break
         dual.reprice(prices)
 
-    def _polish(self, deadline: float, idle: int) -> None:
+    def _polish(self, deadline: Deadline, idle: int) -> None:
         """Large neighbourhood search from the best known choice."""
         assert self.choice is not None
         search = NeighbourhoodSearch(self.entry, self.choice.copy(), self.cost, self.limits.rng)
@@ -227,31 +235,42 @@ class Minimizer:
         self._note("neighbourhoods")
 
     def _solve_part(
-        self, part: Residual, current: Integers, deadline: float
+        self, part: Residual, current: Integers, deadline: Deadline
     ) -> tuple[Integers, bool]:
-        limits = Limits(deadline, 1, self.limits.rng, 50_000, 60, depth=1)
+        limits = Limits(deadline, 1, self.limits.rng, 50_000, 60, depth=1, slice=1.0)
         inner = Minimizer(part, limits, current, part.cost_of(current))
         inner.run()
         assert inner.choice is not None
         return inner.choice, inner.proven
 
     def _search(self) -> None:
-        """Spend the remaining time on what is left, exactly if it is small enough."""
-        affordable = self.limits.exact_cells * (4 if self.choice is None else 1)
-        if self._work.cells() <= affordable:
-            self._search_exactly()
-        while self.choice is not None and not self.proven and self.limits.depth == 0:
-            if self.limits.remaining() <= 0:
-                return
-            self._polish(self.limits.deadline, idle=1 << 30)
+        """Spend the remaining time on what is left: exactly if it is small, nearby, and narrowing.
 
-    def _search_exactly(self) -> None:
+        All by turns, for twice as long each time: none waits for the others for long.
+        """
+        affordable = self.limits.exact_cells * (4 if self.choice is None else 1)
+        is_small = self._work.cells() <= affordable
+        while not self.proven and not self.limits.deadline.passed:
+            if is_small:
+                self._search_exactly(self.limits.share(0.5 if self.limits.depth == 0 else inf))
+            if self.limits.depth:
+                return
+            if self.choice is not None and not self.proven:
+                self._polish(self.limits.share(0.5), idle=1 << 30)
+            elif not is_small:
+                return
+            self.limits.slice *= 2
+            if not self.proven:
+                self._narrow()
+                is_small = self._work.cells() <= affordable
+
+    def _search_exactly(self, deadline: Deadline) -> None:
         # Here, since CP-SAT takes half a second to import and is seldom needed.
         from braid.solvers.strategy.exact import solve_exactly
 
         result = solve_exactly(
             self._work,
-            seconds=self.limits.remaining(),
+            deadline=deadline,
             workers=self.limits.workers,
             seed=int(self.limits.rng.integers(1 << 30)),
             cutoff=self.cutoff(),

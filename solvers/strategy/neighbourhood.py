@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy.problem import Integers, are_integral
 from braid.solvers.strategy.residual import Residual
 
-SubSolver = Callable[[Residual, Integers, float], tuple[Integers, bool]]
+_SECONDS = 2.0
+"""Longest time for one neighbourhood."""
+
+SubSolver = Callable[[Residual, Integers, Deadline], tuple[Integers, bool]]
 """Takes a small residual, its current choice and a deadline; returns a choice that is no worse
 and whether it is optimal."""
 
@@ -80,10 +83,10 @@ class NeighbourhoodSearch:
                     for row in (load.start, load.end - 1):
                         self._by_row[row].append(node)
 
-    def run(self, solve: SubSolver, *, deadline: float, idle: int, goal: float) -> None:
+    def run(self, solve: SubSolver, *, deadline: Deadline, idle: int, goal: float) -> None:
         """Search until `deadline`, `idle` neighbourhoods in a row gain nothing, or `goal`."""
         failures = 0
-        while failures < idle and time.monotonic() < deadline and self.cost > goal:
+        while failures < idle and not deadline.passed and self.cost > goal:
             nodes = self._tight_rows() if self.rng.random() < 0.5 else self._ball()
             before = self.cost
             optimal = self._reoptimize(nodes, solve, deadline)
@@ -93,12 +96,12 @@ class NeighbourhoodSearch:
             elif not optimal:
                 self.size = max(8, self.size - self.size // 4)
 
-    def _reoptimize(self, nodes: list[int], solve: SubSolver, deadline: float) -> bool:
+    def _reoptimize(self, nodes: list[int], solve: SubSolver, deadline: Deadline) -> bool:
         sub = subproblem(self.residual, nodes, self.choice)
         current = self.choice[nodes]
         sub.capacity = self._slack + (sub.capacity - sub.slack_of(current))
         before = sub.cost_of(current)
-        found, optimal = solve(sub, current, min(deadline, time.monotonic() + 2.0))
+        found, optimal = solve(sub, current, deadline.earlier(Deadline.after(_SECONDS)))
         after = sub.cost_of(found)
         if after <= before:
             self._slack = sub.slack_of(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.strategy import reductions
 from braid.solvers.strategy.residual import Residual
 from braid.solvers.strategy.rows import tighten_rows
@@ -18,23 +19,23 @@ _REMOVING = (
 )
 
 
-def presolve(residual: Residual) -> None:
-    """Reduce `residual` to a fixed point.
+def presolve(residual: Residual, deadline: Deadline = NEVER) -> None:
+    """Reduce `residual` to a fixed point, or until `deadline`: what is left is equivalent.
 
     Raises:
         InfeasibleAssignment: a node or a memory row cannot be satisfied.
     """
     pending: set[int] = set(residual.alive)
-    while pending:
+    while pending and not deadline.passed:
         pending |= tighten_rows(residual)
-        _reduce_nodes(residual, sorted(pending & residual.alive))
+        _reduce_nodes(residual, sorted(pending & residual.alive), deadline)
         pending = tighten_rows(residual)
 
 
-def _reduce_nodes(residual: Residual, nodes: Iterable[int]) -> None:
+def _reduce_nodes(residual: Residual, nodes: Iterable[int], deadline: Deadline) -> None:
     queue = deque(nodes)
     queued = set(queue)
-    while queue:
+    while queue and not deadline.passed:
         node = queue.popleft()
         queued.discard(node)
         if node not in residual.alive:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.problem import Vector
 
@@ -23,7 +23,7 @@ class Ascent:
 
 
 def ascend(
-    dual: DualAscent, *, iterations: int, deadline: float, target: float, tolerance: float
+    dual: DualAscent, *, iterations: int, deadline: Deadline, target: float, tolerance: float
 ) -> Ascent:
     """Improve the bound of `dual`, leaving it at the best prices found.
 
@@ -33,7 +33,7 @@ def ascend(
     Args:
         dual: improved in place.
         iterations: most pairs of sweeps.
-        deadline: `time.monotonic` value at which to stop.
+        deadline: when to stop.
         target: cost of a known assignment, or ``inf``.
         tolerance: gain per iteration below which sweeping has converged; at most a part in 10^5
             of the bound counts.
@@ -42,14 +42,14 @@ def ascend(
     best = Ascent(-np.inf, dual.prices)
     idle = 0
     for _ in range(iterations):
-        dual.sweep(forward=True)
-        dual.sweep(forward=False)
+        dual.sweep(forward=True, deadline=deadline)
+        dual.sweep(forward=False, deadline=deadline)
         bound = dual.bound()
         gain = bound - best.bound
         idle = 0 if gain > min(tolerance, 1e-5 * abs(bound)) else idle + 1
         if gain > 0:
             best = Ascent(bound, dual.prices)
-        if time.monotonic() > deadline or bound >= target or idle > 3 * _PATIENCE:
+        if deadline.passed or bound >= target or idle > 3 * _PATIENCE:
             break
         if idle > 3 and not dual.prices.size:
             break
@@ -59,14 +59,14 @@ def ascend(
     return Ascent(max(best.bound, _settle(dual, best.bound, deadline)), best.prices)
 
 
-def _settle(dual: DualAscent, goal: float, deadline: float) -> float:
+def _settle(dual: DualAscent, goal: float, deadline: Deadline) -> float:
     """Sweep until the messages fit the prices: those left behind belong to later prices."""
     bound = dual.bound()
     for _ in range(_PATIENCE):
-        if bound >= goal or time.monotonic() > deadline:
+        if bound >= goal or deadline.passed:
             break
-        dual.sweep(forward=True)
-        dual.sweep(forward=False)
+        dual.sweep(forward=True, deadline=deadline)
+        dual.sweep(forward=False, deadline=deadline)
         bound = dual.bound()
     return bound
 

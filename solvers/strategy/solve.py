@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy.dive import dive
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.minimize import Limits, Minimizer
@@ -75,9 +75,10 @@ def solve(
         InfeasibleAssignment: no assignment exists; the message says why.
         TimeoutError: none was found in time, though one may exist.
     """
-    limits = Limits(time.monotonic() + time_limit, workers, np.random.default_rng(seed))
+    deadline = Deadline.after(time_limit)
+    limits = Limits(deadline, workers, np.random.default_rng(seed))
     residual = Residual.of(problem)
-    presolve(residual)
+    presolve(residual, deadline)
     search = Minimizer(residual.fresh_copy(), limits)
     search.run()
     if search.choice is None:

@@ -1,11 +1,11 @@
 """Lower bounds by parts against the optimum of the whole."""
 
 from itertools import pairwise
-from time import monotonic
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.rematerialization import Op, Problem, simulate, solve
 from braid.solvers.rematerialization.parts import cut_at_articulations
 from braid.solvers.rematerialization.progress import Progress
@@ -31,7 +31,7 @@ def blocks(costs: list[tuple[int, int]]) -> Problem:
 
 def bound_by_parts(problem: Problem, budget: int, sequence: tuple[int, ...]) -> float:
     """What the parts prove, in the problem's unit."""
-    progress = Progress(problem, budget, sequence, monotonic() + 30)
+    progress = Progress(problem, budget, sequence, Deadline.after(30))
     for _ in prove_by_parts(progress, 0, BLOCK):
         pass
     return progress.scale.bound(problem, progress.bound)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import product
 from math import inf, isinf, isnan
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import (
     InfeasibleAssignment,
     ProblemBuilder,
@@ -110,7 +110,9 @@ def check_dual(seed: int) -> None:
             fix_by_bound(residual, dual, best + 0.5 if best < inf else 100.0)
     except InfeasibleAssignment:
         assert isinf(best)
-    found = solve_exactly(residual, seconds=9, workers=1, seed=0, cutoff=inf, tolerance=1e-6)
+    found = solve_exactly(
+        residual, deadline=Deadline.after(9), workers=1, seed=0, cutoff=inf, tolerance=1e-6
+    )
     assert found.bound <= best + 1e-6
     if found.choice is None:
         assert isinf(best)
@@ -124,7 +126,7 @@ def check_without_tables(seed: int) -> None:
     best = least(problem)
     try:
         residual = Residual.of(problem)
-        limits = Limits(time.monotonic() + 20, 1, np.random.default_rng(0), exact_cells=1 << 30)
+        limits = Limits(Deadline.after(20), 1, np.random.default_rng(0), exact_cells=1 << 30)
         search = Minimizer(residual, limits)
         search.run()
     except InfeasibleAssignment:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.sharding_graphs import sharding_problem
 from benchmarks.generators.small_strategies import brute_force, random_problem
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import (
     InfeasibleAssignment,
     ProblemBuilder,
@@ -40,7 +41,12 @@ def test_exact_search_equals_brute_force(seed: int, memory: bool, integral: bool
     except InfeasibleAssignment:
         return
     result = solve_exactly(
-        residual, seconds=10, workers=1, seed=0, cutoff=inf, tolerance=1e-9 if not integral else 0.5
+        residual,
+        deadline=Deadline.after(10),
+        workers=1,
+        seed=0,
+        cutoff=inf,
+        tolerance=1e-9 if not integral else 0.5,
     )
     best = brute_force(problem)
     if isinf(best):
@@ -71,7 +77,7 @@ def test_only_the_sum_of_parts_may_be_integral(seed: int, monkeypatch: pytest.Mo
         _add_clique([whole, part], rng, fraction)
     residual = Residual.of(whole.build())
     residual.integral = True
-    search = Minimizer(residual, Limits(time.monotonic() + 20, 1, np.random.default_rng(0)))
+    search = Minimizer(residual, Limits(Deadline.after(20), 1, np.random.default_rng(0)))
     search.run()
     assert search.cost == pytest.approx(sum(brute_force(part.build()) for part in parts))
     assert search.proven
@@ -85,14 +91,14 @@ def test_neighbourhoods_improve_and_keep_the_books() -> None:
         residual, np.array(start.assignment), start.cost, np.random.default_rng(0)
     )
 
-    def reoptimize(part: Residual, current: Integers, deadline: float) -> tuple[Integers, bool]:
+    def reoptimize(part: Residual, current: Integers, deadline: Deadline) -> tuple[Integers, bool]:
         limits = Limits(deadline, 1, np.random.default_rng(0), depth=1)
         inner = Minimizer(part, limits, current, part.cost_of(current))
         inner.run()
         assert inner.choice is not None
         return inner.choice, inner.proven
 
-    search.run(reoptimize, deadline=time.monotonic() + 20, idle=5, goal=-inf)
+    search.run(reoptimize, deadline=Deadline.after(20), idle=5, goal=-inf)
     assert search.cost < start.cost
     assert search.cost == pytest.approx(evaluate(problem, search.choice))
 
