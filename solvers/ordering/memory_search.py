@@ -104,10 +104,18 @@ class _MemorySearch:
         hard: list[list[int]] = []
         done: list[int] = []
         order: list[int] = []
+        during = dict(zip(self.order, self.problem.profile(self.order), strict=True))
         for piece in pieces:
-            local = self.problem.restrict(piece, done)
+            if len(piece) == 1:
+                # All that comes before does so in every order.
+                self.bound = max(self.bound, min(during[piece[0]][0], self.value))
+                found = [0]
+            elif self.finished:
+                found = None
+            else:
+                local = self.problem.restrict(piece, done)
+                found = self._solve_piece(local, len(piece) / len(self.order))
             done += piece
-            found = self._solve_piece(local, len(piece) / len(self.order))
             order += [piece[op] for op in found] if found else piece
             if not found:
                 hard.append(piece)

@@ -9,10 +9,10 @@ rectangles that do not overlap.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, gcd, isfinite, lcm
-from time import monotonic
 
 from ortools.sat.python import cp_model
 
+from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.packing.bounds import Segment, maximal_live_sets
 from braid.solvers.packing.problem import Item
 
@@ -59,7 +59,10 @@ def common_unit(items: Sequence[Item], members: Sequence[int]) -> int:
 class _Model:
     """The placement of `members` such that every item ends at or before `ceiling`."""
 
-    def __init__(self, items: Sequence[Item], members: Sequence[int], ceiling: int) -> None:
+    def __init__(
+        self, items: Sequence[Item], members: Sequence[int], ceiling: int, deadline: Deadline
+    ) -> None:
+        """Build the model. Raises OutOfTime at `deadline`."""
         self.items = items
         self.members = members
         self.unit = common_unit(items, members)
@@ -73,12 +76,13 @@ class _Model:
             fixed = items[i].fixed
             if fixed is not None:
                 self.model.add(self.variables[i] == fixed // self.steps[i])
-        self._forbid_overlap()
+        self._forbid_overlap(deadline)
 
-    def _forbid_overlap(self) -> None:
+    def _forbid_overlap(self, deadline: Deadline) -> None:
         unit = self.unit
         intervals: dict[tuple[int, Segment], cp_model.IntervalVar] = {}
         for live in maximal_live_sets(self.items, self.members):
+            deadline.check()
             together: list[cp_model.IntervalVar] = []
             for item, segments in sorted(live):
                 base = self.variables[item] * (self.steps[item] // unit)
@@ -157,16 +161,19 @@ def fit(
     """
     if any(items[i].extent + (items[i].fixed or 0) > ceiling for i in members):
         return ExactResult(None, ceiling + 1)
-    deadline = monotonic() + search.time_limit
-    model = _Model(items, members, ceiling)
-    for dive in _dives(search.time_limit, len(orders)):
+    deadline = Deadline.after(search.time_limit)
+    try:
+        model = _Model(items, members, ceiling, deadline)
+    except OutOfTime:
+        return ExactResult(None, 0)
+    for dive in _dives(deadline.remaining, len(orders)):
         for order in orders:
-            limit = min(dive, deadline - monotonic())
+            limit = min(dive, deadline.remaining)
             alone = replace(search, time_limit=limit, workers=1)
             bases, infeasible = model.run_in_order(order, alone)[:2]
             if bases is not None or infeasible:
                 return ExactResult(bases, ceiling + 1 if infeasible else 0)
-    bases, infeasible, _ = model.run(replace(search, time_limit=deadline - monotonic()))
+    bases, infeasible, _ = model.run(replace(search, time_limit=deadline.remaining))
     return ExactResult(bases, ceiling + 1 if infeasible else 0)
 
 
@@ -192,8 +199,12 @@ def minimize(
 
     `limits` are the proven lower bound and the end to improve on.
     """
-    model = _Model(items, members, limits[1])
+    deadline = Deadline.after(search.time_limit)
+    try:
+        model = _Model(items, members, limits[1], deadline)
+    except OutOfTime:
+        return ExactResult(None, limits[0])
     model.minimize_end(*limits)
     model.hint(start)
-    bases, _, bound = model.run(search)
+    bases, _, bound = model.run(replace(search, time_limit=deadline.remaining))
     return ExactResult(bases, max(limits[0], bound))

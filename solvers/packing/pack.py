@@ -103,6 +103,8 @@ class _Packer:
     def _search(self, members: list[int], target: int) -> int:
         """Search for a packing that ends at `target`; return that or the next higher bound."""
         left = self.deadline - monotonic()
+        if left <= 0:
+            return target
         share = SEARCHING if len(members) > EASY_MEMBERS else 1 - SEARCHING
         deadline = monotonic() + share * left
         bases, infeasible = search(self.placer, members, target, deadline, self.seed)
@@ -113,6 +115,8 @@ class _Packer:
         return max(target, self.lower_bound)
 
     def _improve_exactly(self, members: list[int], target: int) -> None:
+        if monotonic() >= self.deadline:
+            return
         # Here, since CP-SAT takes half a second to import and is seldom needed.
         from braid.solvers.packing.exact import Search, fit, minimize
 

@@ -124,9 +124,12 @@ class Minimizer:
         self._decide_components()
         if self.proven or self._split():
             return False
+        if self.limits.deadline.passed:
+            return False
         cells, gap = self._work.cells(), self.cost - self.bound
         dual = self._ascend()
-        self._round(dual)
+        if not self.limits.deadline.passed:
+            self._round(dual)
         if self.proven or self.limits.deadline.passed:
             return False
         dual.write_back(self._work)
@@ -201,6 +204,8 @@ class Minimizer:
         """Look for a better choice near the dual solution."""
         ascending = list(range(len(dual.nodes)))
         for order in (ascending, ascending[::-1]):
+            if self.choice is not None and self.limits.deadline.passed:
+                break
             found = dive(self._work, dual, order=order, deadline=self.limits.share(0.2))
             if found is not None:
                 self._offer(found)

@@ -1,0 +1,142 @@
+"""Solvers on generated instances whose answers are known by construction.
+
+    python -m benchmarks.planted packing  [--count 50] [--sizes 100 500] [--time-limit 60]
+    python -m benchmarks.planted remat    [--sizes 100 250 500 1000] [--time-limit 60]
+    python -m benchmarks.planted strategy [--sizes 5000 20000 65000] [--time-limit 120] [--memory]
+
+`over` is how far an answer is above the best one, in percent; `late` by how many seconds the solver
+exceeded its limit. CPU seconds are those of this process. Each takes `--seed` and `--json FILE`.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter, process_time
+
+from benchmarks.generators.planted_orders import planted_order
+from benchmarks.generators.planted_packings import planted_packing
+from benchmarks.generators.planted_strategies import planted_strategies
+from benchmarks.packing import overlapping
+from braid.solvers.packing import pack
+from braid.solvers.rematerialization import InfeasibleBudgetError, simulate
+from braid.solvers.rematerialization import solve as schedule
+from braid.solvers.strategy import evaluate
+from braid.solvers.strategy import solve as assign
+
+Record = dict[str, object]
+
+
+class _Clock:
+    """Seconds since it was made."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self.wall, self.cpu = limit, perf_counter(), process_time()
+
+    def record(self) -> Record:
+        seconds = perf_counter() - self.wall
+        return {
+            "seconds": round(seconds, 2),
+            "cpu_seconds": round(process_time() - self.cpu, 2),
+            "late": round(max(0.0, seconds - self.limit), 2),
+        }
+
+
+def packing(arguments: argparse.Namespace) -> Iterator[Record]:
+    """Cut rectangles into pieces, every third by straight cuts alone, and pack them again."""
+    low, high = arguments.sizes[0], arguments.sizes[-1]
+    for number in range(arguments.count):
+        size = low + (high - low) * number // max(1, arguments.count - 1)
+        planted = planted_packing(size, arguments.seed + number, guillotine=number % 3 == 0)
+        buffers = list(planted.buffers)
+        clock = _Clock(arguments.time_limit)
+        found = pack(buffers, capacity=planted.capacity, time_limit=arguments.time_limit)
+        yield {
+            "buffers": len(buffers),
+            "seed": arguments.seed + number,
+            "over": 100 * (found.arena_size / planted.capacity - 1),
+            "overlapping_pairs": overlapping(buffers, found.offsets),
+            **clock.record(),
+        }
+
+
+def remat(arguments: argparse.Namespace) -> Iterator[Record]:
+    """Schedule graphs within the peak of an order that needs no recomputation."""
+    for size in arguments.sizes:
+        for seed in range(arguments.seed, arguments.seed + arguments.count):
+            planted = planted_order(size, seed)
+            problem = planted.problem
+            record: Record = {
+                "ops": size,
+                "seed": seed,
+                "of_given_order": planted.budget / simulate(problem, problem.required).peak,
+            }
+            clock = _Clock(arguments.time_limit)
+            try:
+                found = schedule(problem, planted.budget, time_limit=arguments.time_limit)
+            except InfeasibleBudgetError as error:
+                yield {**record, "over": None, "error": str(error), **clock.record()}
+                continue
+            record |= clock.record()
+            result = simulate(problem, found.sequence)
+            over = 100 * (result.duration / problem.base_duration - 1)
+            yield {**record, "over": over, "within_budget": result.peak <= planted.budget}
+
+
+def strategy(arguments: argparse.Namespace) -> Iterator[Record]:
+    """Assign strategies where the least cost is known, with `--memory` under a limit that binds."""
+    for size in arguments.sizes:
+        for seed in range(arguments.seed, arguments.seed + arguments.count):
+            planted = planted_strategies(size, seed, memory=arguments.memory)
+            problem, optimum = planted.problem, planted.optimum
+            assert evaluate(problem, planted.assignment) == optimum, "the generator is wrong"
+            record: Record = {"nodes": size, "seed": seed, "memory": arguments.memory}
+            clock = _Clock(arguments.time_limit)
+            try:
+                found = assign(problem, time_limit=arguments.time_limit, seed=seed)
+            except TimeoutError as error:
+                yield {**record, "over": None, "error": str(error), **clock.record()}
+                continue
+            record |= clock.record()
+            yield {
+                **record,
+                "over": 100 * (evaluate(problem, found.assignment) / optimum - 1),
+                "bound_below": 100 * (1 - found.lower_bound / optimum),
+                "bound_holds": found.lower_bound <= optimum,
+            }
+
+
+PARTS = {"packing": packing, "remat": remat, "strategy": strategy}
+SIZES = {
+    "packing": [100, 500],
+    "remat": [100, 250, 500, 1000],
+    "strategy": [5000, 20_000, 65_000],
+}
+COUNTS = {"packing": 50, "remat": 5, "strategy": 1}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--time-limit", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    arguments.sizes = arguments.sizes or SIZES[arguments.part]
+    arguments.count = arguments.count or COUNTS[arguments.part]
+    arguments.time_limit = arguments.time_limit or (120 if arguments.part == "strategy" else 60)
+    records: list[Record] = []
+    for record in PARTS[arguments.part](arguments):
+        print(*(f"{key}={value}" for key, value in record.items()), flush=True)
+        records.append(record)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(records, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""More time never gives worse: measured on a clock that ticks when it is looked at."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from benchmarks.generators.planted_strategies import planted_strategies
+from braid.solvers import deadline
+from braid.solvers.deadline import Deadline
+from braid.solvers.strategy import evaluate, solve
+from braid.solvers.strategy.minimize import Limits, Minimizer
+from braid.solvers.strategy.residual import Residual
+
+
+def cost_after(monkeypatch: pytest.MonkeyPatch, seed: int, looks: int) -> float:
+    """What is reached when the clock has been looked at so often."""
+    problem = planted_strategies(80, seed, memory=True)
+    clock = count()
+    monkeypatch.setattr(deadline, "monotonic", lambda: 1e-3 * next(clock))
+    limits = Limits(Deadline.after(1e-3 * looks), 1, np.random.default_rng(0), exact_cells=0)
+    search = Minimizer(Residual.of(problem.problem), limits)
+    search.run()
+    assert search.bound <= problem.optimum <= search.cost
+    if search.choice is not None:
+        choice = search.choice[: problem.problem.num_nodes]
+        assert evaluate(problem.problem, choice) == search.cost
+    return search.cost
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_later_deadline_continues_an_earlier_one(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    costs = [cost_after(monkeypatch, seed, looks) for looks in (300, 600, 1200, 2400)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < np.inf
+
+
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_planted_optimum_is_nearly_reached(memory: bool) -> None:
+    planted = planted_strategies(250, 1, memory=memory)
+    assert evaluate(planted.problem, planted.assignment) == planted.optimum
+    solution = solve(planted.problem, time_limit=20)
+    assert solution.lower_bound <= planted.optimum <= solution.cost <= 1.02 * planted.optimum
