@@ -72,12 +72,12 @@ def minimum_budget(
     need = structural_need(problem)
     if not orders:
         orders = [least_memory_order(problem, need.bytes, deadline.share(0.2), seed)]
-    orders = list(map(tuple, orders))
+    tried = [tuple(order) for order in orders]
     for order in candidate_orders(problem, seed, 6) if not fixed_order else ():
-        orders.append(order)
+        tried.append(order)
         if deadline.remaining < 0.7 * time_limit:
             break
-    best = min(orders, key=lambda order: simulate(problem, order).peak)
+    best = min(tried, key=lambda order: simulate(problem, order).peak)
     found, refuted = simulate(problem, best).peak, need.bytes - 1
     trial = need.bytes
     while found - refuted > max(1, tolerance * found) and not deadline.passed:
@@ -85,7 +85,7 @@ def minimum_budget(
         sequence = first_schedule(
             problem,
             trial,
-            orders,
+            tried,
             enough=Deadline(0.0),
             give_up=give_up,
             fixed_order=fixed_order,
