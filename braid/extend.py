@@ -1,4 +1,4 @@
-"""What packages that extend braid import: ops, importers, passes, kernel families and their tests.
+"""What packages that extend braid import: for ops, importers, passes, kernel families, backends.
 
 These names keep their meaning within a major version; modules under `braid.dialects`,
 `braid.lowering` and the like are braid's own and move. Names are loaded on first use, so that a
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from braid.analysis.diagnostics.remarks import emit_remark
     from braid.analysis.interpreter import interpret
     from braid.analysis.storage.layout_choice import LayoutChoice
+    from braid.dialects.braid.attributes import layout_of
     from braid.dialects.braid.base import (
         AnyTensor,
         DecomposableOp,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
     from braid.passes.infrastructure.pipeline_parser import parse_pipeline
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
+    from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, KernelNeeds, Preparation
+    from braid.targets.backends import backend, kernel_families
     from braid.targets.kernels.kernel_family import (
         Candidate,
         Kernel,
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
         Schedule,
     )
     from braid.targets.machines.cpus import cpu_machine
+    from braid.targets.machines.load import load_target
     from braid.targets.machines.machine import Machine
     from braid.universe import make_context
 
@@ -123,6 +127,17 @@ _HOMES = {
     "braid.targets.machines.cpus": ("cpu_machine",),
     "braid.targets.machines.machine": ("Machine",),
     "braid.passes.infrastructure.pipeline_parser": ("parse_pipeline",),
+    "braid.targets.backend": (
+        "OBJECT",
+        "Code",
+        "EmittedKernels",
+        "Job",
+        "KernelNeeds",
+        "Preparation",
+    ),
+    "braid.targets.backends": ("backend", "kernel_families"),
+    "braid.targets.machines.load": ("load_target",),
+    "braid.dialects.braid.attributes": ("layout_of",),
     "braid.universe": ("make_context",),
 }
 __getattr__ = lazy_names(
@@ -131,6 +146,7 @@ __getattr__ = lazy_names(
 
 __all__ = [
     "DYNAMIC",
+    "OBJECT",
     "Access",
     "AnyTensor",
     "Apply",
@@ -140,15 +156,19 @@ __all__ = [
     "Buffer",
     "Builder",
     "Candidate",
+    "Code",
     "ConstantOp",
     "DecomposableOp",
+    "EmittedKernels",
     "Emitter",
     "FusedOp",
     "Index",
     "IndirectOp",
     "IteratorKind",
+    "Job",
     "Kernel",
     "KernelFamily",
+    "KernelNeeds",
     "Layout",
     "LayoutChoice",
     "Literal",
@@ -160,6 +180,7 @@ __all__ = [
     "Overlap",
     "Padding",
     "Position",
+    "Preparation",
     "ReduceOp",
     "Schedule",
     "SourceLocation",
@@ -171,6 +192,7 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "VectorUnit",
+    "backend",
     "call_kernel",
     "cpu_machine",
     "each",
@@ -181,6 +203,9 @@ __all__ = [
     "importer",
     "interpret",
     "is_float",
+    "kernel_families",
+    "layout_of",
+    "load_target",
     "make_context",
     "names_of",
     "numpy_from_dense",

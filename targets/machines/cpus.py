@@ -11,7 +11,7 @@ from braid.targets.machines.machine import Machine
 
 NATIVE = "native"
 _PREFER_512_BIT = "-prefer-256-bit"
-_FILE = Path(__file__).with_name("cpus.toml")
+_FILE = Path(__file__).parent / "facts" / "cpus.toml"
 _AVX512 = {"vector_bytes": 64, "vector_registers": 32, "fma": 1, "flops": 110e9}
 _AVX2 = {"vector_bytes": 32, "vector_registers": 16, "fma": 1, "flops": 100e9}
 _SSE = {"vector_bytes": 16, "vector_registers": 16, "fma": 0, "flops": 25e9}

@@ -1,4 +1,4 @@
-"""An environment as a reader of the documentation has it: tools, models, and the toy package."""
+"""An environment as a reader of the documentation has it: tools, models, and its packages."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOY = ROOT / "docs" / "examples" / "toy"
+PACKAGES = [ROOT / "docs" / "examples" / name for name in ("toy", "c_backend")]
 TOOLS = {"braid": "-m braid.tools.cli", "braid-opt": "-m braid.tools.braid_opt", "python": ""}
 
 
@@ -29,20 +29,21 @@ def _install(project: Path, site: Path) -> None:
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables with which `braid`, `braid-opt` and the toy package are found."""
+    """Environment variables with which `braid`, `braid-opt` and the packages are found."""
     directory = tmp_path_factory.mktemp("environment")
     for tool, arguments in TOOLS.items():
         script = directory / "bin" / tool
         script.parent.mkdir(exist_ok=True)
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         script.chmod(0o755)
-    _install(TOY, directory / "site")
+    for package in PACKAGES:
+        _install(package, directory / "site")
     return {
         **os.environ,
         "PATH": os.pathsep.join(
             [str(directory / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
         ),
-        "PYTHONPATH": os.pathsep.join(map(str, (directory / "site", TOY, ROOT))),
+        "PYTHONPATH": os.pathsep.join(map(str, (directory / "site", *PACKAGES, ROOT))),
         "BRAID_CACHE_DIR": str(directory / "cache"),
         "COLUMNS": "120",
     }

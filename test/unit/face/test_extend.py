@@ -32,8 +32,9 @@ def test_type_checkers_see_the_same_names() -> None:
     assert typed == loaded and sorted(name for _, name in loaded) == sorted(extend.__all__)
 
 
-def test_the_toy_package_needs_nothing_else() -> None:
-    for file in (ROOT / "docs" / "examples" / "toy").rglob("*.py"):
+@pytest.mark.parametrize("package", ["toy", "c_backend"])
+def test_the_packages_of_the_documentation_need_nothing_else(package: str) -> None:
+    for file in (ROOT / "docs" / "examples" / package).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("braid."):
                 assert node.module == "braid.extend", f"{file}:{node.lineno}"

@@ -11,7 +11,7 @@ from braid.dialects.braid.attributes import TargetAttr
 from braid.passes.order.assign_lanes import require_pool
 from braid.support.errors import BraidError
 from braid.targets.backends import kernel_families, without_families
-from braid.targets.machines.load import load_target
+from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import device_of, set_target, target_of
 
 VALID = """
@@ -181,3 +181,8 @@ def test_the_target_of_a_module_and_the_device_of_an_op() -> None:
     module.attributes[TARGET] = TargetAttr.of("host", {"gpu": "x"})
     with pytest.raises(BraidError, match="unknown option 'gpu'"):
         target_of(module)
+
+
+def test_every_target_by_name_can_be_loaded() -> None:
+    assert {"host", "npu-small", "npu-davinci"} <= target_names()
+    assert all(load_target(name).backends for name in target_names())
