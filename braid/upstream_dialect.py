@@ -14,7 +14,7 @@ def load_irdl(context: Any) -> None:
 
     Modules of that context may then hold braid's ops in generic form, checked as far as IRDL goes,
     without `allow_unregistered_dialects`. IRDL cannot describe a variadic of several types:
-    `braid.concat`, `braid.opaque`, `braid.fused` and `braid.cluster` of such values are read in
+    `braid.concat`, `braid.opaque`, `braid.fused` of such values are read in
     the form that `braid-opt --emit=upstream` writes and `braid.run_passes` leaves in such a
     context. Does nothing where braid's dialect is already loaded.
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.regions import GroupOp
 
 
 def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -18,16 +17,6 @@ def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
     for op in module.ops:
         if isinstance(op, FuncOp) and op.body.blocks and PREPARED_KEYS not in op.attributes:
             yield op
-
-
-def blocks_outside_groups(op: Operation) -> Iterator[Block]:
-    """Every block nested in `op`, outermost first, except those inside groups."""
-    for region in op.regions:
-        for block in region.blocks:
-            yield block
-            for inner in block.ops:
-                if not isinstance(inner, GroupOp):
-                    yield from blocks_outside_groups(inner)
 
 
 def is_compute(op: Operation) -> bool:

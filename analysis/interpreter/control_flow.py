@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
-from braid.dialects.braid.regions import ClusterOp, FusedOp
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
+from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
+
+_ENDED = np.bool_(True)
+"""The value of every token."""
 
 
 def _call(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
@@ -46,8 +51,15 @@ def _fused(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
     return machine.run_kernel(op.regions[0].block, operands)
 
 
-def _cluster(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    return machine.run_block(op.regions[0].block, operands)
+def _launch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """Runs at once; a token has no value of its own."""
+    launch = cast(LaunchOp, op)
+    inputs = operands[len(launch.dependencies) :]
+    return (*machine.call(launch.callee.string_value(), inputs), _ENDED)
+
+
+def _await(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return operands[len(cast(AwaitOp, op).tokens) :]
 
 
 HANDLERS: dict[type[Operation], Handler] = {
@@ -56,6 +68,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     scf.ForOp: _for,
     scf.WhileOp: _while,
     FusedOp: _fused,
-    ClusterOp: _cluster,
+    LaunchOp: _launch,
+    AwaitOp: _await,
 }
 """Handlers by op class."""

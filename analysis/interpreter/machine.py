@@ -14,6 +14,7 @@ from braid.analysis.interpreter.memory import LiveBytes
 from braid.analysis.structure.nesting import parent_block
 from braid.dialects.braid.base import AnyTensor, fits
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, UnsupportedError
 
@@ -124,7 +125,7 @@ class Machine:
             _check_type(op, result, value)
             self._values[result] = value
             # What a region or a function passes on is counted already, or is an input.
-            if op.regions or isinstance(op, CallOp):
+            if op.regions or isinstance(op, CallOp | LaunchOp | AwaitOp):
                 self.memory.share(value)
             elif op.operands:
                 self.memory.add(value)

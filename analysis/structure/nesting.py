@@ -24,3 +24,13 @@ def ops_outside_groups(op: Operation) -> Iterator[Operation]:
                 yield inner
                 if not isinstance(inner, GroupOp):
                     yield from ops_outside_groups(inner)
+
+
+def blocks_outside_groups(op: Operation) -> Iterator[Block]:
+    """Every block nested in `op`, outermost first, except those inside groups."""
+    for region in op.regions:
+        for block in region.blocks:
+            yield block
+            for inner in block.ops:
+                if not isinstance(inner, GroupOp):
+                    yield from blocks_outside_groups(inner)

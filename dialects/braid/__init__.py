@@ -9,6 +9,7 @@ from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from braid.dialects.braid.launch import AwaitOp, LaunchOp, TokenType
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
     BroadcastOp,
@@ -23,7 +24,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ChannelOp, CopyOp, ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
-from braid.dialects.braid.regions import ClusterOp, FusedOp, YieldOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
@@ -35,9 +36,9 @@ Braid = Dialect(
     [
         *ELEMENTWISE.values(),
         ArgReduceOp,
+        AwaitOp,
         BroadcastOp,
         ChannelOp,
-        ClusterOp,
         ConcatOp,
         ConstantOp,
         ConvOp,
@@ -48,6 +49,7 @@ Braid = Dialect(
         GatherNdOp,
         GatherOp,
         IotaOp,
+        LaunchOp,
         LayerNormOp,
         MatmulOp,
         OpaqueOp,
@@ -67,5 +69,5 @@ Braid = Dialect(
         TransposeOp,
         YieldOp,
     ],
-    [LayoutAttr, BackendAttr, BufferAttr, TargetAttr],
+    [LayoutAttr, BackendAttr, BufferAttr, TargetAttr, TokenType],
 )

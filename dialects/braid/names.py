@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.clusters import union_placements
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
@@ -37,6 +38,12 @@ def set_names(op: Operation, names: Iterable[str]) -> None:
 
 
 def union_names(into: Operation, *replaced: Operation) -> None:
-    """Add the names of the ops that `into` replaces to its own, which come first."""
+    """Add the names of the ops that `into` replaces to its own, which come first.
+
+    What is computed at run time is also where they are (see `clusters`). Raises ValueError for
+    ops of different clusters.
+    """
+    if into.operands:
+        union_placements(into, *replaced)
     if any(NAME in op.attributes for op in replaced):
         set_names(into, [name for op in (into, *replaced) for name in names_of(op)])

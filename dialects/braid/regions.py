@@ -1,4 +1,4 @@
-"""Ops with a region: one kernel (`fused`), one backend (`cluster`), and their terminator."""
+"""Ops with a region: one kernel (`fused`), and its terminator."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,6 @@ from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    attr_def,
     irdl_op_definition,
     region_def,
     traits_def,
@@ -17,12 +16,10 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.attributes import BackendAttr
-
 
 @irdl_op_definition
 class YieldOp(AbstractYieldOperation[Attribute]):
-    """Ends the region of `braid.fused` and `braid.cluster`; its operands become the results."""
+    """Ends the region of `braid.fused`; its operands become the results."""
 
     name = "braid.yield"
 
@@ -96,21 +93,3 @@ class FusedOp(GroupOp):
     """
 
     name = "braid.fused"
-
-
-@irdl_op_definition
-class ClusterOp(GroupOp):
-    """A group of ops that one backend runs, started once.
-
-    ```mlir
-    %y = braid.cluster(%x) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32> {
-    ^bb0(%a: tensor<4xf32>):
-      %b = braid.exp %a : (tensor<4xf32>) -> tensor<4xf32>
-      braid.yield %b : tensor<4xf32>
-    }
-    ```
-    """
-
-    name = "braid.cluster"
-
-    backend = attr_def(BackendAttr)

@@ -16,13 +16,11 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.compute_ops import (
-    blocks_outside_groups,
-    is_compute,
-    runtime_functions,
-)
+from braid.analysis.execution.compute_ops import is_compute, runtime_functions
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.movement import SliceOp
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
 from braid.passes.fusion.select_tiles import tile_groups
@@ -73,6 +71,8 @@ def _joins(
 ) -> bool:
     """Whether `op`, whose users are all in `group`, may and should join it."""
     if not all(rules.allow(op, consumer) for consumer in consumers):
+        return False
+    if not run_together(op, group.root):
         return False
     if isinstance(op, SliceOp) and group.anchor is not None:
         return False  # What follows a product reads whole tensors.

@@ -17,6 +17,7 @@ from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import tile_sizes
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.passes.fusion.fusion_rules import FusionRules
@@ -124,7 +125,8 @@ def _may_join(
     """Whether only members read it, now or through these views, and every one of them may."""
     if producer in growth.joined or not _is_candidate(producer):
         return False
-    if producer.parent is not next(iter(growth.joined)).parent:
+    root = next(iter(growth.joined))
+    if producer.parent is not root.parent or not run_together(producer, root):
         return False
     if any(view.parent is not producer.parent for view in views):
         return False

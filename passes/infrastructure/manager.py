@@ -8,6 +8,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from braid.analysis.structure.clusters import (
+    complete_clusters,
+    has_clusters,
+    verify_clusters,
+)
 from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
@@ -40,15 +45,19 @@ def run_pipeline(
     """Run `pipeline`, passes or their textual form, on `module` in place.
 
     With `verify`, the module is checked after every pass; it is taken to be valid before the
-    first. Raises the `BraidError` that a pass raises, unchanged, and `PassCrashError` for
+    first. Where ops have cluster ids, those that a pass inserted get them, and all ids are checked
+    in any case. Raises the `BraidError` that a pass raises, unchanged, and `PassCrashError` for
     everything else; the module is then in an unspecified state.
     """
     passes = parse_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+    if clustered := has_clusters(module):
+        complete_clusters(module)
+        verify_clusters(module)
     for index, pass_ in enumerate(passes):
         for watcher in instrumentation:
             watcher.before_pass(pass_, module)
         try:
-            _run_pass(context, module, pass_, index, instrumentation, verify)
+            _run_pass(context, module, pass_, index, instrumentation, verify, clustered)
         except Exception:
             for watcher in instrumentation:
                 watcher.after_failed_pass(pass_, module)
@@ -62,9 +71,15 @@ def _run_pass(
     index: int,
     instrumentation: Sequence[Instrumentation],
     verify: bool,
+    clustered: bool,
 ) -> None:
     try:
         pass_.apply(context, module)
+        if clustered and has_clusters(module):
+            complete_clusters(module)
+            verify_clusters(module)
+    except InvalidIRError as error:
+        raise PassCrashError(pass_, index, error) from error
     except BraidError:
         raise
     except RecursionError as error:

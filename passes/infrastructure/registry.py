@@ -17,6 +17,7 @@ PassFactory = Callable[[], type[ModulePass]]
 
 PASSES: dict[str, str] = {
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
+    "apply-clusters": "braid.passes.partition.apply_clusters:ApplyClustersPass",
     "apply-fusion": "braid.passes.fusion.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",

@@ -16,7 +16,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp

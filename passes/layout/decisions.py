@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from braid.analysis.execution.compute_ops import blocks_outside_groups
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import LAYOUTS, REORDERS
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import Layout

@@ -12,9 +12,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
+from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import (
     FUSION_GROUP,
     ORDER,

@@ -10,9 +10,10 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.compute_ops import blocks_outside_groups, runtime_functions
+from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.memory_graph import MemoryGraph
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import ORDER
 from braid.dialects.braid.order import order_attribute
 from braid.passes.rematerialization.recompute_decisions import clear_sets, write_sets

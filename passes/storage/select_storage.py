@@ -9,12 +9,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.compute_ops import (
-    blocks_outside_groups,
-    is_compute,
-    runtime_functions,
-)
+from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.kernels.outline_kernels import in_group_of_its_own
 from braid.passes.storage.box_candidates import Candidate, candidate_of

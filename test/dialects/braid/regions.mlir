@@ -3,25 +3,18 @@
 // RUN: %braid-opt %s --print-op-generic | FileCheck %s --check-prefix=GENERIC
 
 // CHECK-LABEL: @nested
-// CHECK:         braid.cluster(%x) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32> {
+// CHECK:         braid.fused(%{{.*}}) : (tensor<4xf32>) -> tensor<4xf32> {
 // CHECK:         ^{{.*}}(%{{.*}}: tensor<4xf32>):
-// CHECK:           braid.fused(%{{.*}}) : (tensor<4xf32>) -> tensor<4xf32> {
-// CHECK:             braid.exp
-// CHECK:             braid.yield %{{.*}} : tensor<4xf32>
+// CHECK:           braid.exp
+// CHECK:           braid.yield %{{.*}} : tensor<4xf32>
 // CHECK:         braid.channel %{{.*}} {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK:         braid.copy %{{.*}} {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
-// GENERIC:       "braid.cluster"(%x) ({
-// GENERIC:         "braid.fused"(%{{.*}}) ({
-// GENERIC:       }) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32>
+// GENERIC:       "braid.fused"(%{{.*}}) ({
 func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = braid.cluster(%x) {backend = #braid.backend<"cpu">} : (tensor<4xf32>) -> tensor<4xf32> {
-  ^bb0(%a: tensor<4xf32>):
-    %b = braid.fused(%a) : (tensor<4xf32>) -> tensor<4xf32> {
-    ^bb1(%c: tensor<4xf32>):
-      %d = braid.exp %c : (tensor<4xf32>) -> tensor<4xf32>
-      braid.yield %d : tensor<4xf32>
-    }
-    braid.yield %b : tensor<4xf32>
+  %0 = braid.fused(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb1(%c: tensor<4xf32>):
+    %d = braid.exp %c : (tensor<4xf32>) -> tensor<4xf32>
+    braid.yield %d : tensor<4xf32>
   }
   %1 = braid.channel %0 {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
   %2 = braid.copy %1 {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>

@@ -89,15 +89,11 @@ func.func private @kernel_0(%a: tensor<2xf32>) -> tensor<2xf32> {
 func.func @main(%x: tensor<2xf32> {braid.name = "x"}) -> tensor<2xf32> {
   %0 = func.call @kernel_0(%x) : (tensor<2xf32>) -> tensor<2xf32>
   %1 = braid.channel %0 {capacity = 2 : i64} : (tensor<2xf32>) -> tensor<2xf32>
-  %2 = braid.cluster (%1) {backend = #braid.backend<"cpu">} : (tensor<2xf32>) -> tensor<2xf32> {
-  ^bb0(%a: tensor<2xf32>):
-    %3 = braid.fused (%a) : (tensor<2xf32>) -> tensor<2xf32> {
-    ^bb1(%b: tensor<2xf32>):
-      %4 = braid.log %b : (tensor<2xf32>) -> tensor<2xf32>
-      %5 = braid.neg %4 : (tensor<2xf32>) -> tensor<2xf32>
-      braid.yield %5 : tensor<2xf32>
-    }
-    braid.yield %3 : tensor<2xf32>
+  %2 = braid.fused (%1) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb1(%b: tensor<2xf32>):
+    %4 = braid.log %b : (tensor<2xf32>) -> tensor<2xf32>
+    %5 = braid.neg %4 : (tensor<2xf32>) -> tensor<2xf32>
+    braid.yield %5 : tensor<2xf32>
   }
   func.return %2 : tensor<2xf32>
 }"""

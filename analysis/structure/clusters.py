@@ -1,0 +1,169 @@
+"""Clusters while they are ids on ops: completing them after a rewrite, and what holds for them.
+
+Ops that a pass inserted have no id yet. Each joins the first of the clusters that read it, in an
+order in which clusters can run; what no cluster reads joins the last of those that it reads. So
+no new dependence between clusters arises, except along dependences that there were.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.nesting import blocks_outside_groups
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.analysis.structure.verification import InvalidIRError
+from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, PREPARED_KEYS
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.clusters import Placement, placement_of, set_placement
+from braid.dialects.braid.regions import FusedOp
+from braid.support.errors import Note
+
+
+def has_clusters(module: ModuleOp) -> bool:
+    """Whether ops of the module have cluster ids."""
+    return any(CLUSTER in op.attributes for block in _blocks(module) for op in block.ops)
+
+
+def is_placed(op: Operation) -> bool:
+    """Whether `op` is one that clusters are made of: no leaf, and no control flow."""
+    return isinstance(op, TensorOp | FusedOp) and not is_leaf(op)
+
+
+def complete_clusters(module: ModuleOp) -> None:
+    """Gives every op without a cluster one of those around it. Time is linear in the ops."""
+    for block in _blocks(module):
+        missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
+        if not missing:
+            continue
+        rank = {placement: index for index, placement in enumerate(_run_order(block) or ())}
+        for op in reversed(missing):
+            readers = {p for r in _readers(op, block) if (p := placement_of(r)) is not None}
+            if readers:
+                set_placement(op, min(readers, key=lambda p: rank.get(p, -1)))
+        for op in missing:
+            made = {p for o in op.operands if (p := _maker(o.owner, block)) is not None}
+            if placement_of(op) is None and made:
+                set_placement(op, max(made, key=lambda p: rank.get(p, -1)))
+
+
+def verify_clusters(module: ModuleOp) -> None:
+    """Check that ids are complete and that clusters can run one after the other.
+
+    Raises `InvalidIRError` for an op without a cluster or device, a cluster on two devices or in
+    two blocks, and clusters of which each reads what another computes.
+    """
+    homes: dict[int, tuple[Operation, Placement]] = {}
+    for block in _blocks(module):
+        for op in block.ops:
+            if not is_placed(op):
+                continue
+            placement = placement_of(op)
+            if placement is None:
+                raise InvalidIRError(
+                    f"'{op.name}' op has no {CLUSTER} with a {DEVICE}, as others have",
+                    location=source_location(op),
+                )
+            first, known = homes.setdefault(placement.cluster, (op, placement))
+            if known != placement or first.parent is not block:
+                where = f"on {placement.device}" if known != placement else "in another block"
+                raise InvalidIRError(
+                    f"'{op.name}' op is {where}, in cluster {placement.cluster}",
+                    location=source_location(op),
+                    notes=[Note("the cluster begins here", source_location(first))],
+                )
+        if _run_order(block) is None:
+            raise InvalidIRError(
+                "clusters of this block depend on each other",
+                location=None if block.first_op is None else source_location(block.first_op),
+            )
+
+
+def _blocks(module: ModuleOp) -> Iterator[Block]:
+    """Blocks of functions that run with the model, and are not a device's already."""
+    for function in module.ops:
+        is_function = isinstance(function, FuncOp) and function.body.blocks
+        if is_function and not {PREPARED_KEYS, DEVICE} & function.attributes.keys():
+            yield from blocks_outside_groups(function)
+
+
+def _readers(op: Operation, block: Block) -> Iterator[Operation]:
+    """The ops of `block` that read what `op` computes, or have one nested that does."""
+    for result in op.results:
+        for use in result.uses:
+            if (reader := _in_block(use.operation, block)) is not None:
+                yield reader
+
+
+def _in_block(op: Operation, block: Block) -> Operation | None:
+    """`op`, or the op around it that stands in `block`."""
+    current: Operation | None = op
+    while current is not None and current.parent is not block:
+        current = current.parent_op()
+    return current
+
+
+def _maker(owner: Operation | Block, block: Block) -> Placement | None:
+    if isinstance(owner, Block) or owner.parent is not block:
+        return None
+    return placement_of(owner)
+
+
+def units_of(block: Block) -> dict[Operation, int]:
+    """A number for each op of `block`: ops of one cluster have one, all others their own."""
+    numbers: dict[int, int] = {}
+    units: dict[Operation, int] = {}
+    count = 0
+    for op in block.ops:
+        placement = placement_of(op)
+        if placement is None:
+            units[op] = count
+        else:
+            units[op] = numbers.setdefault(placement.cluster, count)
+        count += units[op] == count
+    return units
+
+
+def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | None:
+    """The units in an order in which they can run, as near to the block's as that allows.
+
+    None where there is none: units wait for each other.
+    """
+    count = max(units.values(), default=-1) + 1
+    after: list[set[int]] = [set() for _ in range(count)]
+    missing = [0] * count
+    for op, unit in units.items():
+        for reader in _readers(op, block):
+            other = units[reader]
+            if other != unit and other not in after[unit]:
+                after[unit].add(other)
+                missing[other] += 1
+    return _topological(after, missing)
+
+
+def _topological(after: Sequence[set[int]], missing: list[int]) -> list[int] | None:
+    """Kahn's algorithm (1962), the lowest number first."""
+    ready = [unit for unit, count in enumerate(missing) if not count]
+    heapify(ready)
+    order: list[int] = []
+    while ready:
+        unit = heappop(ready)
+        order.append(unit)
+        for other in after[unit]:
+            missing[other] -= 1
+            if not missing[other]:
+                heappush(ready, other)
+    return order if len(order) == len(after) else None
+
+
+def _run_order(block: Block) -> list[Placement] | None:
+    """The clusters of `block` in an order in which they can run; None where there is none."""
+    units = units_of(block)
+    order = order_of_units(block, units)
+    if order is None:
+        return None
+    of_unit = {unit: p for op, unit in units.items() if (p := placement_of(op)) is not None}
+    return [of_unit[unit] for unit in order if unit in of_unit]

@@ -1,0 +1,1 @@
+"""Which device runs which ops: clusters, and the functions that these become."""

@@ -1,0 +1,225 @@
+"""`apply-clusters`: every cluster becomes a function of its device, and a launch in its place."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.clusters import (
+    complete_clusters,
+    has_clusters,
+    order_of_units,
+    units_of,
+    verify_clusters,
+)
+from braid.analysis.structure.nesting import blocks_outside_groups
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.clusters import (
+    Placement,
+    clear_placement,
+    device_name,
+    placement_of,
+)
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
+from braid.dialects.braid.names import names_of, set_names
+
+CLUSTER_PREFIX = "cluster_"
+
+
+@dataclass(frozen=True)
+class ApplyClustersPass(ModulePass):
+    """Makes one private function `@cluster_N` of every cluster, and launches it.
+
+    In: `braid.device` and `braid.cluster` on every op that is computed at run time. Out: functions
+    with `braid.device`, into which the parameters and constants that they read are copied, and
+    where the ops stood `braid.launch async`, in an order in which they can run. A launch depends on
+    the launches whose results it reads. Everything else (other ops, control flow, results of the
+    block) reads what a `braid.await` gives, which stands before the first such reader; launches
+    inside of a region of control flow are awaited there. Raises InvalidIRError for ids that are
+    not complete, and clusters that depend on each other.
+
+    ```mlir
+    %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}
+    // becomes
+    %0, %t = braid.launch async [] @cluster_0(%x) : (tensor<…>) -> tensor<…>
+    %1 = braid.await [%t] %0 : (tensor<…>) -> tensor<…>
+    ```
+    """
+
+    name = "apply-clusters"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Outlines the clusters of every function that runs with the model."""
+        if not has_clusters(op):
+            return
+        complete_clusters(op)
+        verify_clusters(op)
+        symbols = _free_symbols(op)
+        for function in list(runtime_functions(op)):
+            if device_name(function) is None:
+                starts: dict[str, int] = {}
+                for block in list(blocks_outside_groups(function)):
+                    for device in _apply(block, op, symbols):
+                        starts[device] = starts.get(device, 0) + 1
+                emit_remark(
+                    function,
+                    self.name,
+                    f"{sum(starts.values())} launches: "
+                    + ", ".join(f"{count} on {name}" for name, count in sorted(starts.items())),
+                    **starts,
+                )
+
+
+def _free_symbols(module: ModuleOp) -> Iterator[str]:
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    number = 0
+    while True:
+        if (symbol := f"{CLUSTER_PREFIX}{number}") not in taken:
+            yield symbol
+        number += 1
+
+
+def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:
+    """Outlines the clusters of one block; the device of each launch."""
+    units = units_of(block)
+    order = order_of_units(block, units)
+    assert order is not None, "verified clusters can be ordered"
+    members: dict[int, list[Operation]] = {}
+    for op, unit in units.items():
+        members.setdefault(unit, []).append(op)
+    launches: list[LaunchOp] = []
+    devices: list[str] = []
+    last = block.last_op
+    assert last is not None
+    for unit in order:
+        ops = members[unit]
+        placement = placement_of(ops[0])
+        if placement is None:
+            if ops != [last]:
+                _move_before(ops[0], last)
+            continue
+        launch = _launch(ops, placement, next(symbols), module)
+        block.insert_op_before(launch, last)
+        _replace(ops, launch)
+        launches.append(launch)
+        devices.append(placement.device)
+    for launch in launches:
+        _await(launch)
+    return devices
+
+
+def _move_before(op: Operation, other: Operation) -> None:
+    block = op.parent
+    assert block is not None
+    op.detach()
+    block.insert_op_before(op, other)
+
+
+def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
+    """Results that are read outside of the cluster."""
+    inside = set(members)
+
+    def is_member(op: Operation) -> bool:
+        current: Operation | None = op
+        while current is not None and current not in inside:
+            current = current.parent_op()
+        return current is not None
+
+    results = (result for op in members for result in op.results)
+    return [r for r in results if any(not is_member(use.operation) for use in r.uses)]
+
+
+def _launch(
+    members: Sequence[Operation], placement: Placement, symbol: str, module: ModuleOp
+) -> LaunchOp:
+    """Adds the function of a cluster to the module; the launch of it, not inserted yet."""
+    inside = {result for op in members for result in op.results}
+    read = dict.fromkeys(operand for op in members for operand in op.operands)
+    outside = [value for value in read if value not in inside]
+    leaves = [v.owner for v in outside if isinstance(v.owner, Operation) and is_leaf(v.owner)]
+    operands = [v for v in outside if not (isinstance(v.owner, Operation) and is_leaf(v.owner))]
+    assert all(isinstance(value.type, TensorType) for value in operands)
+    escaping = _escaping(members)
+    body = Block(arg_types=[value.type for value in operands])
+    mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))
+    for op in (*dict.fromkeys(leaves), *members):
+        copy = op.clone(mapping)
+        for inner in copy.walk():
+            clear_placement(inner)
+        body.add_op(copy)
+        mapping.update(zip(op.results, copy.results, strict=True))
+    body.add_op(ReturnOp(*(mapping[value] for value in escaping)))
+    signature = FunctionType.from_lists([v.type for v in operands], [v.type for v in escaping])
+    function = FuncOp(symbol, signature, Region(body), visibility=StringAttr("private"))
+    function.attributes[DEVICE] = StringAttr(placement.device)
+    module.body.block.add_op(function)
+    launch = LaunchOp(symbol, operands, [v.type for v in escaping], _tokens(operands))
+    launch.location = members[0].location
+    set_names(launch, [name for op in members for name in names_of(op)])
+    return launch
+
+
+def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """What tells that the launches have ended that make `values`."""
+    owners = dict.fromkeys(value.owner for value in values)
+    return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
+
+
+def _replace(members: Sequence[Operation], launch: LaunchOp) -> None:
+    for old, new in zip(_escaping(members), launch.outputs, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    for op in reversed(members):
+        op.detach()
+        op.erase()
+
+
+def _await(launch: LaunchOp) -> None:
+    """Waits for `launch` before the first reader that is no launch beside it."""
+    block = launch.parent
+    outside = {
+        use
+        for result in launch.outputs
+        for use in result.uses
+        if not (isinstance(use.operation, LaunchOp) and use.operation.parent is block)
+    }
+    waited = any(
+        isinstance(use.operation, LaunchOp) and use.operation.parent is block
+        for result in launch.results
+        for use in result.uses
+    )
+    if not outside and waited:
+        return  # Whoever waits for the launches that read it waits for it.
+    read = [r for r in launch.outputs if any(use in outside for use in r.uses)]
+    waiting = AwaitOp([launch.token], read)
+    first = _first_reader(launch, {use.operation for use in outside})
+    assert block is not None
+    block.insert_op_before(waiting, first)
+    for old, new in zip(read, waiting.outputs, strict=True):
+        new.name_hint = old.name_hint
+        for use in [use for use in old.uses if use in outside]:
+            use.operation.operands[use.index] = new
+
+
+def _first_reader(launch: LaunchOp, readers: set[Operation]) -> Operation:
+    """The first op behind `launch` that is among `readers` or has one nested, or the last op."""
+    block = launch.parent
+    around: set[Operation] = set()
+    for reader in readers:
+        current: Operation | None = reader
+        while current is not None and current.parent is not block:
+            current = current.parent_op()
+        if current is not None:
+            around.add(current)
+    op = launch.next_op
+    while op is not None and op not in around and op.next_op is not None:
+        op = op.next_op
+    assert op is not None
+    return op
