@@ -21,6 +21,7 @@ from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import PREPARE, ParameterExpressions, is_leaf
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.clusters import clear_placement
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import union_names
 from braid.support.errors import BraidError
@@ -68,6 +69,8 @@ class _Prepare:
             self.moved[op.output] = self.results[op.key.data]
             return
         copy = op.clone({operand: self.moved[operand] for operand in op.operands})
+        for inner in copy.walk():
+            clear_placement(inner)  # it runs at compile time, on no device
         self.block.add_op(copy)
         self.moved.update(zip(op.results, copy.results, strict=True))
 
