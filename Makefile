@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
-.PHONY: demo test slow fuzz docs lint format build wheel clean
+.PHONY: demo test slow cross-tools fuzz docs lint format build wheel clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
@@ -21,6 +21,11 @@ test: build
 # What takes minutes: wheels, thousands of damaged files.
 slow: build
 	$(BIN)/python -m pytest -m slow
+
+# What the slow test of another architecture needs, from Debian; needs root.
+cross-tools:
+	apt-get update
+	apt-get install -y --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 
 # Random models and damaged files, for MINUTES; `make test` does the same for seconds.
 MINUTES ?= 20

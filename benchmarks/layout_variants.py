@@ -14,6 +14,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.read_source import read_source
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 
@@ -31,7 +32,7 @@ class Selection:
         options = {"algorithm": self.algorithm, "ignore_profile": self.ignore_profile}
         passes: list[ModulePass] = [
             replace(pass_, **options) if isinstance(pass_, SelectLayoutsPass) else pass_
-            for pass_ in graph_passes("host")
+            for pass_ in graph_passes(load_target())
         ]
         if self.profile is not None:
             passes.insert(0, AnnotateProfilePass(str(self.profile)))

@@ -33,6 +33,7 @@ from benchmarks.oversize.cases import CASES
 from braid.graph_pipeline import graph_passes
 from braid.model import Model
 from braid.passes.fusion.select_fusion import SelectFusionPass
+from braid.targets.machines.load import load_target
 
 _ALLOWED_SHARE = 5
 """The children may take one part in so many of the peak without fusion, and their results."""
@@ -45,7 +46,7 @@ def unfused_passes() -> list[Any]:
     """The default pipeline in which ops with large tensors between them stay apart."""
     return [
         replace(pass_, tiles=False) if isinstance(pass_, SelectFusionPass) else pass_
-        for pass_ in graph_passes("host")
+        for pass_ in graph_passes(load_target())
     ]
 
 

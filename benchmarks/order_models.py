@@ -50,7 +50,7 @@ def main_block(source: SourceModel) -> BlockGraph:
 def measure(name: str, source: SourceModel, options: SearchOrderPass) -> Record:
     """Searches an order of `@main`; figures of the search, of its subgraphs and of baselines."""
     block = main_block(source)
-    backend = load_target(options.target).backends[0]
+    backend = load_target(options.target).default_backend
     memory = options.objective == "memory"
     problem = (
         memory_problem(block, [0] * len(block.ops))

@@ -13,11 +13,16 @@ from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.arguments import as_passes, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
-from braid.execution.executors import NativeExecutor, check_threads
+from braid.execution.elsewhere import (
+    ElsewhereExecutor,
+    described_dims,
+    described_specs,
+    missing_here,
+)
+from braid.execution.executors import Executor, NativeExecutor, check_threads
 from braid.graph_pipeline import passes_for, with_ordering, with_profile, with_search
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
-from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.model_code import DeviceCode, ModelCode, lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
@@ -36,6 +41,7 @@ from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target, target_names
+from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.universe import make_context
 
@@ -43,7 +49,8 @@ from braid.universe import make_context
 def compile(
     source: ModelSource,
     *,
-    target: str = "host",
+    target: str | None = None,
+    cpu: str | None = None,
     threads: int = 1,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
@@ -59,6 +66,12 @@ def compile(
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
+
+    A model for a CPU that this one cannot stand for is not loaded: it can only be saved.
+
+    `target` is the name of a target or the path of its file, by default what the module says by
+    `braid.target`, else `host`; `cpu` is another CPU for its host, by LLVM's name (`haswell`, or
+    `x86-64-v3,+avxvnni` with features).
 
     `source` is the path of an `.onnx` or `.mlir` file, the contents of one as `bytes`, an
     `onnx.ModelProto`, or a module, which is left as it is. `threads` is the number of threads of
@@ -94,18 +107,21 @@ def compile(
         read_source,
         context,
         source,
+        target=target,
+        cpu=cpu,
         shapes=shapes,
         parameters=parameters,
         buckets=shape_buckets,
         bounds=shape_bounds,
     )
     model = read()
+    known = known_target(model.module)
     check_model(model.module)
-    default = passes_for(model.module, target) if chosen is None else chosen
-    ordered = with_ordering(default, target, measure_orders, inter_op_threads)
+    default = passes_for(model.module) if chosen is None else chosen
+    ordered = with_ordering(default, measure_orders, inter_op_threads)
     searching = with_search(ordered, order_seconds, jobs)
     pipeline = with_profile(searching, use_profile)
-    lowering = _Lowering(context, read, known_target(target), target, jobs, profile)
+    lowering = _Lowering(context, read, known, jobs, profile)
     lowered = lowering.run(model, pipeline)
     if budget is not None and not fits(lowered.memory, budget):
         # Without recomputation it was too much; the kernels that are the same are at hand.
@@ -119,7 +135,7 @@ class _Lowered:
     """A lowered model, its target and code, and what the plan of each function takes."""
 
     model: SourceModel
-    target: str
+    target: Target
     code: ModelCode
     memory: tuple[MemoryReport, ...]
 
@@ -131,7 +147,6 @@ class _Lowering:
     context: Context
     read: Callable[[], SourceModel]
     target: Target
-    target_name: str
     jobs: int | None
     profile: bool
 
@@ -141,8 +156,8 @@ class _Lowering:
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
         code = lower_model(self.context, module, self.target, jobs=self.jobs, profile=self.profile)
         functions = model_functions(module)
-        reports = tuple(memory_report(f, self.target_name) for f in functions)
-        return _Lowered(model, self.target.name, code, reports)
+        reports = tuple(memory_report(f) for f in functions)
+        return _Lowered(model, self.target, code, reports)
 
 
 def _load(lowered: _Lowered, threads: int) -> Model:
@@ -154,19 +169,20 @@ def _load(lowered: _Lowered, threads: int) -> Model:
         code.description.weights_bytes,
         chain_parameters(prepared, model.parameters),
     )
-    loaded = load_objects(code.objects)
-    native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
-    package = Package(
-        _manifest(lowered, native, weights.index),
-        code.objects,
-        weights.data,
-        link_shared_object,
-        b"".join(part for own in code.devices for part in own.code.parts),
-    )
-    lanes = code.description.lanes
-    executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
+    manifest = _manifest(lowered, weights.index)
+    device_code = b"".join(part for own in code.devices for part in own.code.parts)
+    package = Package(manifest, code.objects, weights.data, link_shared_object, device_code)
+    executor: Executor
+    machine = lowered.target.host_device.machine
+    if (reason := missing_here(machine)) is not None:
+        executor = ElsewhereExecutor(machine.name, reason)
+    else:
+        loaded = load_objects(code.objects)
+        native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
+        lanes = code.description.lanes
+        executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
     return Model(
-        native.inputs, native.outputs, executor, native.arena_bytes, package, lowered.memory
+        manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package, lowered.memory
     )
 
 
@@ -174,7 +190,8 @@ def emit_model(
     source: ModelSource,
     stage: str,
     *,
-    target: str = "host",
+    target: str | None = None,
+    cpu: str | None = None,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
@@ -197,31 +214,37 @@ def emit_model(
 
     def read() -> ModuleOp:
         return read_source(
-            context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds
+            context,
+            source,
+            target=target,
+            cpu=cpu,
+            shapes=shapes,
+            buckets=shape_buckets,
+            bounds=shape_bounds,
         ).module
 
-    machines = known_target(target)
+    module = read()
+    check_model(module)
+    machines = known_target(module)
     known = stages_of(machines)
     if stage not in known:
         raise BraidError(
-            f"there is no stage {stage!r} for '{target}'", hint=f"expected one of {known}"
+            f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
-    module = read()
-    check_model(module)
-    passes = with_search(passes_for(module, target), order_seconds, jobs)
+    passes = with_search(passes_for(module), order_seconds, jobs)
     pipeline = with_profile(passes, use_profile)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
 
 
-def known_target(name: str) -> Target:
-    """The target of this name; warns of kernel families that no target uses.
+def known_target(module: ModuleOp) -> Target:
+    """The target of this module; warns of kernel families that no target uses.
 
     Raises:
         BraidError: there is no such target.
 
     """
-    target = load_target(name)
+    target = target_of(module)
     _warn_of_lost_families(target)
     return target
 
@@ -242,18 +265,20 @@ def _warn_of_lost_families(target: Target) -> None:
         )
 
 
-def _manifest(lowered: _Lowered, native: NativeModel, index: tuple[WeightSpec, ...]) -> Manifest:
+def _manifest(lowered: _Lowered, index: tuple[WeightSpec, ...]) -> Manifest:
+    description = lowered.code.description
+    dims = described_dims(description)
     return Manifest(
         model=lowered.model.name,
-        inputs=native.inputs,
-        outputs=native.outputs,
-        arena_bytes=native.arena_bytes,
-        target=lowered.target,
-        triple=host_machine().triple,
-        cpu_features=lowered.code.description.features,
+        inputs=described_specs(description.inputs, dims),
+        outputs=described_specs(description.outputs, dims),
+        arena_bytes=description.arena_bytes,
+        target=lowered.target.name,
+        triple=lowered.target.host_device.machine.triple,
+        cpu_features=description.features,
         builder=f"braid {__version__}",
         weights=index,
-        dims=native.dims,
+        dims=dims,
         devices=tuple(_device_specs(lowered.code.devices)),
     )
 

@@ -13,16 +13,18 @@ from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
-from braid.passes.preparation.prepare_backends import PrepareBackendsPass, for_target
+from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.support.errors import BraidError
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 
 GRAPH_PIPELINE = "default"
 SEARCH_ORDER = "search-order"
 SEARCH_SECONDS = "search_seconds"
 
 
-def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
+def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
     """The default pipeline for this module: variants of a model also share what they prepare.
 
     Raises:
@@ -30,7 +32,7 @@ def passes_for(module: ModuleOp, target: str) -> tuple[ModulePass, ...]:
 
     """
     _refuse_calls(module)
-    passes = graph_passes(target)
+    passes = graph_passes(target_of(module))
     if len(public_functions(module)) == 1:
         return passes
     return (*passes, MergePreparedParametersPass())
@@ -46,15 +48,14 @@ def _refuse_calls(module: ModuleOp) -> None:
         )
 
 
-def graph_passes(target: str) -> tuple[ModulePass, ...]:
-    """The default pipeline, with every pass that asks a target asking this one.
+def graph_passes(target: Target) -> tuple[ModulePass, ...]:
+    """The default pipeline for modules of this target.
 
     The passes that backends ask for stand one by one, so that a crash is that of one of them.
     """
     passes: list[ModulePass] = []
     for pass_ in parse_pipeline(GRAPH_PIPELINE):
-        asking = for_target(pass_, target)
-        passes += asking.passes() if isinstance(asking, PrepareBackendsPass) else [asking]
+        passes += pass_.passes(target) if isinstance(pass_, PrepareBackendsPass) else [pass_]
     return tuple(passes)
 
 
@@ -66,7 +67,7 @@ def with_profile(
 
 
 def with_ordering(
-    passes: Sequence[ModulePass], target: str, seconds: float | None, lanes: int
+    passes: Sequence[ModulePass], seconds: float | None, lanes: int
 ) -> tuple[ModulePass, ...]:
     """`passes` with orders that are measured for so many seconds, or for several lanes.
 
@@ -79,7 +80,7 @@ def with_ordering(
     # By name: the pass that measures compiles, so that it needs the module that needs this one.
     (ordering,) = parse_pipeline("assign-lanes" if seconds is None else "measure-order")
     limit = {} if seconds is None else {"time_limit": float(seconds)}
-    ordering = replace(ordering, target=target, lanes=lanes, **limit)
+    ordering = replace(ordering, lanes=lanes, **limit)
     return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
 
 

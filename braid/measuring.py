@@ -16,7 +16,8 @@ def measure_model(
     source: ModelSource,
     time_limit: float,
     *,
-    target: str = "host",
+    target: str | None = None,
+    cpu: str | None = None,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
@@ -32,9 +33,18 @@ def measure_model(
 
     """
     context = make_context()
-    model = read_source(context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds)
-    run_pipeline(context, model.module, _before_layouts(passes_for(model.module, target)))
-    families = kernel_families(known_target(target).host_device.backend)
+    model = read_source(
+        context,
+        source,
+        shapes=shapes,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+        target=target,
+        cpu=cpu,
+    )
+    run_pipeline(context, model.module, _before_layouts(passes_for(model.module)))
+    host = known_target(model.module).host_device
+    families = kernel_families(host.backend, host.machine)
     return measure_layouts(model.module, families, time_limit, jobs=jobs)
 
 

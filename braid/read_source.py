@@ -24,6 +24,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.reading import read_mlir
 from braid.sources.source_model import Parameters, SourceModel
 from braid.support.errors import BraidError
+from braid.targets.machines.resolve import set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ModuleOp
@@ -37,15 +38,20 @@ def read_source(
     parameters: Parameters | str | os.PathLike[str] | None = None,
     buckets: Buckets | None = None,
     bounds: Bounds | None = None,
+    target: str | None = None,
+    cpu: str | None = None,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
+
+    What `target` it is for, and which `cpu` is its host, is then written on it; by default what
+    the module says itself.
 
     `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
     for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
     path of a safetensors file, add to those of the model and win over them.
 
     Raises:
-        BraidError: the model cannot be read, or is not valid.
+        BraidError: the model cannot be read, or is not valid, or there is no such target or CPU.
 
     """
     source = _opened(source)
@@ -54,6 +60,9 @@ def read_source(
         model = _read_bucketed(source, buckets, bounds, shapes)
     else:
         model = _read(context, source, shapes)
+    if target is not None or cpu is not None:
+        name = target_name(model.module) if target is None else target
+        set_target(model.module, name, cpu)
     if parameters is None:
         return model
     given = parameters if isinstance(parameters, Mapping) else ParameterFile(Path(parameters))

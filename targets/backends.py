@@ -10,7 +10,6 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.machine import Machine
 
 _PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
@@ -33,10 +32,8 @@ def backend_names() -> tuple[str, ...]:
     return installed_backends()
 
 
-def kernel_families(name: str, machine: Machine | None = None) -> tuple[KernelFamily, ...]:
+def kernel_families(name: str, machine: Machine) -> tuple[KernelFamily, ...]:
     """The kernel families of the backend of this name for `machine`, in order of preference.
-
-    `machine` is by default the CPU that this process runs on.
 
     Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
     first. There are none inside of `without_families`. Raises `BraidError` as `backend`, and where
@@ -44,7 +41,7 @@ def kernel_families(name: str, machine: Machine | None = None) -> tuple[KernelFa
     """
     if _HIDDEN.get():
         return ()
-    return _families(name, machine or cpu_machine(NATIVE))
+    return _families(name, machine)
 
 
 @contextmanager

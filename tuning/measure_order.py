@@ -20,6 +20,8 @@ from braid.passes.order.lane_problem import lane_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.passes.order.subgraphs import pieces_of
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 from braid.tuning.order_timing import Run, prepare_on_host
 from braid.tuning.order_trials import Trial, lane_trials, order_trials
 from braid.tuning.subgraph_module import subgraph_module
@@ -64,13 +66,14 @@ class MeasureOrderPass(ModulePass):
     candidates: int = 4
     time_limit: float = 60.0
     search_seconds: float = 2.0
-    target: str = "host"
+    target: str | None = None
     lanes: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, measures, and writes the decision."""
         self.search().apply(ctx, op)
-        Measuring(self, prepare_on_host).run(op)
+        target = target_of(op, self.target)
+        Measuring(self, prepare_on_host, target).run(op)
 
     def search(self) -> SearchOrderPass | AssignLanesPass:
         """The pass whose decision is the first one tried."""
@@ -85,6 +88,7 @@ class Measuring:
 
     options: MeasureOrderPass
     prepare: Prepare
+    target: Target
 
     def run(self, module: ModuleOp) -> None:
         """Replaces the orders in `module` of subgraphs that run faster in another."""
@@ -115,7 +119,7 @@ class Measuring:
         """The trials of the ops of a piece, behind those that are ordered already."""
         count, lanes = self.options.candidates, self.options.lanes
         if lanes > 1:
-            backend, pool = require_pool(self.options.target, lanes)
+            backend, pool = require_pool(self.target, lanes)
             schedules = lane_problem(block, backend, pool, lanes)
             return lambda piece, _, first: lane_trials(schedules.restrict(piece), first, count)
         memory = memory_problem(block, [0] * len(block.ops))

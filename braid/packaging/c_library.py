@@ -13,9 +13,13 @@ from braid.runtime.manifest import Manifest
 from braid.runtime.native_abi import find_headers, find_runtime
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
+from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 _LARGEST_WEIGHTS = 2**31 - 2**26
 """Bytes that code can be away from, less room for the code itself."""
+
+_CPU_FEATURES = {"x86_64": "cpu_features_x86.c", "aarch64": "cpu_features_aarch64.c"}
+"""The source of the runtime that is for one architecture alone."""
 
 _WEIGHTS = """
     .section .rodata
@@ -57,6 +61,7 @@ def write_c_library(
             f"{_LARGEST_WEIGHTS}",
             hint="write an artifact (.braid), and open it with braid_model_open",
         )
+    runtime, runtime_includes = _runtime_for(manifest.triple)
     header = interface.header()
     sources = LibrarySources(
         files={
@@ -65,8 +70,8 @@ def write_c_library(
             "weights.s": _WEIGHTS.encode(),
             "weights": weights.data,
         },
-        includes=find_headers(),
-        archive=find_runtime("libbraid_runtime.a"),
+        includes=(find_headers(), *runtime_includes),
+        runtime=runtime,
         exports=f"{prefix}_*",
         name=target.name,
     )
@@ -75,3 +80,27 @@ def write_c_library(
         file.write(library)
         with atomic_file(target.with_suffix(".h")) as header_file:
             header_file.write(header.encode())
+
+
+def _runtime_for(triple: str) -> tuple[list[Path], list[Path]]:
+    """The runtime for machines of this triple, and where its sources find their headers.
+
+    It is the archive that braid was built with, or for another architecture the sources of it.
+    """
+    architecture = triple.partition("-")[0]
+    if architecture == cpu_machine(NATIVE).architecture:
+        return [find_runtime("libbraid_runtime.a")], []
+    if architecture not in _CPU_FEATURES:
+        raise BraidError(
+            f"braid's runtime knows {', '.join(_CPU_FEATURES)}, not {architecture}",
+            hint="emit an object (--emit=obj), and link it with a runtime of your own",
+        )
+    directory = find_headers().parent / "src"
+    others = set(_CPU_FEATURES.values()) - {_CPU_FEATURES[architecture]}
+    sources = sorted(path for path in directory.glob("*.c") if path.name not in others)
+    if not sources:
+        raise BraidError(
+            f"the sources of braid's runtime are not at '{directory}'",
+            hint="install braid again; they are compiled for other architectures than this one",
+        )
+    return sources, [directory]

@@ -7,7 +7,6 @@ from xdsl.dialects.func import FuncOp
 
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernel_building import CpuKernels
-from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
@@ -37,7 +36,7 @@ class CpuBackend:
         return CpuKernels(
             kernels,
             kernel_families(self.name, job.device.machine),
-            machine=host_machine(),
+            machine=job.device.machine,
             jobs=job.jobs,
             cache=default_cache(),
         )

@@ -27,12 +27,12 @@ from braid.lowering.cpu.selection import KernelSelection, group_of
 from braid.lowering.host.codegen.compiler import compile_anonymous
 from braid.lowering.host.codegen.kernel_text import anonymous_text, module_text, with_symbol
 from braid.lowering.host.codegen.object_key import cache_key
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.passes.kernels.outline_kernels import kernel_key
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
+from braid.targets.machines.machine import Machine
 
 _KNOWN = frozenset({"braid", "builtins", "xdsl"})
 """Packages whose sources are in the key anyway, or do not change within a version of braid."""
@@ -80,7 +80,7 @@ class CpuKernels:
         functions: Sequence[func.FuncOp],
         families: Sequence[KernelFamily],
         *,
-        machine: TargetMachineSpec,
+        machine: Machine,
         jobs: int,
         cache: ObjectCache,
     ) -> None:
@@ -110,7 +110,7 @@ class CpuKernels:
         return [module_text(order.emit().module) for order in self._orders]
 
 
-def _order(function: func.FuncOp, selection: KernelSelection, machine: TargetMachineSpec) -> _Order:
+def _order(function: func.FuncOp, selection: KernelSelection, machine: Machine) -> _Order:
     group = group_of(function)
     match = selection.match(group)
     family = None if match is None else match.family
@@ -149,7 +149,7 @@ def _emitted(order: _Order) -> _Emitted:
 
 
 def _compile(
-    emitted: Sequence[_Emitted], machine: TargetMachineSpec, jobs: int, cache: ObjectCache
+    emitted: Sequence[_Emitted], machine: Machine, jobs: int, cache: ObjectCache
 ) -> list[bytes]:
     names = [one.kernel.symbol for one in emitted]
     texts = [anonymous_text(one.kernel) for one in emitted]

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.lowering.host.codegen.compiler import available_cpus, compile_text
 from braid.lowering.host.codegen.objects import emit_object
-from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import ModelDescription, descriptor_module
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import Programs, describe, emit_programs, model_functions
@@ -69,7 +68,7 @@ def lower_model(
     `module` is what `outline-kernels` leaves. Raises BraidError where a kernel cannot be compiled,
     or the backend of a device is not installed.
     """
-    machine = host_machine()
+    machine = target.host_device.machine
     parts = emit_parts(module, target, jobs)
     programs = plan_programs(ctx, module, profile)
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]

@@ -11,7 +11,6 @@ from braid.lowering.host.codegen.link import link_relocatable
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.lowering.host.codegen.objects import emit_assembly, optimize
-from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.descriptor import descriptor_module
 from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_programs
 from braid.lowering.host.variants import describe
@@ -76,13 +75,14 @@ def emit_stage(
     if stage == Stage.LINALG:
         readable = [run_upstream_passes(text, ()) for text in kernels]
         return SEPARATOR.join([*readable, *(str(program) + "\n" for program in programs.modules)])
+    machine = target.host_device.machine
     texts = [*kernels, *map(str, programs.modules)]
     whole = llvm.parse_assembly(
-        descriptor_module(describe(module, host_machine().enabled_features, programs.counters))
+        descriptor_module(describe(module, machine.enabled_features, programs.counters))
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))
-    return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), host_machine())
+    return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), machine)
 
 
 def _joined(found: Sequence[str | bytes], stage: str) -> str | bytes:

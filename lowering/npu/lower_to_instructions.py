@@ -12,7 +12,7 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.support.errors import BraidError, SourceLocation
 from braid.targets.costs.simulator.instructions import Stream, to_bytes, to_text
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
 
 
@@ -51,13 +51,13 @@ class LowerToInstructionsPass(ModulePass):
     name = "lower-to-instructions"
 
     output: str
-    target: str = "npu-small"
+    target: str | None = None
     function: str = "main"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers and writes."""
-        target = load_target(self.target)
-        lowered = lower_module(op, target.backends[0], self.function)
+        target = target_of(op, self.target)
+        lowered = lower_module(op, target.default_backend, self.function)
         stream = replace(lowered, target=target.name)
         path = Path(self.output)
         try:

@@ -25,7 +25,7 @@ from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.cost_records import GENERIC
 from braid.targets.costs.layout_costs import LayoutCosts
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
@@ -106,7 +106,7 @@ class SelectLayoutsPass(ModulePass):
 
     name = "select-layouts"
 
-    target: str = "host"
+    target: str | None = None
     backend: str | None = None
     algorithm: str = "exact"
     cost: str = "seconds"
@@ -118,8 +118,8 @@ class SelectLayoutsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
-        target = load_target(self.target)
-        backend = target.backend(self.backend) if self.backend else target.backends[0]
+        target = target_of(op, self.target)
+        backend = target.backend(self.backend) if self.backend else target.default_backend
         self.decide(op, LayoutCosts(op, backend, self.cost))
 
     def decide(self, module: ModuleOp, costs: LayoutCosts) -> None:

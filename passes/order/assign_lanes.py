@@ -19,11 +19,11 @@ from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
 from braid.solvers.ordering.lanes import LaneProblem
 from braid.support.errors import BraidError
-from braid.targets.machines.load import load_target
-from braid.targets.machines.target import BackendDescription, Pool
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import BackendDescription, Pool, Target
 
 
-def require_pool(target: str, lanes: int) -> tuple[BackendDescription, Pool]:
+def require_pool(target: Target, lanes: int) -> tuple[BackendDescription, Pool]:
     """The backend of `target` whose pool has `lanes`.
 
     Raises BraidError for less than one lane, for a target without a pool, and for more lanes than
@@ -31,16 +31,16 @@ def require_pool(target: str, lanes: int) -> tuple[BackendDescription, Pool]:
     """
     if lanes < 1:
         raise BraidError(f"there are {lanes} lanes, expected at least 1")
-    backend = load_target(target).backends[0]
+    backend = target.default_backend
     if backend.pool is None:
         raise BraidError(
-            f"target '{target}' has no processors that run ops side by side: backend "
+            f"target '{target.name}' has no processors that run ops side by side: backend "
             f"'{backend.name}' has no pool",
             hint="add [[backend.pool]] to the target, or use one lane",
         )
     if 0 < backend.pool.count < lanes:
         raise BraidError(
-            f"target '{target}' has {backend.pool.count} of '{backend.pool.name}', not {lanes}"
+            f"target '{target.name}' has {backend.pool.count} of '{backend.pool.name}', not {lanes}"
         )
     return backend, backend.pool
 
@@ -83,13 +83,13 @@ class AssignLanesPass(ModulePass):
     name = "assign-lanes"
 
     lanes: int = 2
-    target: str = "host"
+    target: str | None = None
     time_limit: float = 4.0
     seed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        backend, pool = require_pool(self.target, self.lanes)
+        backend, pool = require_pool(target_of(op, self.target), self.lanes)
         SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
         functions = public_functions(op)
         for function in functions:

@@ -25,7 +25,7 @@ def lane_problem(
     A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
     is no kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
     """
-    costs = KernelCosts(kernel_families(backend.name))
+    costs = KernelCosts(kernel_families(backend.name, backend.machine))
     alone: list[float] = []
     together: list[float] = []
     for op in block.ops:

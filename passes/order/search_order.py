@@ -20,7 +20,7 @@ from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
 
 FINISH = 0.5
@@ -71,7 +71,7 @@ class SearchOrderPass(ModulePass):
     name = "search-order"
 
     objective: Literal["memory", "latency"] = "memory"
-    target: str = "npu-small"
+    target: str | None = None
     time_limit: float = 10.0
     seed: int = 0
     good_enough: float = 0.0
@@ -89,7 +89,7 @@ class SearchOrderPass(ModulePass):
         deadline = monotonic() + self.time_limit
         functions = [f for f in op.ops if isinstance(f, func.FuncOp) and f.body.blocks]
         public = [f for f in functions if f.sym_visibility is None]
-        backend = load_target(self.target).backends[0]
+        backend = target_of(op, self.target).default_backend
         size = sum(1 for function in public for _ in function.walk())
         search = BlockSearch(self, backend, {}, deadline, size)
         for function in public:

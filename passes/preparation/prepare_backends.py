@@ -9,7 +9,8 @@ from xdsl.passes import ModulePass
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.targets.backend import Job
 from braid.targets.backends import backend
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 
 
 @dataclass(frozen=True)
@@ -28,23 +29,22 @@ class PrepareBackendsPass(ModulePass):
 
     name = "prepare-backends"
 
-    target: str = "host"
+    target: str | None = None
 
-    def passes(self) -> tuple[ModulePass, ...]:
-        """The passes, those with a target for this one. Raises BraidError as `backend`."""
-        target = load_target(self.target)
+    def passes(self, target: Target) -> tuple[ModulePass, ...]:
+        """The passes for `target`, with the option of this one. Raises BraidError as `backend`."""
         job = Job(target, target.default_device)
         preparation = backend(job.device.backend).prepare(job)
         found = parse_pipeline(",".join(preparation.before_fusion))
-        return tuple(for_target(pass_, self.target) for pass_ in found)
+        return tuple(_for_target(pass_, self.target) for pass_ in found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run them."""
-        for pass_ in self.passes():
+        for pass_ in self.passes(target_of(op, self.target)):
             pass_.apply(ctx, op)
 
 
-def for_target(pass_: ModulePass, target: str) -> ModulePass:
+def _for_target(pass_: ModulePass, target: str | None) -> ModulePass:
     """The pass, asking this target if it asks one."""
     asks = any(field.name == "target" for field in fields(pass_))
     return replace(pass_, target=target) if asks else pass_

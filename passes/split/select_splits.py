@@ -22,13 +22,14 @@ from braid.passes.split.sizes import op_bytes, part_bytes
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.simulator.steps import is_addressing, steps_of
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 
 MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""
 
 
-def memory_limits(memory: str | int | None, target: str) -> Callable[[Operation], int]:
+def memory_limits(memory: str | int | None, target: Target) -> Callable[[Operation], int]:
     """Bytes that an op may use: `memory`, or the memory of the target's units less a margin.
 
     An op on several units may use the least of their memories.
@@ -39,9 +40,11 @@ def memory_limits(memory: str | int | None, target: str) -> Callable[[Operation]
         except ValueError as error:
             raise BraidError(f"option 'memory': {error}") from error
         return lambda op: size
-    backend = load_target(target).backends[0]
+    backend = target.default_backend
     if not backend.memories:
-        raise BraidError(f"target '{target}' has no memory", hint="give the option memory=<bytes>")
+        raise BraidError(
+            f"target '{target.name}' has no memory", hint="give the option memory=<bytes>"
+        )
 
     def limit(op: Operation) -> int:
         found = [backend.memory_of(backend.units[step.unit]) for step in steps_of(op, backend)]
@@ -91,13 +94,13 @@ class SelectSplitsPass(ModulePass):
     name = "select-splits"
 
     memory: int | str | None = None
-    target: str = "npu-small"
+    target: str | None = None
     allow_split_reduction: bool = False
     follow_readers: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        limit_of = memory_limits(self.memory, self.target)
+        limit_of = memory_limits(self.memory, target_of(op, self.target))
         chosen: Chosen = {}
         for each in list(splittable_ops(op)):
             each.attributes.pop(SPLIT, None)

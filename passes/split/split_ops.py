@@ -24,7 +24,7 @@ class SplitOpsPass(ModulePass):
     name = "split-ops"
 
     memory: int | str | None = None
-    target: str = "npu-small"
+    target: str | None = None
     allow_split_reduction: bool = False
     follow_readers: bool = False
 

@@ -25,7 +25,7 @@ from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import Plan
 from braid.passes.storage.storage import Storage
 from braid.support.byte_sizes import format_size
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 
 _LARGEST = 8
 
@@ -104,9 +104,9 @@ class MemoryTimeline:
     tensors: tuple[LiveTensor, ...]
 
 
-def memory_timeline(function: FuncOp, target: str = "host") -> MemoryTimeline:
+def memory_timeline(function: FuncOp, target: str | None = None) -> MemoryTimeline:
     """What is where at which step of a function after `plan-memory`."""
-    plan = Plan(function, MemorySpaces(load_target(target)))
+    plan = Plan(function, MemorySpaces(target_of(function, target)))
     numbers = {n: op for n, op in _numbers(plan, function).items() if not is_leaf(op)}
     every = sorted(numbers)
     live: list[LiveTensor] = []
@@ -117,9 +117,9 @@ def memory_timeline(function: FuncOp, target: str = "host") -> MemoryTimeline:
     return MemoryTimeline(tuple(_name(numbers[number]) for number in every), tuple(live))
 
 
-def memory_report(function: FuncOp, target: str = "host") -> MemoryReport:
+def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
     """The report of a function after `plan-memory`."""
-    plan = Plan(function, MemorySpaces(load_target(target)))
+    plan = Plan(function, MemorySpaces(target_of(function, target)))
     tensors = _tensors(plan)
     in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
     peak = _peak(list(in_arena))

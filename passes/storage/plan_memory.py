@@ -46,7 +46,7 @@ from braid.passes.storage.placement import (
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.support.errors import InfeasibleError
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 
 
 class Plan:
@@ -155,12 +155,12 @@ class PlanMemoryPass(ModulePass):
 
     name = "plan-memory"
 
-    target: str = "host"
+    target: str | None = None
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans each public function."""
-        self.plan(op, MemorySpaces(load_target(self.target)))
+        self.plan(op, MemorySpaces(target_of(op, self.target)))
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
         """The same with `memories`, whatever the target."""

@@ -22,7 +22,7 @@ from braid.passes.storage.storage_placement import StoragePlacement, clear_decis
 from braid.support.byte_sizes import format_size
 from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
 _MOST_TRIALS = 400
@@ -65,14 +65,14 @@ class SelectStoragePass(ModulePass):
 
     name = "select-storage"
 
-    target: str = "host"
+    target: str | None = None
     backend: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides for every function that runs with the model."""
-        target = load_target(self.target)
-        backend = target.backend(self.backend) if self.backend else target.backends[0]
-        costs = KernelCosts(kernel_families(backend.name))
+        target = target_of(op, self.target)
+        backend = target.backend(self.backend) if self.backend else target.default_backend
+        costs = KernelCosts(kernel_families(backend.name, backend.machine))
         for function in runtime_functions(op):
             self._decide(function, costs, target)
 

@@ -72,7 +72,7 @@ class LayoutCosts:
         self._resource = resource
         self._roofline = None if backend is None else Roofline(backend)
         if families is None:
-            families = () if backend is None else kernel_families(backend.name)
+            families = () if backend is None else kernel_families(backend.name, backend.machine)
         self._kernels = KernelCosts(families, records)
         self._launch = _CALL_SECONDS if backend is None else backend.launch_seconds
         self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}

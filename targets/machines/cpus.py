@@ -74,7 +74,9 @@ def _known(name: str) -> Machine:
             "its features: --cpu x86-64-v3,+avxvnni",
         )
     features = ",".join(f"+{feature}" for feature in sorted(_features(name)))
-    return _machine(name, _inherited(name, "triple"), name, features, _facts(name))
+    return _machine(
+        name, _inherited(name, "triple"), _table()[name].get("cpu", name), features, _facts(name)
+    )
 
 
 def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
@@ -119,7 +121,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 def _features(name: str) -> frozenset[str]:
     entry = _table()[name]
     inherited = _features(entry["like"]) if "like" in entry else frozenset[str]()
-    return inherited - frozenset(entry.get("lacks", ())) | frozenset(entry["adds"])
+    return inherited | frozenset(entry["adds"])
 
 
 def _facts(name: str) -> Mapping[str, float]:

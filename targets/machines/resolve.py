@@ -23,10 +23,16 @@ def target_of(op: Operation, override: str | None = None) -> Target:
     """
     attribute = _attribute(op)
     if attribute is None:
-        return load_target(override or HOST)
+        return load_target(HOST if override is None else override)
     if override is not None and override != attribute.target.data:
         return load_target(override)
     return resolve_target(attribute.target.data, attribute.strings())
+
+
+def target_name(module: Operation) -> str:
+    """The name of the target of a module, which need not exist."""
+    attribute = _attribute(module)
+    return HOST if attribute is None else attribute.target.data
 
 
 def resolve_target(name: str, options: Mapping[str, str]) -> Target:

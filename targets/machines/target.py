@@ -115,7 +115,7 @@ class BackendDescription:
     starting a kernel costs. An op passes through the `units` in their order; `memories` begin with
     the one in which an op's operands must be.
     `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
-    one op at a time.
+    one op at a time. `device` is the one that is asked about, see `Target.backend_of`.
     """
 
     name: str
@@ -127,6 +127,12 @@ class BackendDescription:
     ports: tuple[Port, ...] = ()
     issue: Issue | None = None
     pool: Pool | None = None
+    device: Device | None = None
+
+    @property
+    def machine(self) -> Machine:
+        """What its code is made for here; a machine without facts where no device is known."""
+        return Machine(self.name) if self.device is None else self.device.machine
 
     def memory_of(self, unit: Unit) -> Memory | None:
         """Where the operands of the ops of `unit` lie; None for a backend without memories."""
@@ -191,10 +197,15 @@ class Target:
         others = [device for device in self.devices if device.name != self.host]
         return others[0] if len(others) == 1 else self.host_device
 
+    @property
+    def default_backend(self) -> BackendDescription:
+        """The backend of the default device, as it is there."""
+        return self.backend_of(self.default_device)
+
     def backend_of(self, device: Device) -> BackendDescription:
-        """The description of a device's backend, with the device's own memories."""
+        """The description of a device's backend, with the device and its own memories."""
         backend = self.backend(device.backend)
-        return replace(backend, memories=device.memories) if device.memories else backend
+        return replace(backend, memories=device.memories or backend.memories, device=device)
 
     def with_cpu(self, cpu: str) -> "Target":
         """The same target with another CPU as its host, in the spelling of `cpu_machine`.

@@ -96,7 +96,7 @@ def check(text: str, parameters: dict[str, np.ndarray], lanes: int, seed: int) -
     def module() -> ModuleOp:
         return parse_mlir(make_context(), text, "f.mlir").module
 
-    default = passes_for(module(), "host")
+    default = passes_for(module())
     alone = braid.compile(module(), parameters=parameters)
     beside = braid.compile(
         module(),

@@ -14,6 +14,7 @@ from braid.graph_pipeline import graph_passes
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 RULES = Path(__file__).parents[1] / "passes" / "fusion" / "Inputs" / "always-tiles.toml"
@@ -31,7 +32,7 @@ def passes():
     """The default pipeline, with rules for which no tensor is too small."""
     return [
         replace(pass_, rules=str(RULES)) if isinstance(pass_, SelectFusionPass) else pass_
-        for pass_ in graph_passes("host")
+        for pass_ in graph_passes(load_target())
     ]
 
 
@@ -50,7 +51,7 @@ def test_the_huge_tensor_is_in_no_buffer(case: Case):
     """Of what kernels write in the huge model, only small tensors are left."""
     context = make_context()
     module = read_source(context, case.build(case.huge)).module
-    run_pipeline(context, module, graph_passes("host"), verify=False)
+    run_pipeline(context, module, graph_passes(load_target()), verify=False)
     written = [
         int(np.prod(result.type.get_shape()))
         for op in module.walk()

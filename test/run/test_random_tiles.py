@@ -25,6 +25,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.graph_pipeline import graph_passes
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
 RULES = str(Path(__file__).parents[1] / "passes" / "fusion" / "Inputs" / "always-tiles.toml")
@@ -133,7 +134,7 @@ def test_compiled_is_interpreted(module):
         patch.setattr("braid.lowering.host.kernel_needs.available_cpus", lambda: 2)
         passes = [
             SelectFusionPass(rules=RULES) if isinstance(p, SelectFusionPass) else p
-            for p in graph_passes("host")
+            for p in graph_passes(load_target())
         ]
         (expected,) = interpret(module, [array()])
         close(braid.compile(module, passes=passes, threads=2)(array()), expected)

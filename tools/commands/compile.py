@@ -31,6 +31,7 @@ from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
     BudgetOption,
+    CpuOption,
     JobsOption,
     ShapeOption,
     SourceArgument,
@@ -54,7 +55,8 @@ def compile_model(
     shape: ShapeOption = None,
     shape_buckets: BucketsOption = None,
     shape_bound: BoundOption = None,
-    target: TargetOption = "host",
+    target: TargetOption = None,
+    cpu: CpuOption = None,
     jobs: JobsOption = None,
     profile: ProfileOption = False,
     measure_layouts: MeasureLayoutsOption = None,
@@ -76,6 +78,7 @@ def compile_model(
     check_outputs(*files_written(output, what), memory_json)
     source = SourceArguments(
         target=target,
+        cpu=cpu,
         shapes=parse_shapes(shape),
         shape_buckets=parse_buckets(shape_buckets),
         shape_bounds=parse_bounds(shape_bound),

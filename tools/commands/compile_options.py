@@ -72,7 +72,8 @@ EmitOption = Annotated[
 class SourceArguments(TypedDict):
     """What compiling, measuring and emitting a stage all take, as keywords of their functions."""
 
-    target: str
+    target: str | None
+    cpu: str | None
     shapes: Mapping[str, tuple[int, ...]]
     shape_buckets: Mapping[str, tuple[int, ...]]
     shape_bounds: Mapping[str, int]
@@ -84,7 +85,7 @@ def is_stage(emit: str) -> bool:
     return emit not in (ARTIFACT, LIBRARY)
 
 
-def what_to_emit(emit: str | None, output: Path | None, target: str) -> str:
+def what_to_emit(emit: str | None, output: Path | None, target: str | None) -> str:
     """What is asked for, or follows from the suffix of the file, for this target.
 
     Raises:
@@ -92,8 +93,9 @@ def what_to_emit(emit: str | None, output: Path | None, target: str) -> str:
 
     """
     from braid.lowering.host.stages import stages_of
-    from braid.targets.machines.load import load_target
+    from braid.targets.machines.load import HOST, load_target
 
+    target = HOST if target is None else target
     stages = stages_of(load_target(target))
     if emit is None:
         named = ARTIFACT if output is None else _STAGES.get(output.suffix, ARTIFACT)

@@ -8,6 +8,7 @@ import typer
 
 from braid.tools.commands.options import (
     BudgetOption,
+    CpuOption,
     ShapeOption,
     SourceArgument,
     TargetOption,
@@ -38,7 +39,8 @@ def explain(
         Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
     ] = None,
     shape: ShapeOption = None,
-    target: TargetOption = "host",
+    target: TargetOption = None,
+    cpu: CpuOption = None,
 ) -> None:
     """Explain the decisions of the default pipeline about a model.
 
@@ -53,12 +55,12 @@ def explain(
 
     check_outputs(html)
     context = make_context()
-    read = partial(_read, context, model, shape)
+    read = partial(_read, context, model, shape, target, cpu)
     lists_memory = memory or memory_budget is not None
     with compiling(model):
-        walk = walk_through(context, read(), target=target, profile=use_profile)
+        walk = walk_through(context, read(), profile=use_profile)
         plan = (
-            plan_memory(context, read, target=target, profile=use_profile, budget=memory_budget)
+            plan_memory(context, read, profile=use_profile, budget=memory_budget)
             if lists_memory or html is not None
             else None
         )
@@ -73,11 +75,13 @@ def explain(
             print(f"{remark.pass_name}: {remark.message}")
 
 
-def _read(context: "Context", model: Path, shape: list[str] | None) -> "ModuleOp":
+def _read(
+    context: "Context", model: Path, shape: list[str] | None, target: str | None, cpu: str | None
+) -> "ModuleOp":
     from braid.read_source import read_source
     from braid.sources.signature import check_model
 
-    module = read_source(context, model, shapes=parse_shapes(shape)).module
+    module = read_source(context, model, shapes=parse_shapes(shape), target=target, cpu=cpu).module
     check_model(module)
     return module
 

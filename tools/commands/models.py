@@ -49,7 +49,7 @@ def open_model(
     with compiling(path):
         return compile(
             path,
-            target=target or "host",
+            target=target,
             threads=threads,
             shapes=fixed,
             jobs=jobs,

@@ -59,8 +59,21 @@ ThreadsOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Threads of a run; 0 for all CPUs.")
 ]
 TargetOption = Annotated[
-    str,
-    typer.Option(metavar="TARGET", help="Machine to compile for: a name or a .toml file."),
+    str | None,
+    typer.Option(
+        metavar="TARGET",
+        help="Machine to compile for: a name or a .toml file; by default host, or what the model "
+        "says.",
+    ),
+]
+CpuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cpu",
+        metavar="CPU",
+        help="CPU of the host to compile for, by LLVM's name, with features where it has others: "
+        "haswell, or x86-64-v3,+avxvnni.",
+    ),
 ]
 OptionalTargetOption = Annotated[
     str | None,

@@ -54,7 +54,7 @@ def simulate(
 
     check_outputs(output, html)
     machine = load_target(target)
-    backend = machine.backends[0]
+    backend = machine.default_backend
     loaded = _load(stream, machine, parse_shapes(shape))
     loaded.require_target(machine.name)
     timeline = run(loaded, backend)
@@ -78,7 +78,7 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
 
     if path.suffix in (".mlir", ".onnx"):
         module = read_source(make_context(), path, shapes=shapes).module
-        return replace(lower_module(module, target.backends[0]), target=target.name)
+        return replace(lower_module(module, target.default_backend), target=target.name)
     if shapes:
         raise BraidError(f"'{path}' is a stream, which has no open dims; leave out --shape")
     try:

@@ -41,7 +41,7 @@ def verify(
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
-    target: TargetOption = "host",
+    target: TargetOption = None,
     jobs: JobsOption = None,
     no_families: Annotated[
         bool,
@@ -107,7 +107,7 @@ def _interpreted(source: "SourceModel") -> "Model":
     return interpret(source.module, parameters=source.parameters)
 
 
-def _compiled(source: "SourceModel", target: str, threads: int, jobs: int | None) -> "Model":
+def _compiled(source: "SourceModel", target: str | None, threads: int, jobs: int | None) -> "Model":
     from braid.compiler import compile
 
     return compile(

@@ -33,12 +33,10 @@ class PlannedMemory:
     remarks: tuple[Remark, ...] = ()
 
     @staticmethod
-    def of(
-        module: ModuleOp, label: str, target: str, remarks: tuple[Remark, ...] = ()
-    ) -> "PlannedMemory":
+    def of(module: ModuleOp, label: str, remarks: tuple[Remark, ...] = ()) -> "PlannedMemory":
         """The plan that is written in `module`, after `plan-memory`."""
         function = public_functions(module)[0]
-        report, timeline = memory_report(function, target), memory_timeline(function, target)
+        report, timeline = memory_report(function), memory_timeline(function)
         return PlannedMemory(label, report, timeline, remarks)
 
     def recomputed(self) -> dict[str, int]:

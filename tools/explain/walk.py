@@ -20,7 +20,7 @@ from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.sources.signature import entry_of
 from braid.targets.costs.layout_costs import LayoutCosts
-from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import target_of
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
@@ -39,22 +39,20 @@ class Walk:
     remarks: list[Remark]
 
 
-def walk_through(
-    context: Context, module: ModuleOp, *, target: str = "host", profile: Path | None = None
-) -> Walk:
+def walk_through(context: Context, module: ModuleOp, *, profile: Path | None = None) -> Walk:
     """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
 
     Raises:
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    passes = with_profile(graph_passes(target), profile)
+    passes = with_profile(graph_passes(target_of(module)), profile)
     decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
     graph = _graph(module)
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes[:decides], verify=False)
         counts = ExecutionCounts.of(module)
-        layouts = _layouts(module, target, counts)
+        layouts = _layouts(module, counts)
         # The pass that applies the decision stands right behind it.
         run_pipeline(context, module, passes[decides : decides + 2], verify=False)
         layout_view = layouts.view(_main(module), counts)
@@ -66,7 +64,6 @@ def plan_memory(
     context: Context,
     read: Callable[[], ModuleOp],
     *,
-    target: str = "host",
     profile: Path | None = None,
     budget: str | None = None,
 ) -> MemoryExplanation:
@@ -76,24 +73,25 @@ def plan_memory(
         BraidError: as `walk_through`; InfeasibleError where the budget cannot be met.
 
     """
-    passes = with_profile(graph_passes(target), profile)
-    before = _planned(context, read(), passes, target, "Without a budget" if budget else "Plan")
+    module = read()
+    passes = with_profile(graph_passes(target_of(module)), profile)
+    before = _planned(context, module, passes, "Without a budget" if budget else "Plan")
     if budget is None:
         return MemoryExplanation(before)
     limit = parse_budget(budget)
     fitting = with_budget(passes, limit)
-    after = _planned(context, read(), fitting, target, f"With a budget of {budget}")
+    after = _planned(context, read(), fitting, f"With a budget of {budget}")
     check_budget([after.report], limit)
     return MemoryExplanation(before, after)
 
 
 def _planned(
-    context: Context, module: ModuleOp, passes: Sequence[ModulePass], target: str, label: str
+    context: Context, module: ModuleOp, passes: Sequence[ModulePass], label: str
 ) -> PlannedMemory:
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes, verify=False)
-    lower_model(context, module, load_target(target))
-    return PlannedMemory.of(module, label, target, tuple(remarks))
+    lower_model(context, module, target_of(module))
+    return PlannedMemory.of(module, label, tuple(remarks))
 
 
 def _graph(module: ModuleOp) -> GraphView:
@@ -102,8 +100,8 @@ def _graph(module: ModuleOp) -> GraphView:
     return GraphView("Graph", summary, graph)
 
 
-def _layouts(module: ModuleOp, target: str, counts: ExecutionCounts) -> LayoutExplanation:
-    costs = LayoutCosts(module, load_target(target).backends[0], RESOURCE)
+def _layouts(module: ModuleOp, counts: ExecutionCounts) -> LayoutExplanation:
+    costs = LayoutCosts(module, target_of(module).default_backend, RESOURCE)
     return LayoutExplanation(layout_report(_main(module), costs, counts), RESOURCE)
 
 

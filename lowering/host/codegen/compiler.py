@@ -8,14 +8,15 @@ from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.object_key import cache_key
 from braid.lowering.host.codegen.objects import emit_object
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.codegen.workers import compile_texts
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.machines.machine import Machine
 
 
-def compile_text(text: str, machine: TargetMachineSpec) -> bytes:
+def compile_text(text: str, machine: Machine) -> bytes:
     """The object file of a module in upstream dialects, compiled in this process.
 
     Raises BraidError if upstream MLIR or LLVM rejects it.
@@ -23,7 +24,7 @@ def compile_text(text: str, machine: TargetMachineSpec) -> bytes:
     return emit_object(to_llvm_ir(text, LLVM_PASSES), machine)
 
 
-def compile_kernel(kernel: Kernel, machine: TargetMachineSpec | None = None) -> bytes:
+def compile_kernel(kernel: Kernel, machine: Machine | None = None) -> bytes:
     """The object file that defines `kernel.symbol`; `machine` is the host by default.
 
     Raises BraidError naming the kernel if upstream MLIR or LLVM rejects it.
@@ -34,7 +35,7 @@ def compile_kernel(kernel: Kernel, machine: TargetMachineSpec | None = None) -> 
 def compile_kernels(
     kernels: Sequence[Kernel],
     *,
-    machine: TargetMachineSpec | None = None,
+    machine: Machine | None = None,
     jobs: int | None = None,
     cache: ObjectCache | None = None,
 ) -> list[bytes]:
@@ -67,7 +68,7 @@ def compile_anonymous(
     names: Sequence[str],
     texts: Sequence[str],
     *,
-    machine: TargetMachineSpec,
+    machine: Machine,
     jobs: int,
     cache: ObjectCache,
 ) -> list[tuple[str, bytes]]:
@@ -93,7 +94,7 @@ def compile_anonymous(
 
 
 def _compile(
-    names: Sequence[str], texts: Sequence[str], machine: TargetMachineSpec, jobs: int
+    names: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
 ) -> list[bytes]:
     if jobs > 1 and texts:
         return compile_texts(names, texts, machine, min(jobs, len(texts)))

@@ -7,8 +7,9 @@ from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.kernel_text import module_text
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import emit_assembly, optimize
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec, host_machine
+from braid.lowering.host.codegen.target_machine import host_machine
 from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.machines.machine import Machine
 
 
 class EmitStage(StrEnum):
@@ -24,9 +25,7 @@ class EmitStage(StrEnum):
     OBJ = "obj"
 
 
-def emit(
-    kernel: Kernel, stage: EmitStage | str, machine: TargetMachineSpec | None = None
-) -> str | bytes:
+def emit(kernel: Kernel, stage: EmitStage | str, machine: Machine | None = None) -> str | bytes:
     """The kernel at `stage` for `machine` (the host by default): text, or bytes for an object.
 
     Raises BraidError if upstream MLIR or LLVM rejects the kernel, ValueError for an unknown

@@ -35,13 +35,14 @@ def link_relocatable(objects: Sequence[bytes]) -> bytes:
 class LibrarySources:
     """What a library is made of beside the objects of a model.
 
-    `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. Only
-    symbols that fit the pattern `exports` are visible outside. `name` is the library's own.
+    `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. `runtime` is
+    an archive, or sources that are compiled too. Only symbols that fit the pattern `exports` are
+    visible outside. `name` is the library's own.
     """
 
     files: Mapping[str, bytes | memoryview]
-    includes: Path
-    archive: Path
+    includes: Sequence[Path]
+    runtime: Sequence[Path]
     exports: str
     name: str
 
@@ -58,11 +59,12 @@ def link_library(objects: Sequence[bytes], sources: LibrarySources) -> bytes:
         exports = directory / "exports"
         exports.write_text(f"{{ global: {sources.exports}; local: *; }};\n")
         compiled = [file for file in sources.files if Path(file).suffix in (".c", ".s")]
+        includes = [f"-I{path}" for path in sources.includes]
         command = [
-            *(*_compiler(), "-shared", "-fPIC", "-O2", f"-I{sources.includes}", *compiled),
+            *(*_compiler(), "-shared", "-fPIC", "-O2", *includes, *compiled),
             *("-Wl,-z,noexecstack", "-Wl,-z,defs", f"-Wl,-soname,{sources.name}"),
             *(f"-Wl,--version-script={exports}", _response_file(directory, objects)),
-            *(str(sources.archive), "-pthread", "-lm", "-ldl", "-o", "output"),
+            *(*map(str, sources.runtime), "-pthread", "-lm", "-ldl", "-o", "output"),
         ]
         _run(command, directory)
         return (directory / "output").read_bytes()
@@ -101,7 +103,10 @@ def _run(command: Sequence[str], directory: Path) -> None:
         ) from error
     if result.returncode != 0:
         first_line = next(iter(result.stderr.splitlines()), "no message")
-        raise BraidError(f"the C compiler '{command[0]}' cannot link the model: {first_line}")
+        raise BraidError(
+            f"the C compiler '{command[0]}' cannot link the model: {first_line}",
+            hint="for another machine than this one, CC names a compiler: CC=aarch64-linux-gnu-gcc",
+        )
 
 
 def _compiler() -> list[str]:

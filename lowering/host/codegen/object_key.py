@@ -6,11 +6,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.mlir_bindings import PACKAGE, ir
+from braid.targets.machines.machine import Machine
 
 
-def cache_key(text: str, machine: TargetMachineSpec) -> str:
+def cache_key(text: str, machine: Machine) -> str:
     """Digest of a kernel's text and of everything that turns it into an object."""
     parts = (text, *_toolchain(), machine.triple, machine.cpu, machine.features)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -4,20 +4,20 @@ from functools import cache
 from typing import Any
 
 from braid.lowering.host.codegen.llvm_text import translate_literals
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
+from braid.targets.machines.machine import Machine
 
 _OPTIMIZATION_LEVEL = 3
 
 
 @cache
 def _initialize() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
 
 
-def _target_machine(machine: TargetMachineSpec) -> Any:
+def _target_machine(machine: Machine) -> Any:
     """Position-independent, so that an object serves in process and in a shared library."""
     _initialize()
     return llvm.Target.from_triple(machine.triple).create_target_machine(
@@ -46,18 +46,18 @@ def _optimized(llvm_ir: str, target: Any) -> Any:
     return module
 
 
-def optimize(llvm_ir: str, machine: TargetMachineSpec) -> str:
+def optimize(llvm_ir: str, machine: Machine) -> str:
     """The LLVM IR after LLVM's own optimizations. Raises BraidError if LLVM rejects it."""
     return str(_optimized(llvm_ir, _target_machine(machine)))
 
 
-def emit_assembly(llvm_ir: str, machine: TargetMachineSpec) -> str:
+def emit_assembly(llvm_ir: str, machine: Machine) -> str:
     """The assembly of a module. Raises BraidError if LLVM rejects it."""
     target = _target_machine(machine)
     return str(target.emit_assembly(_optimized(llvm_ir, target)))
 
 
-def emit_object(llvm_ir: str, machine: TargetMachineSpec) -> bytes:
+def emit_object(llvm_ir: str, machine: Machine) -> bytes:
     """The object file of a module. Raises BraidError if LLVM rejects it.
 
     An instruction that LLVM cannot select ends the process: see `workers`.

@@ -5,11 +5,11 @@ from typing import TypeAlias
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import emit_object
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.support.errors import BraidError
 from braid.support.worker_process import serve
+from braid.targets.machines.machine import Machine
 
-Request: TypeAlias = tuple[str, TargetMachineSpec]
+Request: TypeAlias = tuple[str, Machine]
 """Text of the module, and for which machine."""
 
 Answer: TypeAlias = bytes | str

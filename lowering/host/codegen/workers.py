@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from braid.lowering.host.codegen.target_machine import TargetMachineSpec
 from braid.lowering.host.codegen.worker import Answer
 from braid.support.errors import BraidError
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.targets.machines.machine import Machine
 
 WORKER = "braid.lowering.host.codegen.worker"
 
 
 def compile_texts(
-    names: Sequence[str], texts: Sequence[str], machine: TargetMachineSpec, jobs: int
+    names: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
 ) -> list[bytes]:
     """The object files of modules, in their order, by `jobs` processes.
 
@@ -49,7 +49,7 @@ def compile_texts(
     return [objects[index] for index in range(len(texts))]
 
 
-def _compile(worker: WorkerProcess, name: str, text: str, machine: TargetMachineSpec) -> bytes:
+def _compile(worker: WorkerProcess, name: str, text: str, machine: Machine) -> bytes:
     """The object file of the module `text`. Raises BraidError naming `name`."""
     try:
         answer: Answer = worker.ask((text, machine))

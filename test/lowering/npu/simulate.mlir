@@ -1,6 +1,6 @@
-// RUN: %braid-opt %s -p 'lower-to-instructions{output=%t.txt}' -o %t.mlir
+// RUN: %braid-opt %s -p 'lower-to-instructions{target=npu-small output=%t.txt}' -o %t.mlir
 // RUN: filecheck %s --input-file %t.txt
-// RUN: %braid-opt %s -p 'lower-to-instructions{output=%t.bin}' -o %t.mlir
+// RUN: %braid-opt %s -p 'lower-to-instructions{target=npu-small output=%t.bin}' -o %t.mlir
 // RUN: %braid simulate %t.txt > %t.first
 // RUN: %braid simulate %t.bin --html %t.html > %t.second
 // RUN: %braid simulate %s > %t.third
@@ -36,7 +36,7 @@
 // HTML: "kind":"timeline"
 // HTML-SAME: "label":"product"
 // MISSING: error: cannot read the stream
-// HOST: error: {{.*}}unit
+// HOST: error: the stream was made for target 'npu-small', not for 'host'
 func.func @main(%x: tensor<2x4xf32>) -> tensor<1x4xf32> {
   %w = braid.parameter {key = "w"} : tensor<4x4xf32>
   %0 = braid.matmul %x, %w {braid.name = "product"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>

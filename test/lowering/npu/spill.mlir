@@ -1,4 +1,4 @@
-// RUN: %braid-opt %s -p 'lower-to-instructions{output=%t.txt}' -o %t.mlir
+// RUN: %braid-opt %s -p 'lower-to-instructions{target=npu-small output=%t.txt}' -o %t.mlir
 // RUN: filecheck %s --input-file %t.txt
 // RUN: %braid simulate %t.txt | filecheck %s --check-prefix=TABLE
 // RUN: sed -e 's/sync 0 [0-9]* ; exp#3/sync 0 0 ; exp#3/' %t.txt > %t.early.txt

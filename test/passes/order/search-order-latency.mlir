@@ -1,4 +1,4 @@
-// RUN: %braid-opt %s -p 'search-order{objective=latency}' --remarks -o %t.mlir 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: %braid-opt %s -p 'search-order{objective=latency target=npu-small}' --remarks -o %t.mlir 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: filecheck %s --input-file %t.mlir
 // RUN: %braid-opt %s -p 'search-order{objective=latency target=npu-davinci good-enough=1.0},apply-order' | filecheck %s --check-prefix=DAVINCI
 

@@ -1,5 +1,5 @@
 // RUN: %braid-opt %s -p 'select-splits{target=npu-davinci}' | filecheck %s
-// RUN: %braid-opt %s -p select-splits | filecheck %s --check-prefix=SMALL
+// RUN: %braid-opt %s -p 'select-splits{target=npu-small}' | filecheck %s --check-prefix=SMALL
 // SMALL-NOT: braid.split
 
 // What the cube multiplies is in L1 (1 MiB), what the vector unit computes in UB (256 KiB).

@@ -88,7 +88,7 @@ class Definition:
 
     def __init__(self, module: ModuleOp) -> None:
         (self.func,) = (op for op in module.ops if isinstance(op, FuncOp))
-        self.costs = LayoutCosts(module, load_target().backends[0], "seconds")
+        self.costs = LayoutCosts(module, load_target().default_backend, "seconds")
         self.counts = ExecutionCounts.of(module)
         self.choosers = collect_flow(self.func, self.costs).choosers
         self.numbering = Numbering(self.func.body)

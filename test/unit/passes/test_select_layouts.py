@@ -77,7 +77,7 @@ class BruteForce:
 
     def __init__(self, module: ModuleOp) -> None:
         (func,) = (op for op in module.ops if isinstance(op, FuncOp))
-        self.costs = LayoutCosts(module, load_target().backends[0], "seconds")
+        self.costs = LayoutCosts(module, load_target().default_backend, "seconds")
         self.counts = ExecutionCounts.of(module)
         self.choosers = collect_flow(func, self.costs).choosers
 

@@ -21,7 +21,7 @@ from braid.universe import make_context
 def test_a_chip_has_units_in_the_order_of_data_flow(
     name: str, units: list[str], first_memory: int
 ) -> None:
-    backend = load_target(name).backends[0]
+    backend = load_target(name).default_backend
     assert [unit.name for unit in backend.units] == units
     assert backend.memories[0].bytes == first_memory
     assert backend.issue is not None
@@ -31,7 +31,7 @@ def test_a_chip_has_units_in_the_order_of_data_flow(
 
 
 def test_each_unit_has_the_buffer_that_its_operands_are_in() -> None:
-    davinci = load_target("npu-davinci").backends[0]
+    davinci = load_target("npu-davinci").default_backend
     held = {unit.name: davinci.memory_of(unit) for unit in davinci.units}
     assert {name: memory.name for name, memory in held.items() if memory is not None} == {
         "mte2": "L1",
@@ -125,18 +125,18 @@ def test_only_the_operations_of_a_backend_run(load_text, operations: str, messag
     target = load_text(CHIP.replace('["*"]', operations))
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     with pytest.raises(BraidError, match=message):
-        lower_module(module, target.backends[0])
+        lower_module(module, target.default_backend)
 
 
 def test_all_operations_that_are_named_run(load_text) -> None:
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
-    whole = lower_module(module, load_text(CHIP).backends[0])
+    whole = lower_module(module, load_text(CHIP).default_backend)
     named = CHIP.replace('["*"]', '["braid.neg", "braid.exp"]')
-    assert lower_module(module, load_text(named, "named.toml").backends[0]) == whole
+    assert lower_module(module, load_text(named, "named.toml").default_backend) == whole
     assert len(whole.instructions) > 2
 
 
 def test_a_processor_without_instructions_has_no_stream() -> None:
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     with pytest.raises(BraidError, match="backend 'cpu' has no units that load and store"):
-        lower_module(module, load_target("host").backends[0])
+        lower_module(module, load_target("host").default_backend)

@@ -197,7 +197,7 @@ def test_half_a_line_spoils_only_itself(tmp_path) -> None:
 
 def test_reorders_are_costed_by_records() -> None:
     tensor = TensorType(f32, [64, 64])
-    backend = load_target("host").backends[0]
+    backend = load_target("host").default_backend
     group = reorder_group(tensor, ROWS, COLUMNS)
     predicted = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
     assert 0 < predicted.reorder(tensor, ROWS, COLUMNS) < 1e-3
@@ -217,7 +217,7 @@ def test_the_generic_lowering_is_measured_too() -> None:
     outside = Block(arg_types=[type])
     group = FusedOp(outside.args, [op.output.type], body)
     outside.add_op(group)
-    backend = load_target("host").backends[0]
+    backend = load_target("host").default_backend
     plain, turned = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
     assert plain.cost == turned.cost
     records = RecordTable({record_key(group, turned.layouts, GENERIC): 1e-9})
@@ -226,7 +226,7 @@ def test_the_generic_lowering_is_measured_too() -> None:
 
 
 def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
-    backend = load_target("host").backends[0]
+    backend = load_target("host").default_backend
     costs = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
     shape, last = (2, 3, 4, 5), Layout.parse("acdb")
     plain, turned = negation(shape=shape, layout=Layout.row_major(4)), negation(last, shape=shape)

@@ -14,6 +14,7 @@ from braid.dialects.braid.attribute_names import LANE, LANES, ORDER
 from braid.dialects.braid.order import plain_orders
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.targets.machines.resolve import target_of
 from braid.tuning.measure_order import MeasureOrderPass, Measuring, Prepare
 from braid.tuning.order_timing import Run, prepare_on_host
 from braid.universe import make_context
@@ -46,7 +47,7 @@ def order_of(module: ModuleOp) -> tuple[int, ...]:
 def measured(module: ModuleOp, prepare: Prepare = prepare_on_host, **options: Any) -> list[Remark]:
     with collect_remarks() as remarks:
         run_pipeline(make_context(), module, "search-order")
-        Measuring(MeasureOrderPass(**options), prepare).run(module)
+        Measuring(MeasureOrderPass(**options), prepare, target_of(module)).run(module)
     return [remark for remark in remarks if remark.pass_name == "measure-order"]
 
 
@@ -139,7 +140,7 @@ def test_lanes_are_chosen_by_running_them() -> None:
         for op in module.walk():
             if op.name in ("braid.matmul", "braid.neg"):
                 set_lane(op, 0 if op.name == "braid.neg" else 1)
-        Measuring(MeasureOrderPass(lanes=2), prepare).run(module)
+        Measuring(MeasureOrderPass(lanes=2), prepare, target_of(module)).run(module)
     measured = [r for r in remarks if r.pass_name == "measure-order"]
     assert [r.data["seconds"] for r in measured] == [1.0]
     assert not [op for op in module.walk() if LANE in op.attributes]

@@ -52,7 +52,7 @@ def block_of(text: str) -> Block:
 
 
 def npu() -> BackendDescription:
-    return load_target("npu-small").backends[0]
+    return load_target("npu-small").default_backend
 
 
 def work(stream: Stream) -> list[Instruction]:
@@ -86,7 +86,7 @@ def diamonds(sizes: list[tuple[int, int]], elements: int = 1000) -> str:
 
 
 def build(text: str, cache: Path, target: str = "npu-small") -> BuiltStream:
-    return build_stream(block_of(text), load_target(target).backends[0], ObjectCache(cache))
+    return build_stream(block_of(text), load_target(target).default_backend, ObjectCache(cache))
 
 
 @pytest.mark.parametrize("target", ["npu-small", "npu-davinci"])
@@ -96,7 +96,7 @@ def test_a_linked_stream_is_that_of_the_whole(target: str, elements: int, tmp_pa
     text = diamonds([(2, 3), (1, 1), (4, 2), (1, 3), (2, 2)], elements)
     built = build(text, tmp_path, target)
     assert built.subgraphs >= 5
-    whole = lower_to_instructions(block_of(text), load_target(target).backends[0])
+    whole = lower_to_instructions(block_of(text), load_target(target).default_backend)
     assert built.stream == whole
     assert from_bytes(to_bytes(built.stream)) == from_text(to_text(built.stream)) == whole
 

@@ -21,7 +21,7 @@ from braid.targets.machines.target import BackendDescription
 
 
 def chip(memory: int) -> BackendDescription:
-    backend = load_target("npu-small").backends[0]
+    backend = load_target("npu-small").default_backend
     return replace(backend, memories=(replace(backend.memories[0], bytes=memory),))
 
 

@@ -110,7 +110,7 @@ def test_the_time_limit_is_for_the_whole_module() -> None:
 @pytest.mark.parametrize("target", ["npu-small", "npu-davinci"])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_estimate_agrees_with_the_simulator(target: str, seed: int) -> None:
-    backend = load_target(target).backends[0]
+    backend = load_target(target).default_backend
     module = random_module(seed, 40, parameters=0.4, largest=20_000)
     with collect_remarks() as remarks:
         options = f"objective=latency target={target} time-limit=0.5"
@@ -133,4 +133,4 @@ def test_control_flow_has_no_stream() -> None:
     }"""
     module = parse_mlir(make_context(), text, "f.mlir").module
     with pytest.raises(UnsupportedError, match="a stream has no control flow"):
-        lower_to_instructions(main_block(module).block, load_target("npu-small").backends[0])
+        lower_to_instructions(main_block(module).block, load_target("npu-small").default_backend)

@@ -1,0 +1,69 @@
+"""Models whose code is for another machine than this one: described, saved, never run here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.dialects.braid.dtypes import to_numpy
+from braid.lowering.host.descriptor import ModelDescription, Port
+from braid.runtime.manifest import DimSpec, TensorSpec
+from braid.runtime.native import ProfileEntry, cpu_supports
+from braid.support.errors import BraidError
+from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.machine import Machine
+
+
+def missing_here(machine: Machine) -> str | None:
+    """Why code for `machine` cannot run in this process, None where it can."""
+    here = cpu_machine(NATIVE).architecture
+    if machine.architecture != here:
+        return f"its code is for {machine.architecture}, this machine is {here}"
+    missing = next((name for name in machine.enabled_features if not cpu_supports(name)), None)
+    return None if missing is None else f"its code needs '{missing}', which this CPU has not"
+
+
+@dataclass(frozen=True)
+class ElsewhereExecutor:
+    """Refuses to run, and says why: `reason`, for code that was compiled for the CPU `cpu`."""
+
+    cpu: str
+    reason: str
+
+    def run(
+        self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None
+    ) -> list[NDArray[Any]]:
+        """Raises BraidError."""
+        raise BraidError(
+            f"the model is compiled for CPU '{self.cpu}' and cannot run here: {self.reason}",
+            hint="save it and run it there, or compile it without a CPU",
+        )
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Nothing ran."""
+        return {}
+
+
+def described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
+    """The dims of a model as its manifest has them."""
+    return tuple(
+        DimSpec(
+            dim.name,
+            tuple(sorted({variant.sizes[number] for variant in description.variants})),
+            dim.padded_from,
+        )
+        for number, dim in enumerate(description.dims)
+    )
+
+
+def described_specs(ports: Sequence[Port], dims: Sequence[DimSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs or outputs of a model as its manifest has them."""
+    found: list[TensorSpec] = []
+    for port in ports:
+        names = tuple("" if number < 0 else dims[number].name for number in port.dims)
+        dtype = np.dtype(to_numpy(port.element_type)).name
+        shape, bound = tuple(port.shape), tuple(port.bound)
+        found.append(TensorSpec(port.name, dtype, shape, bound, names if any(names) else ()))
+    return tuple(found)
