@@ -203,6 +203,18 @@ def test_backends_share_only_what_is_common() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+# What compiles for any target.
+FACES_OF_COMPILATION = {
+    "braid.compiler",
+    "braid.graph_pipeline",
+    "braid.measuring",
+    "braid.model",
+    "braid.tools.commands.compile",
+    "braid.tools.commands.explain",
+    "braid.tools.commands.run",
+    "braid.tools.explain.walk",
+}
+
 # A way round the arrows: a module named in text. The registry of passes is the one that may.
 NAMED_MODULE = re.compile(rf"\bbraid\.(?:{'|'.join(sorted(ALL_ROOMS))})(?:\.\w+)+")
 MAY_NAME_MODULES = {"braid.passes.infrastructure.registry"}
@@ -227,6 +239,32 @@ def test_no_text_goes_round_the_arrows() -> None:
         for line, module in named_modules(file)
         if any(module == known or module.startswith(f"{known}.") for known in MODULES)
         and violation(room_of(name), module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_description_names_a_module() -> None:
+    """What a file of data names would be imported whatever the arrows say."""
+    files = [f for room in sorted(ALL_ROOMS) for f in (ROOT / room).rglob("*.toml")]
+    assert files
+    wrong = [
+        f"{file.relative_to(ROOT)}: {match.group(0)}"
+        for file in files
+        for match in NAMED_MODULE.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_backend_is_named() -> None:
+    """Only `lowering` has names of backends: all else asks the registry."""
+    backends = {path.name for path in (ROOT / "lowering").iterdir() if path.is_dir()}
+    names = {f"braid.lowering.{name}" for name in backends - SHARED_BY_BACKENDS}
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line}: {module}"
+        for name, file in MODULES.items()
+        if name in FACES_OF_COMPILATION
+        for line, module in imports(file)
+        if ".".join(module.split(".")[:3]) in names
     ]
     assert not wrong, "\n".join(wrong)
 
