@@ -85,6 +85,17 @@ def _rigid(problem: LaneProblem, modes: tuple[tuple[float, int], ...], best: flo
 @settings(max_examples=40, deadline=None)
 @given(problems(5))
 def test_the_search_finds_the_least_makespan(problem: LaneProblem) -> None:
+    check_least(problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=10_000, deadline=None)
+@given(problems(4))
+def test_ten_thousand(problem: LaneProblem) -> None:
+    check_least(problem)
+
+
+def check_least(problem: LaneProblem) -> None:
     found = search_lanes(problem, time_limit=20.0)
     assert found.value == pytest.approx(least_makespan(problem), abs=1e-6)
     assert found.lower_bound == pytest.approx(found.value, abs=1e-6)

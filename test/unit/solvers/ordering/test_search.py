@@ -1,6 +1,7 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from random import Random
+from time import monotonic
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from braid.solvers.ordering import (
     baselines,
     search,
 )
+from braid.solvers.ordering.memory_annealing import MemoryAnnealer
 
 seeds = st.integers(0, 2**32)
 
@@ -67,27 +69,99 @@ def random_latency(random: Random, graph: Graph) -> LatencyProblem:
     )
 
 
-@settings(max_examples=60, deadline=None)
-@given(seeds, st.integers(1, 6))
-def test_least_peak_equals_brute_force(seed: int, size: int) -> None:
+def peak(problem: MemoryProblem, order: Sequence[int]) -> int:
+    """The peak by the definition: for every step the tensors that are live, added up."""
+    place = {op: step for step, op in enumerate(order)}
+    highest = problem.base + sum(t.size for t in problem.tensors if t.producer is None)
+    workspace = problem.workspace or (0,) * len(order)
+    for step, op in enumerate(order):
+        live, over = 0, 0
+        for index, tensor in enumerate(problem.tensors):
+            begin = -1 if tensor.producer is None else place[tensor.producer]
+            used = [place[user] for user in tensor.consumers]
+            end = max([*used, begin]) if used or tensor.producer is not None else len(order)
+            if begin <= step and (tensor.pinned or step <= end):
+                live += tensor.size
+            may_write = bool(problem.in_place) and index in problem.in_place[op]
+            if may_write and op in tensor.consumers and end == step and not tensor.pinned:
+                made = sum(t.size for t in problem.tensors if t.producer == op)
+                over = max(over, min(tensor.size, made))
+        highest = max(highest, problem.base + live + workspace[op] - over)
+    return highest
+
+
+def makespan(problem: LatencyProblem, order: Sequence[int]) -> float:
+    """When the last op ends, without traffic, by the definition."""
+    free: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    for op in order:
+        ready = max((ends[before] for before in problem.graph.predecessors[op]), default=0.0)
+        now = 0.0
+        for stage in problem.stages[op]:
+            now = max(now, free.get(stage.unit, 0.0), ready if stage.waits else 0.0)
+            now = free[stage.unit] = now + stage.duration
+        ends[op] = max(now, ready)
+    return max(ends.values(), default=0.0)
+
+
+def check_memory(seed: int) -> None:
     random = Random(seed)
-    problem = random_memory(random, random_graph(random, size))
+    problem = random_memory(random, random_graph(random, random.randint(1, 6)))
     found = search(problem, time_limit=5)
     assert problem.graph.is_order(found.order)
-    assert found.value == min(map(problem.evaluate, all_orders(problem.graph)))
+    assert found.value == peak(problem, found.order)
+    assert found.value == min(peak(problem, order) for order in all_orders(problem.graph))
     assert found.proven
 
 
-@settings(max_examples=60, deadline=None)
-@given(seeds, st.integers(1, 6))
-def test_least_makespan_equals_brute_force(seed: int, size: int) -> None:
+def check_latency(seed: int) -> None:
     random = Random(seed)
-    problem = random_latency(random, random_graph(random, size))
+    problem = random_latency(random, random_graph(random, random.randint(1, 6)))
     found = search(problem, time_limit=5)
     assert problem.graph.is_order(found.order)
-    best = min(map(problem.evaluate, all_orders(problem.graph)))
+    assert found.value == pytest.approx(makespan(problem, found.order), rel=1e-9)
+    best = min(makespan(problem, order) for order in all_orders(problem.graph))
     assert found.value == pytest.approx(best, rel=1e-9)
+    assert found.lower_bound <= best * (1 + 1e-9)
     assert found.proven
+
+
+def check_annealing(seed: int) -> None:
+    """What the C code says of an order is so, and it never returns a worse one."""
+    random = Random(seed)
+    problem = random_memory(random, random_graph(random, random.randint(1, 20)))
+    start = list(problem.graph.topological_order)
+    annealer = MemoryAnnealer(problem, start, seed)
+    annealer.try_lists(0, monotonic() + 5, 20)
+    for _ in range(2):
+        annealer.anneal(0, monotonic() + 5)
+        assert problem.graph.is_order(annealer.order)
+        assert annealer.peak == peak(problem, annealer.order) <= peak(problem, start)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seeds)
+def test_least_peak_equals_brute_force(seed: int) -> None:
+    check_memory(seed)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seeds)
+def test_least_makespan_equals_brute_force(seed: int) -> None:
+    check_latency(seed)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seeds)
+def test_annealing_keeps_the_books(seed: int) -> None:
+    check_annealing(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [check_memory, check_latency, check_annealing])
+def test_ten_thousand(check: Callable[[int], None]) -> None:
+    for seed in range(10_000):
+        check(seed)
 
 
 @settings(max_examples=20, deadline=None)
