@@ -85,8 +85,16 @@ class _Domains:
         self._trail: list[tuple[int, _Mask]] = []
 
     def keep_possible(self) -> bool:
-        """Remove what costs ``inf``; return False at a contradiction."""
-        return all(self._narrow(k, np.isfinite(costs)) for k, costs in enumerate(self._costs))
+        """Remove what costs ``inf``; return False at a contradiction, or where memory is short."""
+        if self._slack.min(initial=0.0) < 0:
+            return False
+        if not all(self._narrow(k, np.isfinite(costs)) for k, costs in enumerate(self._costs)):
+            return False
+        return all(
+            hard is None or self._narrow(other, np.asarray(hard[self.masks[k]].any(axis=0)))
+            for k, around in enumerate(self._around)
+            for other, _, hard in around
+        )
 
     def mark(self) -> int:
         """Return a point to undo to."""

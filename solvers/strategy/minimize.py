@@ -9,6 +9,7 @@ from math import ceil, inf, isfinite
 import numpy as np
 
 from braid.solvers.deadline import Deadline
+from braid.solvers.strategy.annealing import Annealing
 from braid.solvers.strategy.dive import dive
 from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.elimination import (
@@ -30,6 +31,8 @@ TABLE_LIMIT = 1 << 22
 ROUNDING = 1e-13
 """What adding up costs in another order changes, per unit of their absolute values."""
 
+_ANNEALINGS = 4
+"""Most annealings before a search of neighbourhoods."""
 SLICE = 4.0
 """Seconds of the first round."""
 SLICE_CELLS = 50_000
@@ -92,6 +95,7 @@ class Minimizer:
         self._work = self.entry.fresh_copy()
         self._prices: dict[int, float] = {}
         self._rounding = 0.0
+        self._annealing: Annealing | None = None
         if self.limits.depth == 0:
             slice_ = max(self.limits.slice, SLICE + self.entry.cells() / SLICE_CELLS)
             self.limits = replace(self.limits, slice=slice_)
@@ -233,11 +237,26 @@ class Minimizer:
     def _polish(self, deadline: Deadline, idle: int) -> None:
         """Large neighbourhood search from the best known choice."""
         assert self.choice is not None
+        self._anneal(Deadline.after(deadline.remaining / 2))
         search = NeighbourhoodSearch(self.entry, self.choice.copy(), self.cost, self.limits.rng)
         goal = self.bound + self._tolerance()
         search.run(self._solve_part, deadline=deadline, idle=idle, goal=goal)
         self._accept(search.choice)
         self._note("neighbourhoods")
+
+    def _anneal(self, deadline: Deadline) -> None:
+        """Anneal from the best known choice, at the prices of the bound."""
+        assert self.choice is not None
+        if self._annealing is None:
+            self._annealing = Annealing(self.entry)
+        times = self.entry.times.tolist()
+        prices = np.array([self._prices.get(time, 0.0) for time in times])
+        for left in range(_ANNEALINGS, 0, -1):
+            if self.proven or deadline.passed:
+                break
+            until = deadline.share(1 / left)
+            self._accept(self._annealing.run(self.choice, prices, until, self.limits.rng))
+        self._note("annealing")
 
     def _solve_part(
         self, part: Residual, current: Integers, deadline: Deadline

@@ -11,7 +11,7 @@ from braid.solvers.deadline import Deadline
 from braid.solvers.library import Arrays, CLists, load
 from braid.solvers.strategy.problem import Integers, Vector
 
-_LONGEST = 1e8
+LONGEST = 1e8
 """Seconds beyond which no limit is told from none."""
 
 
@@ -57,7 +57,7 @@ class NativeSweep:
             later[source].append(edge)
             earlier[target].append(edge)
         numbers, lists = self._arrays.numbers, self._arrays.lists
-        self._struct = CPairwise(
+        self.struct = CPairwise(
             nodes=nodes,
             node_begin=numbers(starts.tolist(), np.int64),
             edge_begin=numbers(edge_starts.tolist(), np.int64),
@@ -71,6 +71,6 @@ class NativeSweep:
         self, node: Vector, edge: Vector, belief: Vector, *, forward: bool, deadline: Deadline
     ) -> None:
         """Sweep once, over contiguous arrays that are changed in place."""
-        seconds = min(max(deadline.remaining, 0.0), _LONGEST)
+        seconds = min(max(deadline.remaining, 0.0), LONGEST)
         addresses = (array.ctypes.data for array in (node, edge, belief))
-        _library().braid_sweep(self._struct, *addresses, forward, seconds)
+        _library().braid_sweep(self.struct, *addresses, forward, seconds)

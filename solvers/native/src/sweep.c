@@ -54,8 +54,8 @@ static void collect_columns(double *edge, int64_t rows, int64_t columns, double 
 }
 
 /* Adds a share of `belief` to an edge, to its rows or to its columns. */
-static void hand_on(double *edge, int64_t rows, int64_t columns, const double *belief,
-                    double share, bool to_rows) {
+static void hand_on(double *edge, int64_t rows, int64_t columns, const double *belief, double share,
+                    bool to_rows) {
   for (int64_t r = 0; r < rows; ++r, edge += columns) {
     if (to_rows) {
       double given = belief[r] * share;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The annealing of solvers/strategy/annealing.py.
+ */
+#ifndef BRAID_ASSIGNMENT_H
+#define BRAID_ASSIGNMENT_H
+
+#include "sweep.h"
+
+typedef struct {
+  braid_pairwise pairs;
+  const double *node;   /* costs, laid out as `pairs` says */
+  const double *guided; /* the same with what the memory that they use is worth */
+  const double *edge;
+  int32_t rows;
+  braid_lists loads;         /* loads by node */
+  const int32_t *load_begin; /* by load: the rows that it takes memory of */
+  const int32_t *load_end;
+  const int64_t *usage_begin; /* by load: where its usages by strategy begin */
+  const double *usage;
+} braid_assignment;
+
+/* Changes one strategy at a time, `moves` times, at falling temperatures, and never so that a row
+ * of `slack` (of the choice that it begins with) would fall below 0. Writes the best choice by
+ * `node` costs to `best`, where it begins. Returns what that costs less, or -1 without memory. */
+BRAID_API double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double *slack,
+                                         double hot, double cold, int64_t moves, double seconds,
+                                         uint64_t random);
+
+#endif
