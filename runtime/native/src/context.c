@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #define _GNU_SOURCE
+#include "devices.h"
 #include "internal.h"
 #include "waiting.h"
 
@@ -18,6 +19,7 @@ struct braid_context {
   int64_t **output_shapes;
   int64_t *sizes; /* of the model's dims */
   braid_staging staging;
+  braid_launches *launches; /* NULL for a model without devices */
   char failure[512];
 };
 
@@ -98,6 +100,11 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.post = braid_post;
   context->env.wait = braid_wait;
   context->env.run_lanes = braid_run_lanes;
+  if (model->descriptor->device_count > 0 &&
+      (context->launches = braid_launches_create(model, &context->env)) == NULL) {
+    braid_context_close(context);
+    return NULL;
+  }
   return context;
 }
 
@@ -184,6 +191,30 @@ static bool check_buffers(const char *what, int64_t count, const braid_tensor_v2
   return true;
 }
 
+braid_launches *braid_context_launches(const braid_env *env) {
+  return ((braid_context_t *)(uintptr_t)env)->launches;
+}
+
+/* One call of the code of a model. */
+typedef struct call {
+  braid_context_t *context;
+  const braid_variant_v2 *variant; /* NULL for a model without variants */
+  void *const *inputs;
+  void *const *outputs;
+} call;
+
+static int32_t run_code(void *argument) {
+  const call *own = argument;
+  braid_context_t *context = own->context;
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  const void *weights = context->model->weights.data;
+  if (own->variant == NULL)
+    return descriptor->run(&context->env, own->inputs, own->outputs, weights, context->arena);
+  braid_padded_run run = {descriptor,   own->variant, &context->env, own->inputs,
+                          own->outputs, weights,      context->arena};
+  return braid_run_padded(&run, &context->staging);
+}
+
 int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
   if (is_null(context, "context") || !braid_weights_are_intact(context->model))
     return 1;
@@ -197,13 +228,10 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
       !check_buffers("output", descriptor->output_count, descriptor->outputs,
                      variant != NULL ? context->output_shapes : NULL, outputs))
     return 1;
-  const void *weights = context->model->weights.data;
-  if (variant == NULL)
-    return report(context,
-                  descriptor->run(&context->env, inputs, outputs, weights, context->arena));
-  braid_padded_run run = {descriptor, variant, &context->env, inputs,
-                          outputs,    weights, context->arena};
-  return report(context, braid_run_padded(&run, &context->staging));
+  call own = {context, variant, inputs, outputs};
+  return report(context, context->launches == NULL
+                             ? run_code(&own)
+                             : braid_launches_run(context->launches, run_code, &own));
 }
 
 const uint64_t *braid_context_profile_counts(const braid_context_t *context) {
@@ -220,11 +248,26 @@ void braid_context_profile_reset(braid_context_t *context) {
   size_t bytes = (size_t)context->model->descriptor->counter_count * sizeof(uint64_t);
   memset(context->env.counts, 0, bytes);
   memset(context->env.times, 0, bytes);
+  if (context->launches != NULL)
+    braid_launches_reset(context->launches);
+}
+
+int64_t braid_context_device_time(const braid_context_t *context, int64_t device) {
+  if (is_null(context, "context"))
+    return -1;
+  int64_t count = context->model->descriptor->device_count;
+  if (device < 0 || device >= count) {
+    braid_set_error("the model has %lld devices, there is no device %lld", (long long)count,
+                    (long long)device);
+    return -1;
+  }
+  return braid_launches_time(context->launches, device);
 }
 
 void braid_context_close(braid_context_t *context) {
   if (context == NULL)
     return;
+  braid_launches_close(context->launches);
   free(context->arena);
   free(context->input_shapes);
   free(context->output_shapes);

@@ -5,15 +5,22 @@
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 136, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 168, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
 _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.weights_bytes");
+_Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.functions");
+_Static_assert(sizeof(braid_code_v1) == 24, "braid_code_v1");
+_Static_assert(sizeof(braid_device_v1) == 48, "braid_device_v1");
+_Static_assert(sizeof(braid_function_v1) == 64, "braid_function_v1");
+_Static_assert(offsetof(braid_function_v1, run) == 56, "braid_function_v1.run");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 _Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
 _Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
 _Static_assert(offsetof(braid_env, run_lanes) == 80, "braid_env.run_lanes");
+_Static_assert(offsetof(braid_env, submit) == 88, "braid_env.submit");
+_Static_assert(offsetof(braid_env, finish) == 96, "braid_env.finish");
 
 static bool malformed(const char *what, int64_t number) {
   braid_set_error("the model's descriptor is malformed: %s %lld", what, (long long)number);
@@ -75,6 +82,47 @@ static bool check_variants(const braid_model_v2 *descriptor) {
   return true;
 }
 
+static bool check_device(const braid_model_v2 *descriptor, const braid_device_v1 *device) {
+  int64_t end;
+  if (device->name == NULL || device->plugin == NULL || device->weights_offset < 0 ||
+      device->weights_bytes < 0 || !is_list(device->code_count, device->codes) ||
+      __builtin_add_overflow(device->weights_offset, device->weights_bytes, &end) ||
+      end > descriptor->weights_bytes)
+    return false;
+  for (int64_t i = 0; i < device->code_count; ++i)
+    if (device->codes[i].kind == NULL || !is_list(device->codes[i].bytes, device->codes[i].data))
+      return false;
+  return true;
+}
+
+static bool check_function(const braid_model_v2 *descriptor, const braid_function_v1 *function) {
+  int64_t buffers;
+  if (function->name == NULL || function->device < 0 ||
+      function->device >= descriptor->device_count || function->input_count < 0 ||
+      function->output_count < 0 || function->arena_bytes < 0 || function->nanoseconds < 0 ||
+      __builtin_add_overflow(function->input_count, function->output_count, &buffers) ||
+      !is_list(buffers, function->bytes))
+    return false;
+  for (int64_t i = 0; i < buffers; ++i)
+    if (function->bytes[i] < 0)
+      return false;
+  return true;
+}
+
+static bool check_devices(const braid_model_v2 *descriptor) {
+  if (!is_list(descriptor->device_count, descriptor->devices))
+    return malformed("number of devices", descriptor->device_count);
+  if (!is_list(descriptor->function_count, descriptor->functions))
+    return malformed("number of functions", descriptor->function_count);
+  for (int64_t i = 0; i < descriptor->device_count; ++i)
+    if (!check_device(descriptor, &descriptor->devices[i]))
+      return malformed("device", i);
+  for (int64_t i = 0; i < descriptor->function_count; ++i)
+    if (!check_function(descriptor, &descriptor->functions[i]))
+      return malformed("function", i);
+  return true;
+}
+
 static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
@@ -121,5 +169,5 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
                        descriptor->dim_count) &&
          check_tensors("output", descriptor->output_count, descriptor->outputs,
                        descriptor->dim_count) &&
-         check_variants(descriptor) && check_features(descriptor);
+         check_variants(descriptor) && check_devices(descriptor) && check_features(descriptor);
 }

@@ -22,8 +22,12 @@ typedef struct braid_container {
   braid_section sections[BRAID_SECTION_KINDS];
 } braid_container;
 
+typedef struct braid_loaded_device braid_loaded_device;
+typedef struct braid_launches braid_launches;
+
 struct braid_model {
   const braid_model_v2 *descriptor;
+  braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
   braid_section weights;
   atomic_int weights_state; /* whether their digest was checked, and held */
   void *library;            /* from dlopen; NULL when the code was already in the process */

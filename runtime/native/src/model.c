@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #define _POSIX_C_SOURCE 200809L
+#include "devices.h"
 #include "internal.h"
 
 #include <dlfcn.h>
@@ -38,9 +39,13 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
   }
   model->descriptor = descriptor;
   model->weights = (braid_section){weights, weights_bytes, 0};
-  model->library = library;
   atomic_init(&model->references, 1);
   atomic_init(&model->weights_state, WEIGHTS_INTACT);
+  if (!braid_devices_load(model)) {
+    free(model);
+    return NULL;
+  }
+  model->library = library;
   return model;
 }
 
@@ -131,6 +136,7 @@ void braid_model_retain(braid_model_t *model) { atomic_fetch_add(&model->referen
 void braid_model_close(braid_model_t *model) {
   if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1)
     return;
+  braid_devices_unload(model);
   if (model->library != NULL)
     dlclose(model->library);
   braid_unmap_file(model->file, model->file_bytes);

@@ -52,13 +52,13 @@ enum braid_section_kind {
  *   %braid.dim     = type { ptr, i64 }
  *   %braid.variant = type { ptr, ptr, ptr }
  *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
- *                           i64, ptr, i64, ptr, i64 }
+ *                           i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr }
  *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 5
+#define BRAID_ABI_VERSION 6
 
 typedef struct braid_env braid_env;
 
@@ -95,6 +95,15 @@ struct braid_env {
    * thread of its own, side by side; returns when all are done. With fewer threads than lanes a
    * range has several lanes, which must not wait for what comes later in it */
   void (*run_lanes)(const braid_env *env, braid_body body, void *ctx, int64_t n);
+  /* For models with devices, on the thread that runs the model; NULL elsewhere. */
+  /* offset 88: starts a function of the model's on its device, once the launches with the tickets
+   * `after` have ended, and returns the ticket of this launch. `buffers` are its inputs and then
+   * its outputs; the lists are copied, what the buffers hold is used until the launch has ended */
+  int64_t (*submit)(const braid_env *env, int64_t function, void *const *buffers,
+                    const int64_t *after, int64_t after_count);
+  /* offset 96: returns when the launch with this ticket has ended. If it failed, the run ends: the
+   * call does not return */
+  void (*finish)(const braid_env *env, int64_t ticket);
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -129,8 +138,39 @@ typedef struct braid_variant_v2 {
   braid_run run;                       /* offset 16 */
 } braid_variant_v2;
 
+/* Code of another kind than that of the host, for a device to load. 24 bytes. */
+typedef struct braid_code_v1 {
+  const char *kind; /* offset 0: such as "ptx" */
+  const void *data; /* offset 8 */
+  int64_t bytes;    /* offset 16 */
+} braid_code_v1;
+
+/* A device that functions of the model run on. 48 bytes. */
+typedef struct braid_device_v1 {
+  const char *name;           /* offset 0: such as "npu:0" */
+  const char *plugin;         /* offset 8: who runs it; see braid/device.h */
+  int64_t weights_offset;     /* offset 16: of its own in WEIGHTS, a multiple of 4096 */
+  int64_t weights_bytes;      /* offset 24 */
+  int64_t code_count;         /* offset 32 */
+  const braid_code_v1 *codes; /* offset 40 */
+} braid_device_v1;
+
+/* A function that the model launches. 64 bytes. */
+typedef struct braid_function_v1 {
+  const char *name;     /* offset 0 */
+  int64_t device;       /* offset 8: which of the model's devices runs it */
+  int64_t input_count;  /* offset 16 */
+  int64_t output_count; /* offset 24 */
+  const int64_t *bytes; /* offset 32: of each input, then of each output */
+  int64_t arena_bytes;  /* offset 40: aligned as the model's arena */
+  int64_t nanoseconds;  /* offset 48: of one launch, as a simulation of the device says; 0 where
+                         * there is none */
+  braid_run run;        /* offset 56: code of the host that computes the same, with the device's own
+                         * weights; NULL where there is none */
+} braid_function_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 136 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 168 bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;              /* offset 0: what the code needs */
   int64_t input_count;              /* offset 8 */
@@ -149,6 +189,10 @@ typedef struct braid_model_v2 {
   int64_t variant_count;            /* offset 112 */
   const braid_variant_v2 *variants; /* offset 120 */
   int64_t weights_bytes;            /* offset 128: of the weights that the code reads */
+  int64_t device_count;             /* offset 136: 0 for a model that the host runs alone */
+  const braid_device_v1 *devices;   /* offset 144 */
+  int64_t function_count;           /* offset 152 */
+  const braid_function_v1 *functions; /* offset 160 */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
@@ -233,6 +277,10 @@ BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
 BRAID_API const uint64_t *braid_context_profile_counts(const braid_context_t *context);
 BRAID_API const uint64_t *braid_context_profile_times(const braid_context_t *context);
 BRAID_API void braid_context_profile_reset(braid_context_t *context);
+
+/* Nanoseconds that the launches on one of the model's devices took since the last reset, by the
+ * device's own account: of a simulated device, its time. -1 for a wrong index. */
+BRAID_API int64_t braid_context_device_time(const braid_context_t *context, int64_t device);
 
 /* Frees a context. NULL is allowed. */
 BRAID_API void braid_context_close(braid_context_t *context);

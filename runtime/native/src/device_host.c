@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Devices that compute on the host: `cpu`, and `npu-sim`, which takes the time that a simulation
+ * of the chip said when the model was compiled, and not that of the host.
+ *
+ * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
+ * how many were submitted and how many have ended are counters that threads wait for as lanes do.
+ * As in the pool, a forked child has no thread and makes its own.
+ */
+#define _GNU_SOURCE
+#include "devices.h"
+#include "waiting.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, COUNTER_WORDS = 8 };
+
+typedef struct host_device {
+  _Alignas(64) int64_t submitted[COUNTER_WORDS]; /* see braid_post */
+  _Alignas(64) int64_t ended[COUNTER_WORDS];
+  pthread_mutex_t lock; /* of all below */
+  braid_submission **list; /* a ring of those that have not begun */
+  int64_t first, count, capacity;
+  bool started, closing, simulated;
+  pthread_t thread;
+  struct host_device *next;
+} host_device;
+
+/* Held to change the list of devices, and while the process forks. */
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static host_device *devices;
+static bool handles_forks;
+
+/* ---- The thread ---- */
+
+static const braid_submission *failed_before(const braid_submission *submission) {
+  const braid_submission *failed = NULL;
+  for (int64_t i = 0; i < submission->after_count; ++i) {
+    const braid_submission *before = submission->after[i];
+    before->plugin->wait(before->device, before->ticket);
+    if (failed == NULL && before->status != 0)
+      failed = before;
+  }
+  return failed;
+}
+
+static void run(const host_device *device, braid_submission *submission) {
+  const braid_submission *failed = failed_before(submission);
+  uint64_t begin = braid_now();
+  if (failed == NULL) {
+    submission->compute(submission);
+  } else {
+    submission->status = failed->status;
+    snprintf(submission->error, sizeof submission->error, "%s", failed->error);
+  }
+  if (!device->simulated)
+    submission->nanoseconds = (int64_t)(braid_now() - begin);
+}
+
+/* The next one; NULL when the device closes. */
+static braid_submission *take(host_device *device) {
+  braid_submission *taken = NULL;
+  pthread_mutex_lock(&device->lock);
+  if (device->count > 0) {
+    taken = device->list[device->first];
+    device->first = (device->first + 1) % device->capacity;
+    --device->count;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return taken;
+}
+
+static void *serve(void *argument) {
+  host_device *device = argument;
+  for (int64_t number = device->ended[0] + 1;; ++number) {
+    braid_wait(device->submitted, number);
+    braid_submission *submission = take(device);
+    if (submission == NULL)
+      return NULL;
+    run(device, submission);
+    braid_post(device->ended, number);
+  }
+}
+
+/* With the lock. */
+static bool start_thread(host_device *device) {
+  sigset_t all, before;
+  sigfillset(&all); /* handlers of the program run in threads of the program */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  device->started = pthread_create(&device->thread, NULL, serve, device) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (device->started)
+    pthread_setname_np(device->thread, "braid-device");
+  return device->started;
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void) {
+  pthread_mutex_lock(&devices_lock);
+  for (host_device *at = devices; at != NULL; at = at->next)
+    pthread_mutex_lock(&at->lock);
+}
+
+static void after_fork_in_parent(void) {
+  for (host_device *at = devices; at != NULL; at = at->next)
+    pthread_mutex_unlock(&at->lock);
+  pthread_mutex_unlock(&devices_lock);
+}
+
+static void after_fork_in_child(void) {
+  for (host_device *at = devices; at != NULL; at = at->next) {
+    at->started = false;
+    at->first = at->count = 0;
+    at->submitted[1] = at->ended[1] = 0; /* nobody sleeps here */
+    at->submitted[0] = at->ended[0];
+    pthread_mutex_unlock(&at->lock);
+  }
+  pthread_mutex_unlock(&devices_lock);
+}
+
+/* ---- The table ---- */
+
+static void *open_device(bool simulated, char error[BRAID_DEVICE_ERROR]) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, _Alignof(host_device), sizeof(host_device)) != 0) {
+    snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
+    return NULL;
+  }
+  host_device *device = memory;
+  *device = (host_device){.simulated = simulated};
+  pthread_mutex_init(&device->lock, NULL);
+  pthread_mutex_lock(&devices_lock);
+  if (!handles_forks)
+    handles_forks =
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  bool opened = handles_forks;
+  if (opened) {
+    device->next = devices;
+    devices = device;
+  }
+  pthread_mutex_unlock(&devices_lock);
+  if (!opened) {
+    snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
+    free(device);
+    return NULL;
+  }
+  return device;
+}
+
+static void *open_cpu(const char *name, char error[BRAID_DEVICE_ERROR]) {
+  (void)name;
+  return open_device(false, error);
+}
+
+static void *open_npu_sim(const char *name, char error[BRAID_DEVICE_ERROR]) {
+  (void)name;
+  return open_device(true, error);
+}
+
+static void close_device(void *opened) {
+  host_device *device = opened;
+  pthread_mutex_lock(&devices_lock);
+  host_device **at = &devices;
+  while (*at != device)
+    at = &(*at)->next;
+  *at = device->next;
+  pthread_mutex_unlock(&devices_lock);
+  if (device->started) {
+    braid_post(device->submitted, device->submitted[0] + 1);
+    pthread_join(device->thread, NULL);
+  }
+  pthread_mutex_destroy(&device->lock);
+  free(device->list);
+  free(device);
+}
+
+static void *load(void *device, const braid_device_model *model, char error[BRAID_DEVICE_ERROR]) {
+  (void)device;
+  const braid_model_v2 *descriptor = model->model;
+  for (int64_t i = 0; i < descriptor->function_count; ++i) {
+    const braid_function_v1 *function = &descriptor->functions[i];
+    if (function->device == model->device && function->run == NULL) {
+      snprintf(error, BRAID_DEVICE_ERROR, "there is no code of '@%.160s' for the host",
+               function->name);
+      return NULL;
+    }
+  }
+  return (void *)(uintptr_t)model;
+}
+
+static void unload(void *device, void *program) {
+  (void)device;
+  (void)program;
+}
+
+static void *allocate(void *device, int64_t bytes) {
+  (void)device;
+  void *memory = NULL;
+  return posix_memalign(&memory, ALIGN, (size_t)bytes) == 0 ? memory : NULL;
+}
+
+static void release(void *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static int copy(void *device, void *to, const void *from, int64_t bytes) {
+  (void)device;
+  memcpy(to, from, (size_t)bytes);
+  return 0;
+}
+
+/* With the lock: room for one more. */
+static bool grow(host_device *device) {
+  if (device->count < device->capacity)
+    return true;
+  int64_t capacity = 2 * device->capacity + 16;
+  braid_submission **list = malloc((size_t)capacity * sizeof(braid_submission *));
+  if (list == NULL)
+    return false;
+  for (int64_t i = 0; i < device->count; ++i)
+    list[i] = device->list[(device->first + i) % device->capacity];
+  free(device->list);
+  device->list = list;
+  device->first = 0;
+  device->capacity = capacity;
+  return true;
+}
+
+static int submit(void *opened, braid_submission *submission) {
+  host_device *device = opened;
+  pthread_mutex_lock(&device->lock);
+  const char *missing = !grow(device)                                   ? "memory"
+                        : !device->started && !start_thread(device) ? "thread"
+                                                                        : NULL;
+  if (missing == NULL) {
+    if (device->simulated) {
+      const braid_device_model *model = submission->program;
+      submission->nanoseconds = model->model->functions[submission->function].nanoseconds;
+    }
+    device->list[(device->first + device->count++) % device->capacity] = submission;
+    submission->ticket = device->submitted[0] + 1;
+    braid_post(device->submitted, submission->ticket);
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (missing != NULL)
+    snprintf(submission->error, sizeof submission->error, "the system gives no more %s",
+             missing);
+  return missing != NULL;
+}
+
+static void wait_for(void *opened, int64_t ticket) {
+  host_device *device = opened;
+  braid_wait(device->ended, ticket);
+}
+
+const braid_device_plugin braid_plugin_cpu = {
+    BRAID_DEVICE_ABI_VERSION, "cpu",   1,       open_cpu, close_device, load,
+    unload,                   allocate, release, copy,     submit,       wait_for};
+
+const braid_device_plugin braid_plugin_npu_sim = {
+    BRAID_DEVICE_ABI_VERSION, "npu-sim", 1,       open_npu_sim, close_device, load,
+    unload,                   allocate,  release, copy,         submit,       wait_for};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Devices that are open in this process, and what models have loaded onto them.
+ */
+#ifndef BRAID_DEVICES_H
+#define BRAID_DEVICES_H
+
+#include "braid/device.h"
+#include "internal.h"
+
+typedef struct braid_open_device braid_open_device;
+
+/* A device of a model. */
+typedef struct braid_loaded_device {
+  braid_open_device *open; /* NULL while it is not */
+  const braid_device_plugin *plugin;
+  void *device;
+  braid_device_model described; /* `weights` is where its functions find them */
+  void *own_weights;            /* on the device; NULL where it reads the host's */
+  void *program;
+} braid_loaded_device;
+
+/* Plugins of the runtime: a thread of the host, and the same in simulated time. */
+extern const braid_device_plugin braid_plugin_cpu, braid_plugin_npu_sim;
+
+/* Opens the devices of a model and loads its functions; false and the error set, and nothing left
+ * open, where one is missing. */
+bool braid_devices_load(braid_model_t *model);
+void braid_devices_unload(braid_model_t *model);
+
+/* The launches of a context, whose `env` gets `submit` and `finish`; NULL and the error set where
+ * there is no memory. */
+braid_launches *braid_launches_create(braid_model_t *model, braid_env *env);
+void braid_launches_close(braid_launches *launches);
+
+/* Calls `body`, in which `submit` and `finish` may be called, and waits for what is under way then.
+ * Its status, or -1 and the failure recorded where a launch failed. */
+int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument);
+
+/* Nanoseconds that launches on a device took by its own account, since they were reset. */
+int64_t braid_launches_time(const braid_launches *launches, int64_t device);
+void braid_launches_reset(braid_launches *launches);
+
+/* The launches of the context that `env` is of. */
+braid_launches *braid_context_launches(const braid_env *env);
+
+#endif /* BRAID_DEVICES_H */

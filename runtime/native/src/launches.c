@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The launches of a context: `submit` and `finish` of braid_env.
+ *
+ * A launch is freed when it has ended and no launch that depends on it is under way, so that a loop
+ * takes no more memory the longer it runs. A run that fails waits for all that is under way, since
+ * that writes to the arena and to the outputs, and leaves the code by longjmp: code holds nothing
+ * but its stack.
+ */
+#include "devices.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_ALIGN = 64, INDEX_BITS = 32 };
+
+/* What runs of the context have on one device. */
+typedef struct device_state {
+  braid_env env; /* first: `fail` finds this from it */
+  void *arena;
+  int64_t nanoseconds;
+  char failure[BRAID_DEVICE_ERROR];
+} device_state;
+
+typedef struct launch {
+  braid_submission submission; /* first */
+  struct braid_launches *launches;
+  int64_t ticket;  /* of the context: the index, and above it how often that was used */
+  int64_t capacity; /* of `lists`, in pointers */
+  void **lists;     /* inputs, outputs, and the launches to wait for */
+  int64_t dependents;
+  bool ended, free;
+} launch;
+
+struct braid_launches {
+  braid_model_t *model;
+  braid_env *env; /* of the context */
+  device_state *devices;
+  launch **all;
+  int64_t count, capacity;
+  jmp_buf failed;
+};
+
+static void record_failure(const braid_env *env, const char *message) {
+  device_state *state = (device_state *)(uintptr_t)env;
+  snprintf(state->failure, sizeof state->failure, "%s", message);
+}
+
+/* ---- Launches as objects ---- */
+
+static launch *find(braid_launches *launches, int64_t ticket) {
+  int64_t index = ticket & (((int64_t)1 << INDEX_BITS) - 1);
+  if (index >= launches->count)
+    return NULL;
+  launch *found = launches->all[index];
+  return found->ticket == ticket && !found->free ? found : NULL;
+}
+
+static void release_if_done(launch *one) {
+  if (one->ended && one->dependents == 0)
+    one->free = true;
+}
+
+/* It has ended, and with it all that it waited for. */
+static void set_ended(launch *one) {
+  if (one->ended)
+    return;
+  one->ended = true;
+  braid_submission *own = &one->submission;
+  int64_t device = one->launches->model->descriptor->functions[own->function].device;
+  one->launches->devices[device].nanoseconds += own->nanoseconds;
+  for (int64_t i = 0; i < own->after_count; ++i) {
+    launch *before = (launch *)(uintptr_t)own->after[i];
+    --before->dependents;
+    set_ended(before);
+    release_if_done(before);
+  }
+  own->after_count = 0;
+}
+
+static launch *add_launch(braid_launches *launches) {
+  if (launches->count == launches->capacity) {
+    int64_t capacity = 2 * launches->capacity + 8;
+    launch **all = realloc(launches->all, (size_t)capacity * sizeof(launch *));
+    if (all == NULL)
+      return NULL;
+    launches->all = all;
+    launches->capacity = capacity;
+  }
+  launch *added = calloc(1, sizeof *added);
+  if (added == NULL)
+    return NULL;
+  added->launches = launches;
+  added->ticket = launches->count;
+  return launches->all[launches->count++] = added;
+}
+
+/* One that is free, or a new one; with room for so many pointers. */
+static launch *take_launch(braid_launches *launches, int64_t pointers) {
+  launch *taken = NULL;
+  for (int64_t i = 0; i < launches->count && taken == NULL; ++i)
+    if (launches->all[i]->free)
+      taken = launches->all[i];
+  if (taken != NULL)
+    taken->ticket += (int64_t)1 << INDEX_BITS;
+  else if ((taken = add_launch(launches)) == NULL)
+    return NULL;
+  taken->free = true; /* until it is under way */
+  if (pointers > taken->capacity) {
+    void **lists = realloc(taken->lists, (size_t)pointers * sizeof(void *));
+    if (lists == NULL)
+      return NULL;
+    taken->lists = lists;
+    taken->capacity = pointers;
+  }
+  return taken;
+}
+
+/* ---- Failing ---- */
+
+/* Waits for all that is under way. */
+static void drain(braid_launches *launches) {
+  for (int64_t i = 0; i < launches->count; ++i) {
+    launch *one = launches->all[i];
+    if (!one->free && !one->ended)
+      one->submission.plugin->wait(one->submission.device, one->submission.ticket);
+  }
+  for (int64_t i = 0; i < launches->count; ++i) {
+    launch *one = launches->all[i];
+    if (!one->free)
+      set_ended(one);
+    one->dependents = 0;
+    one->free = true;
+  }
+}
+
+static void fail(braid_launches *launches, const char *message) {
+  launches->env->fail(launches->env, message);
+  drain(launches);
+  longjmp(launches->failed, 1);
+}
+
+/* ---- What compiled code calls ---- */
+
+/* Runs the host's code of a function, on any thread: one at a time for a context and device. */
+static void compute(braid_submission *submission) {
+  launch *own = (launch *)submission;
+  const braid_model_v2 *model = own->launches->model->descriptor;
+  const braid_function_v1 *function = &model->functions[submission->function];
+  const braid_loaded_device *device = &own->launches->model->devices[function->device];
+  device_state *state = (device_state *)(uintptr_t)submission->env;
+  state->failure[0] = '\0';
+  submission->status = function->run(submission->env, submission->inputs, submission->outputs,
+                                     device->described.weights, submission->arena);
+  if (submission->status == 0)
+    return;
+  const char *name = model->devices[function->device].name;
+  if (state->failure[0] != '\0')
+    snprintf(submission->error, sizeof submission->error, "'@%s' on '%s': %.160s", function->name,
+             name, state->failure);
+  else
+    snprintf(submission->error, sizeof submission->error, "'@%s' on '%s' failed with status %d",
+             function->name, name, (int)submission->status);
+}
+
+static int64_t submit(const braid_env *env, int64_t number, void *const *buffers,
+                      const int64_t *after, int64_t after_count) {
+  braid_launches *launches = braid_context_launches(env);
+  const braid_model_v2 *model = launches->model->descriptor;
+  const braid_function_v1 *function = &model->functions[number];
+  const braid_loaded_device *device = &launches->model->devices[function->device];
+  int64_t count = function->input_count + function->output_count;
+  launch *own = take_launch(launches, count + after_count);
+  if (own == NULL)
+    fail(launches, "out of memory for a launch");
+  memcpy(own->lists, buffers, (size_t)count * sizeof(void *));
+  const braid_submission **waits = (const braid_submission **)(own->lists + count);
+  int64_t wait_count = 0;
+  for (int64_t i = 0; i < after_count; ++i) {
+    launch *before = find(launches, after[i]);
+    if (before == NULL || before->ended)
+      continue;
+    ++before->dependents;
+    waits[wait_count++] = &before->submission;
+  }
+  own->submission = (braid_submission){
+      .program = device->program,
+      .function = number,
+      .env = &launches->devices[function->device].env,
+      .inputs = own->lists,
+      .outputs = own->lists + function->input_count,
+      .arena = launches->devices[function->device].arena,
+      .after_count = wait_count,
+      .after = waits,
+      .compute = function->run != NULL ? compute : NULL,
+      .plugin = device->plugin,
+      .device = device->device,
+  };
+  own->ended = false;
+  own->dependents = 0;
+  if (device->plugin->submit(device->device, &own->submission) != 0) {
+    char message[2 * BRAID_DEVICE_ERROR];
+    snprintf(message, sizeof message, "cannot start '@%s' on '%s': %s", function->name,
+             model->devices[function->device].name, own->submission.error);
+    fail(launches, message);
+  }
+  own->free = false;
+  return own->ticket;
+}
+
+static void finish(const braid_env *env, int64_t ticket) {
+  braid_launches *launches = braid_context_launches(env);
+  launch *own = find(launches, ticket);
+  if (own == NULL || own->ended)
+    return;
+  own->submission.plugin->wait(own->submission.device, own->submission.ticket);
+  if (own->submission.status != 0)
+    fail(launches, own->submission.error);
+  set_ended(own);
+  release_if_done(own);
+}
+
+/* ---- The launches of a context ---- */
+
+/* Adds what functions counted on their devices to the counters of the context. */
+static void collect_counters(braid_launches *launches) {
+  const braid_model_v2 *model = launches->model->descriptor;
+  for (int64_t i = 0; i < model->device_count; ++i)
+    for (int64_t k = 0; k < model->counter_count; ++k) {
+      braid_env *own = &launches->devices[i].env;
+      launches->env->counts[k] += own->counts[k];
+      launches->env->times[k] += own->times[k];
+      own->counts[k] = own->times[k] = 0;
+    }
+}
+
+int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument) {
+  if (setjmp(launches->failed) != 0) {
+    collect_counters(launches);
+    return -1;
+  }
+  int32_t status = body(argument);
+  drain(launches);
+  collect_counters(launches);
+  return status;
+}
+
+int64_t braid_launches_time(const braid_launches *launches, int64_t device) {
+  return launches->devices[device].nanoseconds;
+}
+
+void braid_launches_reset(braid_launches *launches) {
+  for (int64_t i = 0; i < launches->model->descriptor->device_count; ++i)
+    launches->devices[i].nanoseconds = 0;
+}
+
+static bool create_state(device_state *state, const braid_model_t *model, int64_t index,
+                         const braid_env *env) {
+  const braid_model_v2 *descriptor = model->descriptor;
+  const braid_loaded_device *device = &model->devices[index];
+  size_t counters = (size_t)descriptor->counter_count;
+  int64_t bytes = 1;
+  for (int64_t i = 0; i < descriptor->function_count; ++i)
+    if (descriptor->functions[i].device == index && descriptor->functions[i].arena_bytes > bytes)
+      bytes = descriptor->functions[i].arena_bytes;
+  state->env = *env;
+  state->env.fail = record_failure;
+  state->env.counts = calloc(counters + 1, sizeof(uint64_t));
+  state->env.times = calloc(counters + 1, sizeof(uint64_t));
+  state->env.submit = NULL;
+  state->env.finish = NULL;
+  state->arena = device->plugin->allocate(device->device, bytes);
+  if (state->arena == NULL)
+    braid_set_error("out of memory: the functions of device '%s' take %lld bytes",
+                    descriptor->devices[index].name, (long long)bytes);
+  else if (state->env.counts == NULL || state->env.times == NULL)
+    braid_set_error("out of memory");
+  else
+    return true;
+  return false;
+}
+
+braid_launches *braid_launches_create(braid_model_t *model, braid_env *env) {
+  size_t devices = (size_t)model->descriptor->device_count;
+  braid_launches *launches = calloc(1, sizeof *launches);
+  if (launches == NULL || (launches->devices = calloc(devices, sizeof(device_state))) == NULL) {
+    free(launches);
+    braid_set_error("out of memory");
+    return NULL;
+  }
+  launches->model = model;
+  launches->env = env;
+  for (int64_t i = 0; i < model->descriptor->device_count; ++i)
+    if (!create_state(&launches->devices[i], model, i, env)) {
+      braid_launches_close(launches);
+      return NULL;
+    }
+  env->submit = submit;
+  env->finish = finish;
+  return launches;
+}
+
+void braid_launches_close(braid_launches *launches) {
+  if (launches == NULL)
+    return;
+  for (int64_t i = 0; i < launches->model->descriptor->device_count; ++i) {
+    device_state *state = &launches->devices[i];
+    const braid_loaded_device *device = &launches->model->devices[i];
+    if (state->arena != NULL)
+      device->plugin->release(device->device, state->arena);
+    free(state->env.counts);
+    free(state->env.times);
+  }
+  for (int64_t i = 0; i < launches->count; ++i) {
+    free(launches->all[i]->lists);
+    free(launches->all[i]);
+  }
+  free(launches->all);
+  free(launches->devices);
+  free(launches);
+}
