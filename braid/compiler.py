@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.arguments import as_passes, check_seconds
+from braid.dialects.braid.variants import program_functions
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.elsewhere import (
     ElsewhereExecutor,
@@ -165,7 +166,7 @@ def _load(lowered: _Lowered, threads: int) -> Model:
     model, code = lowered.model, lowered.code
     prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
-        model_functions(model.module),
+        program_functions(model.module),
         code.description.weights_bytes,
         chain_parameters(prepared, model.parameters),
     )

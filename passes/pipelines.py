@@ -31,6 +31,9 @@ DEFAULT = (
     "hoist-parameter-expressions",
     # Ops of upstream dialects become groups only now: they know no layout but row-major.
     "group-upstream-ops",
+    # What runs on each device is a function of its own; order, memory and code need not look into
+    # regions of another machine.
+    "apply-clusters",
     # The order with the least peak memory; groups and layouts have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",

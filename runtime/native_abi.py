@@ -59,6 +59,46 @@ class CVariant(ctypes.Structure):
     )
 
 
+class CDevice(ctypes.Structure):
+    """`braid_device_v1`."""
+
+    name: bytes
+    plugin: bytes
+    weights_offset: int
+    weights_bytes: int
+    code_count: int
+    _fields_ = (
+        ("name", c_char_p),
+        ("plugin", c_char_p),
+        ("weights_offset", c_int64),
+        ("weights_bytes", c_int64),
+        ("code_count", c_int64),
+        ("codes", c_void_p),
+    )
+
+
+class CFunction(ctypes.Structure):
+    """`braid_function_v1`."""
+
+    name: bytes
+    device: int
+    input_count: int
+    output_count: int
+    bytes: Sequence[int]
+    arena_bytes: int
+    nanoseconds: int
+    _fields_ = (
+        ("name", c_char_p),
+        ("device", c_int64),
+        ("input_count", c_int64),
+        ("output_count", c_int64),
+        ("bytes", POINTER(c_int64)),
+        ("arena_bytes", c_int64),
+        ("nanoseconds", c_int64),
+        ("run", c_void_p),
+    )
+
+
 class CModel(ctypes.Structure):
     """`braid_model_v2`."""
 
@@ -79,6 +119,10 @@ class CModel(ctypes.Structure):
     variant_count: int
     variants: Sequence[CVariant]
     weights_bytes: int
+    device_count: int
+    devices: Sequence[CDevice]
+    function_count: int
+    functions: Sequence[CFunction]
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -97,6 +141,10 @@ class CModel(ctypes.Structure):
         ("variant_count", c_int64),
         ("variants", POINTER(CVariant)),
         ("weights_bytes", c_int64),
+        ("device_count", c_int64),
+        ("devices", POINTER(CDevice)),
+        ("function_count", c_int64),
+        ("functions", POINTER(CFunction)),
     )
 
 
@@ -119,7 +167,10 @@ _SIGNATURES = {
     "braid_context_profile_counts": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_times": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_reset": (None, (c_void_p,)),
+    "braid_context_device_time": (c_int64, (c_void_p, c_int64)),
     "braid_context_close": (None, (c_void_p,)),
+    "braid_device_register": (c_int, (c_char_p, c_char_p)),
+    "braid_device_emulate": (None, (c_int,)),
 }
 
 

@@ -2,7 +2,7 @@
 
 Ops are numbered in the order in which they stand; an op with regions spans from its own number
 to its end. What a loop reads from outside is live until the loop's end, since the next iteration
-reads it again. Exclusive branches are numbered one after the other, so values that live inside
+reads it again. What a launch reads and writes is live until the launch has ended. Exclusive branches are numbered one after the other, so values that live inside
 different branches of an `scf.if` are never live at the same number.
 """
 
@@ -12,6 +12,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from braid.analysis.structure.nesting import parent_block
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
 
 LOOPS = (scf.ForOp, scf.WhileOp)
 
@@ -31,6 +32,10 @@ class Numbering:
         self._spans: dict[Operation, Span] = {}
         self._next = 0
         self._number(region)
+        self._ends: dict[LaunchOp, int] = {}
+        for op in reversed(self._spans):
+            if isinstance(op, LaunchOp):
+                self._ends[op] = self._end(op)
 
     def _number(self, region: Region) -> None:
         for block in region.blocks:
@@ -53,7 +58,10 @@ class Numbering:
     def last_use(self, value: SSAValue) -> int:
         """The last number at which `value` is read; that of its definition if it never is."""
         home = parent_block(value)
+        owner = value.owner
         latest = self.definition(value)
+        if isinstance(owner, LaunchOp):
+            latest = self.ended(owner)
         for use in value.uses:
             latest = max(latest, self._use_number(use.operation, home))
         return latest
@@ -67,8 +75,28 @@ class Numbering:
             return span.start if span is not None else -1
         return self._spans[owner].start
 
+    def ended(self, launch: LaunchOp) -> int:
+        """The number of the first op of its block before which `launch` is known to have ended.
+
+        That is the end of the function where nothing in the block waits for it.
+        """
+        return self._ends[launch]
+
+    def _end(self, launch: LaunchOp) -> int:
+        """As `ended`; that of launches behind this one is known."""
+        known = [self._next]
+        for use in launch.token.uses:
+            user = use.operation
+            if user.parent is launch.parent and isinstance(user, LaunchOp):
+                known.append(self._ends[user])
+            elif user.parent is launch.parent and isinstance(user, AwaitOp):
+                known.append(self._spans[user].start)
+        return min(known)
+
     def _use_number(self, user: Operation, home: Block) -> int:
         number = self._spans[user].start
+        if isinstance(user, LaunchOp):
+            number = self.ended(user)
         op: Operation | None = user
         while op is not None and op.parent is not home:
             op = op.parent_op()

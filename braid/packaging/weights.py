@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import BUFFERS
+from braid.dialects.braid.attribute_names import BUFFERS, WEIGHTS_OFFSET
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -36,8 +36,8 @@ def fill_weights(
 ) -> WeightsSection:
     """Store the parameters and constants of planned functions in a section of `size` bytes.
 
-    Each is written to its place once, in the layout of its type, so that the weights take memory
-    once.
+    Each is written to its place once, in the layout of its type, so that the weights of a device
+    take memory once.
 
     Raises:
         BraidError: a parameter has no value, or one of another shape or dtype.
@@ -45,9 +45,12 @@ def fill_weights(
     """
     data = _aligned(size)
     placed: dict[int, ConstantOp | ParameterOp] = {}
-    for op in (op for function in functions for op in function.walk()):
-        if isinstance(op, ConstantOp | ParameterOp):
-            placed.setdefault(_offset(op), op)
+    for function in functions:
+        begin = function.attributes.get(WEIGHTS_OFFSET)
+        base = begin.value.data if isinstance(begin, IntegerAttr) else 0
+        for op in function.walk():
+            if isinstance(op, ConstantOp | ParameterOp):
+                placed.setdefault(base + _offset(op), op)
     index: list[WeightSpec] = []
     for offset, op in sorted(placed.items()):
         name = op.key.data if isinstance(op, ParameterOp) else f"constant@{offset}"

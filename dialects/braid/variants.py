@@ -17,12 +17,23 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
-from braid.dialects.braid.attribute_names import DIMS, PADDED_FROM, VARIANT
+from braid.dialects.braid.attribute_names import DEVICE, DIMS, PADDED_FROM, VARIANT
 
 
 def public_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The functions that are the model: one, or its variants."""
     return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
+
+
+def device_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The functions that the model launches on its devices."""
+    functions = (op for op in module.ops if isinstance(op, func.FuncOp))
+    return [op for op in functions if op.sym_visibility is not None and DEVICE in op.attributes]
+
+
+def program_functions(module: ModuleOp) -> list[func.FuncOp]:
+    """The functions that are programs of kernels: the model, and what it launches."""
+    return [*public_functions(module), *device_functions(module)]
 
 
 def variant_sizes(function: func.FuncOp) -> dict[str, int]:

@@ -14,7 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -22,6 +22,11 @@ _POINTER = ir.PointerType()
 _TENSOR = ir.LiteralStructType([_POINTER, _I64, _I64, _POINTER, _POINTER, _POINTER])
 _DIM = ir.LiteralStructType([_POINTER, _I64])
 _VARIANT = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
+_CODE = ir.LiteralStructType([_POINTER, _POINTER, _I64])
+_DEVICE = ir.LiteralStructType([_POINTER, _POINTER, _I64, _I64, _I64, _POINTER])
+_FUNCTION = ir.LiteralStructType(
+    [_POINTER, _I64, _I64, _I64, _POINTER, _I64, _I64, _POINTER],
+)
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
 
@@ -57,6 +62,42 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class LoadedCode:
+    """Code that a device loads for itself, of a kind such as `ptx`."""
+
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class DeviceEntry:
+    """A device, the plugin that runs it, its part of the weights, and what it loads."""
+
+    name: str
+    plugin: str
+    weights_offset: int
+    weights_bytes: int
+    codes: tuple[LoadedCode, ...] = ()
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that the model launches on the device of this number.
+
+    `buffers` are the bytes of its inputs and outputs, `seconds` is what one launch takes as far as
+    it was simulated, `entry` the program of the host that computes the same, None for none.
+    """
+
+    name: str
+    device: int
+    inputs: int
+    buffers: tuple[int, ...]
+    arena_bytes: int
+    seconds: float
+    entry: str | None
+
+
+@dataclass(frozen=True)
 class ModelDescription:
     """What the descriptor says; a model without variants is the program `ENTRY`."""
 
@@ -70,6 +111,8 @@ class ModelDescription:
     dims: tuple[Dim, ...] = ()
     variants: tuple[Variant, ...] = ()
     lanes: int = 1
+    devices: tuple[DeviceEntry, ...] = ()
+    functions: tuple[Function, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -94,6 +137,8 @@ class _Descriptor:
             *self._list([self._dim(dim) for dim in description.dims], _DIM),
             *self._list([self._variant(variant) for variant in description.variants], _VARIANT),
             _I64(description.weights_bytes),
+            *self._list([self._device(device) for device in description.devices], _DEVICE),
+            *self._list([self._function(own) for own in description.functions], _FUNCTION),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)
@@ -122,12 +167,44 @@ class _Descriptor:
         fields = [self._integers(variant.sizes), self._list(shapes, _POINTER)[1]]
         return ir.Constant(_VARIANT, [*fields, self._entry(variant.entry)])
 
+    def _device(self, device: DeviceEntry) -> Any:
+        codes = [
+            ir.Constant(
+                _CODE, [self._text(code.kind), self._bytes(code.data), _I64(len(code.data))]
+            )
+            for code in device.codes
+        ]
+        fields = [
+            self._text(device.name),
+            self._text(device.plugin),
+            _I64(device.weights_offset),
+            _I64(device.weights_bytes),
+            *self._list(codes, _CODE),
+        ]
+        return ir.Constant(_DEVICE, fields)
+
+    def _function(self, function: Function) -> Any:
+        fields = [
+            self._text(function.name),
+            _I64(function.device),
+            _I64(function.inputs),
+            _I64(len(function.buffers) - function.inputs),
+            self._integers(function.buffers),
+            _I64(function.arena_bytes),
+            _I64(round(1e9 * function.seconds)),
+            ir.Constant(_POINTER, None) if function.entry is None else self._entry(function.entry),
+        ]
+        return ir.Constant(_FUNCTION, fields)
+
     def _entry(self, symbol: str) -> Any:
         return ir.Function(self.module, _ENTRY, symbol)
 
     def _text(self, text: str) -> Any:
-        data = bytearray(text.encode() + b"\0")
-        return self._global(ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data))
+        return self._bytes(text.encode() + b"\0")
+
+    def _bytes(self, data: bytes) -> Any:
+        array = ir.ArrayType(ir.IntType(8), len(data))
+        return self._global(ir.Constant(array, bytearray(data)))
 
     def _integers(self, values: Sequence[int]) -> Any:
         return self._list([_I64(value) for value in values], _I64)[1]

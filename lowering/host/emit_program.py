@@ -14,11 +14,13 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
 from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
 from braid.lowering.host.lane_sections import LaneCall, LaneSections
+from braid.lowering.host.launches import Launches
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile import ProfileCounters
 from braid.lowering.host.values import Values, scalars
@@ -67,6 +69,7 @@ class _ProgramEmitter:
         at_entry = PointerBuilder(InsertPoint.at_end(self._prologue))
         self._values = Values(Buffers(environment, at_entry))
         self._kernels = KernelCalls(self.module, environment, at_entry)
+        self._launches = Launches(source, environment, self._values, at_entry)
         self._order = LaneOrder(function)
         self._lanes = LaneSections(
             self.module, symbol, self._order, environment, self._kernels, at_entry
@@ -126,6 +129,10 @@ class _ProgramEmitter:
                 self._call(op, builder)
             case func.ReturnOp():
                 self._return(op, builder)
+            case LaunchOp():
+                self._launches.launch(op, builder)
+            case AwaitOp():
+                self._launches.finish(op, builder)
             case scf.IfOp() | scf.ForOp() | scf.WhileOp():
                 self._control_flow.emit(op, builder)
             case tensor.ExtractOp():

@@ -11,7 +11,10 @@ from braid.lowering.host.codegen.compiler import available_cpus, compile_text
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.host.descriptor import ModelDescription, descriptor_module
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
-from braid.lowering.host.variants import Programs, describe, emit_programs, model_functions
+from braid.lowering.host.descriptor import LoadedCode
+from braid.lowering.host.variants import DeviceFacts, Programs, describe, emit_programs
+from braid.dialects.braid.launch import LaunchOp
+from braid.dialects.braid.variants import device_functions, program_functions
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
@@ -70,9 +73,11 @@ def lower_model(
     """
     machine = target.host_device.machine
     parts = emit_parts(module, target, jobs)
-    programs = plan_programs(ctx, module, profile)
+    plan_memory(ctx, module)
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
-    description = describe(module, machine.enabled_features, programs.counters)
+    devices = device_facts(module, target, codes)
+    programs = emit_programs(module, devices, profile=profile)
+    description = describe(module, devices, machine.enabled_features, programs.counters)
     return ModelCode(
         (
             *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),
@@ -106,15 +111,35 @@ def emit_parts(module: ModuleOp, target: Target, jobs: int | None = None) -> lis
     return parts
 
 
-def plan_programs(ctx: Context, module: ModuleOp, profile: bool) -> Programs:
-    """Plans the memory of a module with annotated kernels; the programs of its functions."""
+def plan_memory(ctx: Context, module: ModuleOp) -> None:
+    """Plans the memory of a module with annotated kernels."""
     run_pipeline(ctx, module, [PlanMemoryPass()], verify=False)
-    return emit_programs(module, profile=profile)
+
+
+def device_facts(
+    module: ModuleOp, target: Target, codes: Sequence[DeviceCode]
+) -> dict[str, DeviceFacts]:
+    """What the descriptor says of the devices that functions are launched on."""
+    facts: dict[str, DeviceFacts] = {}
+    for function in device_functions(module):
+        device = device_of(function, target)
+        own = [code.code for code in codes if code.device == device.name]
+        facts[device.name] = DeviceFacts(
+            device.plugin,
+            any(code.kind == OBJECT for code in own) or not own,
+            tuple(LoadedCode(c.kind, b"".join(c.parts)) for c in own if c.kind != OBJECT),
+        )
+    return facts
 
 
 def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:
-    """The functions that are the model, by the device that runs them."""
+    """The functions that are programs, by the device that runs them.
+
+    What launches others runs on the host.
+    """
     found: dict[str, list[func.FuncOp]] = {}
-    for function in model_functions(module):
-        found.setdefault(device_of(function, target).name, []).append(function)
+    for function in program_functions(module):
+        launches = any(isinstance(op, LaunchOp) for op in function.walk())
+        device = target.host_device if launches else device_of(function, target)
+        found.setdefault(device.name, []).append(function)
     return found

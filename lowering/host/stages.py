@@ -12,8 +12,8 @@ from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.lowering.host.codegen.objects import emit_assembly, optimize
 from braid.lowering.host.descriptor import descriptor_module
-from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_programs
-from braid.lowering.host.variants import describe
+from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_memory
+from braid.lowering.host.variants import DeviceFacts, describe, emit_programs
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.backends import backend
@@ -67,10 +67,14 @@ def emit_stage(
     parts = emit_parts(module, target, jobs)
     if stage not in tuple(Stage):
         return _joined([own for part in parts for own in _at(part, stage)], stage)
-    programs = plan_programs(ctx, module, profile)
+    plan_memory(ctx, module)
     if stage == Stage.MLIR:
         module.verify()
         return str(module) + "\n"
+    devices = {
+        part.job.device.name: DeviceFacts(part.job.device.plugin, True) for part in parts
+    }
+    programs = emit_programs(module, devices, profile=profile)
     kernels = _texts(parts, Stage.LINALG)
     if stage == Stage.LINALG:
         readable = [run_upstream_passes(text, ()) for text in kernels]
@@ -78,7 +82,7 @@ def emit_stage(
     machine = target.host_device.machine
     texts = [*kernels, *map(str, programs.modules)]
     whole = llvm.parse_assembly(
-        descriptor_module(describe(module, machine.enabled_features, programs.counters))
+        descriptor_module(describe(module, devices, machine.enabled_features, programs.counters))
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))

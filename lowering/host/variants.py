@@ -1,7 +1,7 @@
 """The programs of a model, one a variant, and what its descriptor says about them."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.dialects import func
@@ -9,12 +9,29 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from braid.analysis.execution.lanes import lane_count
-from braid.dialects.braid.attribute_names import ARENA_BYTES, WEIGHTS_BYTES
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attribute_names import ARENA_BYTES, WEIGHTS_BYTES, WEIGHTS_OFFSET
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.ports import input_names, output_names
-from braid.dialects.braid.variants import padded_from, port_dims, public_functions, variant_sizes
-from braid.lowering.host.descriptor import Dim, ModelDescription, Port, Variant
+from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.variants import (
+    device_functions,
+    padded_from,
+    port_dims,
+    program_functions,
+    public_functions,
+    variant_sizes,
+)
+from braid.lowering.host.descriptor import (
+    DeviceEntry,
+    Dim,
+    Function,
+    LoadedCode,
+    ModelDescription,
+    Port,
+    Variant,
+)
 from braid.lowering.host.emit_program import ENTRY, emit_program
 from braid.support.errors import BraidError
 
@@ -42,21 +59,47 @@ def model_functions(module: ModuleOp) -> list[func.FuncOp]:
     )
 
 
-def emit_programs(module: ModuleOp, *, profile: bool = False) -> Programs:
-    """The programs of a module after `plan-memory`; raises BraidError as `emit_program`."""
+@dataclass(frozen=True)
+class DeviceFacts:
+    """What is known of a device on which functions run.
+
+    `on_host` is whether the host has code for them, `seconds` what one launch of each takes.
+    """
+
+    plugin: str
+    on_host: bool
+    codes: tuple[LoadedCode, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def emit_programs(
+    module: ModuleOp, devices: Mapping[str, DeviceFacts], *, profile: bool = False
+) -> Programs:
+    """The programs of a module after `plan-memory`, and of its functions for `devices`.
+
+    Raises BraidError as `emit_program`.
+    """
+    model_functions(module)
+    on_host = {name for name, facts in devices.items() if facts.on_host}
     counters: dict[str, int] | None = {} if profile else None
     modules = tuple(
         emit_program(module, function, symbol=_entry(function), counters=counters)
-        for function in model_functions(module)
+        for function in program_functions(module)
+        if function.sym_visibility is None or device_name(function) in on_host
     )
     return Programs(modules, tuple(counters or ()))
 
 
 def describe(
-    module: ModuleOp, features: tuple[str, ...], counters: tuple[str, ...]
+    module: ModuleOp,
+    devices: Mapping[str, DeviceFacts],
+    features: tuple[str, ...],
+    counters: tuple[str, ...],
 ) -> ModelDescription:
-    """The description of a planned model."""
+    """The description of a planned model, whose functions run on the host and on `devices`."""
     functions = model_functions(module)
+    launched = device_functions(module)
+    names_of_devices = list(dict.fromkeys(map(_device, launched)))
     first = functions[0]
     least = padded_from(module)
     names = list(variant_sizes(first))
@@ -72,11 +115,41 @@ def describe(
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if names),
         max(map(lane_count, functions)),
+        tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
+        tuple(_function(own, names_of_devices, devices[_device(own)]) for own in launched),
+    )
+
+
+def _device(function: func.FuncOp) -> str:
+    name = device_name(function)
+    assert name is not None
+    return name
+
+
+def _device_entry(
+    name: str, facts: DeviceFacts, functions: Sequence[func.FuncOp]
+) -> DeviceEntry:
+    first = next(function for function in functions if _device(function) == name)
+    weights = _integer(first, WEIGHTS_OFFSET), _integer(first, WEIGHTS_BYTES)
+    return DeviceEntry(name, facts.plugin, *weights, facts.codes)
+
+
+def _function(function: func.FuncOp, devices: Sequence[str], facts: DeviceFacts) -> Function:
+    name, types = function.sym_name.data, function.function_type
+    return Function(
+        name,
+        devices.index(_device(function)),
+        len(types.inputs),
+        tuple(storage_bytes(type) for type in (*types.inputs, *types.outputs)),
+        _integer(function, ARENA_BYTES),
+        facts.seconds.get(name, 0.0),
+        _entry(function) if facts.on_host else None,
     )
 
 
 def _entry(function: func.FuncOp) -> str:
-    return f"{ENTRY}_{function.sym_name.data}" if variant_sizes(function) else ENTRY
+    alone = function.sym_visibility is None and not variant_sizes(function)
+    return ENTRY if alone else f"{ENTRY}_{function.sym_name.data}"
 
 
 def _variant(function: func.FuncOp, names: Iterable[str]) -> Variant:

@@ -22,8 +22,10 @@ from braid.analysis.storage.strided_storage import (
     strides_of,
 )
 from braid.dialects.braid.attribute_names import NAME, RECOMPUTED
+from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.variants import program_functions
 
 KERNEL_PREFIX = "kernel_"
 
@@ -125,7 +127,8 @@ class OutlineKernelsPass(ModulePass):
 
     In: a function `@main` in whose body (and nested control flow) every op that computes is in a
     group; one that is not gets a group of its own. Out: `@main` holds only calls, control flow,
-    views, parameters and constants. Groups that compute the same share a kernel.
+    views, launches, parameters and constants. Groups that compute the same on one device share a
+    kernel.
 
     ```mlir
     %y = braid.fused(%x) : (tensor<4xf32>) -> tensor<4xf32> { … }
@@ -137,20 +140,19 @@ class OutlineKernelsPass(ModulePass):
     name = "outline-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Outlines the groups of every public function."""
+        """Outlines the groups of the model and of what it launches."""
         symbols: dict[str, str] = {}
-        for function in list(op.ops):
-            if isinstance(function, func.FuncOp) and function.sym_visibility is None:
-                for group in _groups(function.body):
-                    if is_only_storage(group):
-                        dissolve(group)
-                        continue
-                    inputs_once(group)
-                    key = kernel_key(group)
-                    if key not in symbols:
-                        symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
-                        op.body.block.add_op(kernel_function(symbols[key], group))
-                    replace_by_call(symbols[key], group)
+        for function in program_functions(op):
+            for group in _groups(function.body):
+                if is_only_storage(group):
+                    dissolve(group)
+                    continue
+                inputs_once(group)
+                key = f"{device_name(function)}\n{kernel_key(group)}"
+                if key not in symbols:
+                    symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
+                    op.body.block.add_op(kernel_function(symbols[key], group))
+                replace_by_call(symbols[key], group)
 
 
 def _groups(region: Region) -> list[FusedOp]:

@@ -15,6 +15,7 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
 from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute, ordered_ops
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.variants import program_functions
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
@@ -50,7 +51,7 @@ def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class SearchOrderPass(ModulePass):
-    """Searches each block of the public functions for its best order, subgraph by subgraph.
+    """Searches each block of the functions that are programs for its best order, subgraph by subgraph.
 
     In: ops in any order. Out: `braid.order` on every op that owns a block (for each of its
     blocks the present positions of the ops in the new order) and `braid.key_node` on the ops
@@ -87,12 +88,11 @@ class SearchOrderPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
         deadline = monotonic() + self.time_limit
-        functions = [f for f in op.ops if isinstance(f, func.FuncOp) and f.body.blocks]
-        public = [f for f in functions if f.sym_visibility is None]
+        functions = [f for f in program_functions(op) if f.body.blocks]
         backend = target_of(op, self.target).default_backend
-        size = sum(1 for function in public for _ in function.walk())
+        size = sum(1 for function in functions for _ in function.walk())
         search = BlockSearch(self, backend, {}, deadline, size)
-        for function in public:
+        for function in functions:
             for owner in searched_ops(function):
                 orders = [search.order(block) for block in blocks_of(owner)]
                 owner.attributes[ORDER] = order_attribute(orders)

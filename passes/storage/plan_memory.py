@@ -1,6 +1,6 @@
 """`plan-memory`: an offset in one arena for every tensor of a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -31,9 +31,15 @@ from braid.dialects.braid.attribute_names import (
     SCRATCH_BYTES,
     STAGING_BUFFERS,
     WEIGHTS_BYTES,
+    WEIGHTS_OFFSET,
 )
 from braid.dialects.braid.buffer import ALIGNMENT
-from braid.dialects.braid.variants import public_functions
+from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.variants import (
+    device_functions,
+    program_functions,
+    public_functions,
+)
 from braid.passes.storage.lane_lifetimes import accesses, write_moments
 from braid.passes.storage.memory_spaces import MAIN, MemorySpaces
 from braid.passes.storage.overlaps import link_overlaps
@@ -47,6 +53,10 @@ from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.support.errors import InfeasibleError
 from braid.targets.machines.resolve import target_of
+
+
+SECTION_ALIGNMENT = 4096
+"""Of the weights of a device, so that they are used or uploaded where they are mapped."""
 
 
 class Plan:
@@ -132,16 +142,32 @@ def record(plan: Plan) -> None:
             op.attributes[STAGING_BUFFERS] = ArrayAttr([place or UnitAttr() for place in places])
 
 
+def record_sections(module: ModuleOp, sections: Mapping[str | None, WeightsSection]) -> None:
+    """Writes where the weights of each device are, the model's own first, and how many there are."""
+    begins: dict[str | None, int] = {}
+    size = 0
+    for device, section in sections.items():
+        begins[device] = -(-size // SECTION_ALIGNMENT) * SECTION_ALIGNMENT
+        size = begins[device] + section.size
+    for function in public_functions(module):
+        function.attributes[WEIGHTS_BYTES] = IntegerAttr(size, i64)
+    for function in device_functions(module):
+        device = device_name(function)
+        function.attributes[WEIGHTS_OFFSET] = IntegerAttr(begins[device], i64)
+        function.attributes[WEIGHTS_BYTES] = IntegerAttr(sections[device].size, i64)
+
+
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Gives every tensor of a public function a buffer and writes it as an attribute.
+    """Gives every tensor of a program a buffer and writes it as an attribute.
 
     In: functions after `outline-kernels`, kernels with their scratch in `braid.scratch_bytes`.
     Out: `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
     `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
     `braid.staging_buffers` on terminators whose copies would overwrite each other, and
     `braid.arena_bytes`, the bound of that, and `braid.weights_bytes` on the function,
-    `braid.arenas` for the arenas of the target's other memories. Functions share the weights. A
+    `braid.arenas` for the arenas of the target's other memories. Functions on one device share
+    their weights; those of devices stand behind the model's, each at `braid.weights_offset`. A
     tensor may live in the memory of an output until that is written. In a function with lanes,
     tensors share bytes only where all that accesses the one ends before anything that accesses
     the other begins, whichever lane is faster. Raises UnsupportedError for open dims,
@@ -159,17 +185,16 @@ class PlanMemoryPass(ModulePass):
     time_limit: float = 5.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Plans each public function."""
+        """Plans each function that is a program."""
         self.plan(op, MemorySpaces(target_of(op, self.target)))
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
         """The same with `memories`, whatever the target."""
-        weights = WeightsSection()
-        functions = public_functions(module)
-        for function in functions:
-            self._plan(function, weights, memories)
-        for function in functions:
-            function.attributes[WEIGHTS_BYTES] = IntegerAttr(weights.size, i64)
+        sections: dict[str | None, WeightsSection] = {None: WeightsSection()}
+        for function in program_functions(module):
+            section = sections.setdefault(device_name(function), WeightsSection())
+            self._plan(function, section, memories)
+        record_sections(module, sections)
 
     def _plan(self, function: func.FuncOp, weights: WeightsSection, memories: MemorySpaces) -> None:
         plan = Plan(function, memories)

@@ -13,6 +13,7 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.handed_values import tensors
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.launch import AwaitOp
 from braid.passes.storage.call_storage import bind_call
 from braid.passes.storage.control_storage import bind_for, bind_if, bind_while
 from braid.passes.storage.memory_spaces import MAIN, MemorySpaces
@@ -42,6 +43,9 @@ class StorageAssignment(StorageTable):
                     self.new(op.output, op, BufferAttr.of("weights", 0))
                 case _ if is_view(op) or view_offset(op) is not None:
                     self.view(op.operands[0], op.results[0], view_offset(op) or 0)
+                case AwaitOp():
+                    for value, result in zip(op.inputs, op.outputs, strict=True):
+                        self.view(value, result, 0)
                 case func.CallOp() if not boxes_of(op):
                     bind_call(self, op)
                 case _:

@@ -52,7 +52,7 @@ def _devices(
     table: Table, backend: BackendDescription, machine: str, described: Machine | None
 ) -> Iterator[Device]:
     """The devices of one entry, which are alike but for their numbers."""
-    table.expect_only("name", "backend", "machine", "count", "memory")
+    table.expect_only("name", "backend", "machine", "plugin", "count", "memory")
     if described is None:
         table.located(lambda: check_cpu(machine))
     memories = tuple(parse_memory(entry) for entry in table.tables("memory"))
@@ -63,7 +63,8 @@ def _devices(
         raise table.error(f"'{name}' has a number of its own, and 'count' gives numbers")
     for index in range(1 if numbered else table.get("count", int, 1)):
         each = name if numbered else f"{name}:{index}"
-        yield Device(each, backend.name, machine, described, memories)
+        plugin = table.get("plugin", str, "")
+        yield Device(each, backend.name, machine, described, memories, plugin)
 
 
 def _machine(table: Table) -> Machine:

@@ -86,7 +86,8 @@ class Link:
 class Device:
     """A processor of a target, such as `cpu:0`: an instance of a machine.
 
-    `backend` makes code for it. `machine_name` is `native`, one of LLVM's CPUs, or the name of the
+    `backend` makes code for it, and `plugin` is the name of the runtime's device plugin that runs
+    that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of the
     machine that is `described` by the target's file. `memories` are its own, empty where it has
     those of the backend's description.
     """
@@ -96,6 +97,12 @@ class Device:
     machine_name: str
     described: Machine | None = None
     memories: tuple[Memory, ...] = ()
+    plugin_name: str = ""
+
+    @property
+    def plugin(self) -> str:
+        """The device plugin that runs its code."""
+        return self.plugin_name or self.backend
 
     @cached_property
     def machine(self) -> Machine:
