@@ -7,14 +7,13 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.lowering.host.codegen.compiler import available_cpus, compile_text
-from braid.lowering.host.codegen.objects import emit_object
-from braid.lowering.host.descriptor import ModelDescription, descriptor_module
-from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
-from braid.lowering.host.descriptor import LoadedCode
-from braid.lowering.host.variants import DeviceFacts, Programs, describe, emit_programs
 from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.variants import device_functions, program_functions
+from braid.lowering.host.codegen.compiler import available_cpus, compile_text
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.descriptor import LoadedCode, ModelDescription, descriptor_module
+from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
+from braid.lowering.host.variants import DeviceFacts, describe, emit_programs
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError

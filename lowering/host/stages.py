@@ -71,9 +71,7 @@ def emit_stage(
     if stage == Stage.MLIR:
         module.verify()
         return str(module) + "\n"
-    devices = {
-        part.job.device.name: DeviceFacts(part.job.device.plugin, True) for part in parts
-    }
+    devices = {part.job.device.name: DeviceFacts(part.job.device.plugin, True) for part in parts}
     programs = emit_programs(module, devices, profile=profile)
     kernels = _texts(parts, Stage.LINALG)
     if stage == Stage.LINALG:

@@ -13,8 +13,8 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attribute_names import ARENA_BYTES, WEIGHTS_BYTES, WEIGHTS_OFFSET
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
-from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import (
     device_functions,
     padded_from,
@@ -126,9 +126,7 @@ def _device(function: func.FuncOp) -> str:
     return name
 
 
-def _device_entry(
-    name: str, facts: DeviceFacts, functions: Sequence[func.FuncOp]
-) -> DeviceEntry:
+def _device_entry(name: str, facts: DeviceFacts, functions: Sequence[func.FuncOp]) -> DeviceEntry:
     first = next(function for function in functions if _device(function) == name)
     weights = _integer(first, WEIGHTS_OFFSET), _integer(first, WEIGHTS_BYTES)
     return DeviceEntry(name, facts.plugin, *weights, facts.codes)

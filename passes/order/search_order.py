@@ -51,7 +51,7 @@ def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class SearchOrderPass(ModulePass):
-    """Searches each block of the functions that are programs for its best order, subgraph by subgraph.
+    """Searches each block of the programs for its best order, subgraph by subgraph.
 
     In: ops in any order. Out: `braid.order` on every op that owns a block (for each of its
     blocks the present positions of the ops in the new order) and `braid.key_node` on the ops

@@ -54,7 +54,6 @@ from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.support.errors import InfeasibleError
 from braid.targets.machines.resolve import target_of
 
-
 SECTION_ALIGNMENT = 4096
 """Of the weights of a device, so that they are used or uploaded where they are mapped."""
 
@@ -143,7 +142,7 @@ def record(plan: Plan) -> None:
 
 
 def record_sections(module: ModuleOp, sections: Mapping[str | None, WeightsSection]) -> None:
-    """Writes where the weights of each device are, the model's own first, and how many there are."""
+    """Writes where the weights of each device are, the model's own first, and their bytes."""
     begins: dict[str | None, int] = {}
     size = 0
     for device, section in sections.items():

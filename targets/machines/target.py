@@ -87,9 +87,9 @@ class Device:
     """A processor of a target, such as `cpu:0`: an instance of a machine.
 
     `backend` makes code for it, and `plugin` is the name of the runtime's device plugin that runs
-    that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of the
-    machine that is `described` by the target's file. `memories` are its own, empty where it has
-    those of the backend's description.
+    that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of
+    the machine that is `described` by the target's file. `memories` are its own, empty where it
+    has those of the backend's description.
     """
 
     name: str

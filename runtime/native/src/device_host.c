@@ -22,7 +22,7 @@ enum { ALIGN = 64, COUNTER_WORDS = 8 };
 typedef struct host_device {
   _Alignas(64) int64_t submitted[COUNTER_WORDS]; /* see braid_post */
   _Alignas(64) int64_t ended[COUNTER_WORDS];
-  pthread_mutex_t lock; /* of all below */
+  pthread_mutex_t lock;    /* of all below */
   braid_submission **list; /* a ring of those that have not begun */
   int64_t first, count, capacity;
   bool started, closing, simulated;
@@ -136,8 +136,7 @@ static void *open_device(bool simulated, char error[BRAID_DEVICE_ERROR]) {
   pthread_mutex_init(&device->lock, NULL);
   pthread_mutex_lock(&devices_lock);
   if (!handles_forks)
-    handles_forks =
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
   bool opened = handles_forks;
   if (opened) {
     device->next = devices;
@@ -235,9 +234,9 @@ static bool grow(host_device *device) {
 static int submit(void *opened, braid_submission *submission) {
   host_device *device = opened;
   pthread_mutex_lock(&device->lock);
-  const char *missing = !grow(device)                                   ? "memory"
+  const char *missing = !grow(device)                               ? "memory"
                         : !device->started && !start_thread(device) ? "thread"
-                                                                        : NULL;
+                                                                    : NULL;
   if (missing == NULL) {
     if (device->simulated) {
       const braid_device_model *model = submission->program;
@@ -249,8 +248,7 @@ static int submit(void *opened, braid_submission *submission) {
   }
   pthread_mutex_unlock(&device->lock);
   if (missing != NULL)
-    snprintf(submission->error, sizeof submission->error, "the system gives no more %s",
-             missing);
+    snprintf(submission->error, sizeof submission->error, "the system gives no more %s", missing);
   return missing != NULL;
 }
 
@@ -259,10 +257,28 @@ static void wait_for(void *opened, int64_t ticket) {
   braid_wait(device->ended, ticket);
 }
 
-const braid_device_plugin braid_plugin_cpu = {
-    BRAID_DEVICE_ABI_VERSION, "cpu",   1,       open_cpu, close_device, load,
-    unload,                   allocate, release, copy,     submit,       wait_for};
+const braid_device_plugin braid_plugin_cpu = {BRAID_DEVICE_ABI_VERSION,
+                                              "cpu",
+                                              1,
+                                              open_cpu,
+                                              close_device,
+                                              load,
+                                              unload,
+                                              allocate,
+                                              release,
+                                              copy,
+                                              submit,
+                                              wait_for};
 
-const braid_device_plugin braid_plugin_npu_sim = {
-    BRAID_DEVICE_ABI_VERSION, "npu-sim", 1,       open_npu_sim, close_device, load,
-    unload,                   allocate,  release, copy,         submit,       wait_for};
+const braid_device_plugin braid_plugin_npu_sim = {BRAID_DEVICE_ABI_VERSION,
+                                                  "npu-sim",
+                                                  1,
+                                                  open_npu_sim,
+                                                  close_device,
+                                                  load,
+                                                  unload,
+                                                  allocate,
+                                                  release,
+                                                  copy,
+                                                  submit,
+                                                  wait_for};

@@ -102,8 +102,7 @@ static registered *find_in_path(const char *name) {
   while (at != NULL && *at != '\0') {
     size_t length = strcspn(at, ":");
     char path[PATH_CHARS];
-    int written =
-        snprintf(path, sizeof path, "%.*s/libbraid_device_%s.so", (int)length, at, name);
+    int written = snprintf(path, sizeof path, "%.*s/libbraid_device_%s.so", (int)length, at, name);
     FILE *file = length > 0 && written < (int)sizeof path ? fopen(path, "rb") : NULL;
     if (file != NULL) {
       fclose(file);

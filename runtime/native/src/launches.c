@@ -27,7 +27,7 @@ typedef struct device_state {
 typedef struct launch {
   braid_submission submission; /* first */
   struct braid_launches *launches;
-  int64_t ticket;  /* of the context: the index, and above it how often that was used */
+  int64_t ticket;   /* of the context: the index, and above it how often that was used */
   int64_t capacity; /* of `lists`, in pointers */
   void **lists;     /* inputs, outputs, and the launches to wait for */
   int64_t dependents;

@@ -38,13 +38,13 @@ typedef struct braid_device_model {
 /* One launch. It belongs to the runtime and lives at least until it has ended. */
 typedef struct braid_submission braid_submission;
 struct braid_submission {
-  void *program;          /* what `load` gave */
-  int64_t function;       /* which of the model's functions */
-  const braid_env *env;   /* services, as for code of the host */
-  void *const *inputs;    /* in the host's memory, as in the function's order */
-  void *const *outputs;   /* likewise */
-  void *arena;            /* from `allocate`; at least the function's `arena_bytes` */
-  int64_t after_count;    /* it must not begin before these have ended, on whichever device */
+  void *program;        /* what `load` gave */
+  int64_t function;     /* which of the model's functions */
+  const braid_env *env; /* services, as for code of the host */
+  void *const *inputs;  /* in the host's memory, as in the function's order */
+  void *const *outputs; /* likewise */
+  void *arena;          /* from `allocate`; at least the function's `arena_bytes` */
+  int64_t after_count;  /* it must not begin before these have ended, on whichever device */
   const braid_submission *const *after;
   /* Computes the function on the calling thread, with the code that was compiled for the host, and
    * sets `status` and `error`. NULL where there is none. */

@@ -172,26 +172,26 @@ typedef struct braid_function_v1 {
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
  * is NULL, and the runtime chooses one by the shapes of the inputs. 168 bytes. */
 typedef struct braid_model_v2 {
-  int64_t abi_version;              /* offset 0: what the code needs */
-  int64_t input_count;              /* offset 8 */
-  const braid_tensor_v2 *inputs;    /* offset 16 */
-  int64_t output_count;             /* offset 24 */
-  const braid_tensor_v2 *outputs;   /* offset 32 */
-  int64_t arena_bytes;              /* offset 40 */
-  int64_t arena_align;              /* offset 48: a power of two; 0 means 64 */
-  int64_t feature_count;            /* offset 56 */
-  const char *const *features;      /* offset 64: required CPU features, LLVM's names */
-  int64_t counter_count;            /* offset 72: 0 when compiled without profiling */
-  const char *const *counter_names; /* offset 80 */
-  braid_run run;                    /* offset 88 */
-  int64_t dim_count;                /* offset 96 */
-  const braid_dim_v2 *dims;         /* offset 104 */
-  int64_t variant_count;            /* offset 112 */
-  const braid_variant_v2 *variants; /* offset 120 */
-  int64_t weights_bytes;            /* offset 128: of the weights that the code reads */
-  int64_t device_count;             /* offset 136: 0 for a model that the host runs alone */
-  const braid_device_v1 *devices;   /* offset 144 */
-  int64_t function_count;           /* offset 152 */
+  int64_t abi_version;                /* offset 0: what the code needs */
+  int64_t input_count;                /* offset 8 */
+  const braid_tensor_v2 *inputs;      /* offset 16 */
+  int64_t output_count;               /* offset 24 */
+  const braid_tensor_v2 *outputs;     /* offset 32 */
+  int64_t arena_bytes;                /* offset 40 */
+  int64_t arena_align;                /* offset 48: a power of two; 0 means 64 */
+  int64_t feature_count;              /* offset 56 */
+  const char *const *features;        /* offset 64: required CPU features, LLVM's names */
+  int64_t counter_count;              /* offset 72: 0 when compiled without profiling */
+  const char *const *counter_names;   /* offset 80 */
+  braid_run run;                      /* offset 88 */
+  int64_t dim_count;                  /* offset 96 */
+  const braid_dim_v2 *dims;           /* offset 104 */
+  int64_t variant_count;              /* offset 112 */
+  const braid_variant_v2 *variants;   /* offset 120 */
+  int64_t weights_bytes;              /* offset 128: of the weights that the code reads */
+  int64_t device_count;               /* offset 136: 0 for a model that the host runs alone */
+  const braid_device_v1 *devices;     /* offset 144 */
+  int64_t function_count;             /* offset 152 */
   const braid_function_v1 *functions; /* offset 160 */
 } braid_model_v2;
 
