@@ -1,7 +1,6 @@
 """Models that are split at random over the host and the device of a chip, by ids on their ops."""
 
 import threading
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -11,10 +10,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.dialects.braid.launch import LaunchOp
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
-from braid.passes.infrastructure.manager import run_pipeline
 from braid.universe import make_context
 from test.unit.passes.partition.random_clusters import split_at_random
 from test.unit.passes.random_graphs import programs
