@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
@@ -25,27 +23,11 @@ SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants of a model also share what they prepare.
-
-    Raises:
-        BraidError: the model calls functions, which after the pipeline are its kernels.
-
-    """
-    _refuse_calls(module)
+    """The default pipeline for this module: variants of a model also share what they prepare."""
     passes = graph_passes(target_of(module))
     if len(public_functions(module)) == 1:
         return passes
     return (*passes, MergePreparedParametersPass())
-
-
-def _refuse_calls(module: ModuleOp) -> None:
-    call = next((op for op in module.walk() if isinstance(op, CallOp)), None)
-    if call is not None:
-        raise BraidError(
-            f"the model calls '@{call.callee.string_value()}', expected one function",
-            location=source_location(call),
-            hint="put its body at the call; mlir-opt --inline does so for upstream's dialects",
-        )
 
 
 def graph_passes(target: Target) -> tuple[ModulePass, ...]:

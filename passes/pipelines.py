@@ -4,6 +4,8 @@ SIMPLIFY = ("canonicalize", "cse")
 """Fold what is constant and merge what is computed twice."""
 
 DEFAULT = (
+    # A model's own functions are part of it; functions from here on are kernels and clusters.
+    "inline",
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
@@ -31,8 +33,7 @@ DEFAULT = (
     "hoist-parameter-expressions",
     # Ops of upstream dialects become groups only now: they know no layout but row-major.
     "group-upstream-ops",
-    # What runs on each device is a function of its own; order, memory and code need not look into
-    # regions of another machine.
+    # Layouts are chosen over the whole graph; what follows works on the functions of each device.
     "apply-clusters",
     # The order with the least peak memory; groups and layouts have decided what has a buffer.
     "search-order{time-limit=2}",

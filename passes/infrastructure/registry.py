@@ -49,6 +49,7 @@ PASSES: dict[str, str] = {
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
     "hoist-views": "braid.passes.layout.hoist_views:HoistViewsPass",
+    "inline": "braid.passes.simplify.inline:InlinePass",
     "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",
     "lower-to-instructions": ("braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass"),
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",

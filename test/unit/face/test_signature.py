@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import braid
@@ -62,16 +63,26 @@ def test_a_parameter_has_one_type() -> None:
         braid.compile(parse_mlir(make_context(), text, "m.mlir").module, jobs=1)
 
 
-@pytest.mark.parametrize("use", [USERS["compile"], USERS["emit"]], ids=["compile", "emit"])
-def test_calls_are_refused(use: Callable[..., object]) -> None:
-    text = f"""func.func private @helper{IDENTITY}
-    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
-      %0 = func.call @helper(%x) : (tensor<4xf32>) -> tensor<4xf32>
-      func.return %0 : tensor<4xf32>
+@pytest.mark.parametrize("calls", [1, 2])
+def test_functions_of_a_model_are_inlined(calls: int) -> None:
+    body = "\n".join(
+        f"%{i + 1} = func.call @helper(%{i}) : (tensor<4xf32>) -> tensor<4xf32>"
+        for i in range(calls)
+    )
+    text = f"""func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {{
+      %y = braid.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+      %z = braid.exp %y : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %z : tensor<4xf32>
+    }}
+    func.func @main(%0: tensor<4xf32>) -> tensor<4xf32> {{
+      {body}
+      func.return %{calls} : tensor<4xf32>
     }}"""
-    with pytest.raises(BraidError, match="calls '@helper', expected one function") as caught:
-        use(parse_mlir(make_context(), text, "m.mlir").module)
-    assert caught.value.location is not None and caught.value.location.line == 3
+    model = braid.compile(parse_mlir(make_context(), text, "m.mlir").module, jobs=1)
+    x = expected = np.arange(4, dtype=np.float32)
+    for _ in range(calls):
+        expected = np.exp(-expected)
+    np.testing.assert_allclose(model(x), expected, rtol=1e-6)
 
 
 def test_the_hint_is_one_that_can_be_followed() -> None:
