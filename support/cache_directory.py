@@ -9,8 +9,8 @@ from braid.support.diagnostics import Diagnostic, emit
 
 OBJECTS = "compiled"
 """The directory of what was compiled."""
-MEASUREMENTS = "measurements.jsonl"
-"""The file of what was measured."""
+RECORDS = "records-1.sqlite"
+"""The file of what was measured; the number is that of its schema."""
 
 _warned: set[Path] = set()
 

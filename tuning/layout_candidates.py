@@ -17,12 +17,12 @@ from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.targets.costs.cost_records import GENERIC, record_key
+from braid.targets.costs.cost_records import record_key
 from braid.targets.costs.layout_costs import reorder_group
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily
+from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
 
 _HOPELESS = 8
 """Times the best prediction at which a generic kernel is not measured any more."""
@@ -43,7 +43,7 @@ class Candidate:
     @property
     def key(self) -> str:
         """Under which the measurement is recorded."""
-        return record_key(self.group, self.choice, self.family.name if self.family else GENERIC)
+        return record_key(self.group, self.choice, self.family)
 
     @property
     def is_generic(self) -> bool:

@@ -13,10 +13,9 @@ from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.support.errors import BraidError
-from braid.targets.costs.cost_records import load_records
+from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.tuning.layout_candidates import Candidate, layout_candidates
-from braid.tuning.record_store import append_records
 from braid.tuning.timing import Clock, TimingRequest
 from braid.tuning.timing_worker import timing_worker
 

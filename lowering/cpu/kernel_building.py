@@ -1,41 +1,29 @@
 """Kernels of outlined functions as objects, each emitted and compiled once for all time.
 
-What a kernel becomes follows from its ops and layouts, the family and schedule, the machine, and
-the sources of braid and of the packages that the family and the ops are from. A record on disk
-under a digest of these says which object it was, so that a model that was compiled before is
-neither emitted nor printed again.
+An object is kept under a digest of the code it is compiled from and of the code generator, and so
+cannot be stale. A record under the kernel's `KernelKey` says which object that was, so that a model
+that was compiled before is neither emitted nor printed again; it holds until a family raises its
+version, or another version of a package is installed.
 """
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from xdsl.dialects import func
 
-import braid.analysis
-import braid.dialects
-import braid.lowering
-import braid.passes
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.selection import KernelSelection, group_of
 from braid.lowering.host.codegen.compiler import compile_anonymous
 from braid.lowering.host.codegen.kernel_text import anonymous_text, module_text, with_symbol
-from braid.lowering.host.codegen.object_key import cache_key
-from braid.passes.kernels.outline_kernels import kernel_key
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
+from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
 from braid.targets.machines.machine import Machine
-
-_KNOWN = frozenset({"braid", "builtins", "xdsl"})
-"""Packages whose sources are in the key anyway, or do not change within a version of braid."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +103,9 @@ def _order(function: func.FuncOp, selection: KernelSelection, machine: Machine) 
     match = selection.match(group)
     family = None if match is None else match.family
     schedule: Schedule = {} if match is None else match.default_schedule()
-    name = "fallback" if family is None else f"{family.name} {family.version}"
-    makers = frozenset(type(part).__module__.partition(".")[0] for part in (family, *group.walk()))
-    sources = [_sources(), *map(_package_sources, sorted(makers - _KNOWN))]
-    parts = (kernel_key(group), name, json.dumps(dict(schedule), sort_keys=True), *sources)
-    key = cache_key("\0".join(parts), machine)
+    key = KernelKey.of(
+        group, GroupKey.of(stored_text(group), machine), family, schedule, fallback_version=VERSION
+    ).digest
     return _Order(function.sym_name.data, group, match, schedule, key)
 
 
@@ -167,26 +153,3 @@ def _compile(
         cache.put(Kind.KERNEL, one.key, json.dumps({**facts, "object": key}).encode())
         objects.append(with_symbol(object_code, needs.symbol))
     return objects
-
-
-@cache
-def _sources() -> str:
-    """Digest of the sources that emit kernels: another version of braid may emit others."""
-    packages = (braid.dialects, braid.analysis, braid.passes, braid.lowering)
-    return _digest(package.__path__[0] for package in packages)
-
-
-@cache
-def _package_sources(name: str) -> str:
-    """Digest of the sources of another package, or of a module that stands alone."""
-    module = import_module(name)
-    return _digest(getattr(module, "__path__", None) or [module.__file__ or ""])
-
-
-def _digest(paths: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for path in map(Path, paths):
-        files = sorted(path.resolve().rglob("*.py")) if path.is_dir() else [path]
-        for file in files:
-            digest.update(file.read_bytes())
-    return digest.hexdigest()

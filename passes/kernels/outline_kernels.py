@@ -1,14 +1,12 @@
 """`outline-kernels`: every fused group becomes a call of one kernel function."""
 
 from dataclasses import dataclass
-from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.execution.compute_ops import is_compute
@@ -26,6 +24,7 @@ from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.variants import program_functions
+from braid.targets.kernels.keys import stored_text
 
 KERNEL_PREFIX = "kernel_"
 
@@ -55,14 +54,6 @@ def body_without_names(group: FusedOp) -> Region:
         for result in inner.results:
             result.name_hint = None
     return body
-
-
-def kernel_key(group: FusedOp) -> str:
-    """Text that is equal for groups that compute the same: strides, and the body without names."""
-    text = StringIO()
-    text.writelines(f"{group.attributes.get(name)}\n" for name in STORAGE_DECISIONS)
-    Printer(stream=text, print_generic_format=True).print_region(body_without_names(group))
-    return text.getvalue()
 
 
 def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
@@ -148,7 +139,7 @@ class OutlineKernelsPass(ModulePass):
                     dissolve(group)
                     continue
                 inputs_once(group)
-                key = f"{device_name(function)}\n{kernel_key(group)}"
+                key = f"{device_name(function)}\n{stored_text(group)}"
                 if key not in symbols:
                     symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
                     op.body.block.add_op(kernel_function(symbols[key], group))

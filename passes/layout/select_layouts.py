@@ -23,8 +23,8 @@ from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
 from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError, InfeasibleError
-from braid.targets.costs.cost_records import GENERIC
 from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.machines.resolve import target_of
 
 

@@ -1,36 +1,34 @@
-"""Measured costs of kernels, read from where `tuning` keeps them.
+"""Measured costs of kernels, in this user's record store.
 
 A record says how long one run of a group took in one choice of layouts, on one machine, with one
 version of the kernels. It is found under a digest of all of these, so that a record that no
 longer fits is never found.
 """
 
-import hashlib
-import platform
+import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Protocol
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.support.cache_directory import MEASUREMENTS, cache_directory, warn_of_damage
-from braid.support.entry_file import remove
-from braid.support.input_files import NotRegularError
-from braid.support.record_lines import decode_line, drop_damaged, read_lines
-from braid.targets.kernels.group_text import plain_text
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.errors import BraidError
+from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.keys import GroupKey, KernelKey, canonical_text, stored_text
+from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.identity import processor_name
 
-GENERIC = "generic"
-"""The name of the family that takes nearly every group: the generic lowering."""
+COST = "cost"
+"""The kind of these records: `seconds` of one run, and `what` was measured, for people."""
 
 
 class GroupRecords(Protocol):
     """What is known of the kernels of one group from measurements."""
 
-    def seconds(self, choice: LayoutChoice, maker: str) -> float | None:
-        """One run of the kernel that `maker`, a family, makes in `choice`; None if not measured."""
+    def seconds(self, choice: LayoutChoice, maker: KernelFamily | None) -> float | None:
+        """One run of the kernel that `maker` makes in `choice`; None if not measured."""
         ...
 
 
@@ -50,86 +48,59 @@ class RecordTable:
 
     def of_group(self, group: FusedOp) -> GroupRecords:
         """See `CostRecords`."""
-        return _TableOfGroup(self.table, plain_text(group) if self.table else "")
+        return _TableOfGroup(self.table, group, canonical_text(group) if self.table else "")
 
 
 @dataclass(frozen=True)
 class _TableOfGroup:
     table: Mapping[str, float]
-    text: str
+    group: FusedOp
+    body: str
 
-    def seconds(self, choice: LayoutChoice, maker: str) -> float | None:
+    def seconds(self, choice: LayoutChoice, maker: KernelFamily | None) -> float | None:
         """See `GroupRecords`."""
-        return self.table.get(_key(self.text, choice, maker)) if self.table else None
+        if not self.table:
+            return None
+        return self.table.get(record_key(self.group, choice, maker, self.body))
 
 
-def record_key(group: FusedOp, choice: LayoutChoice, maker: str) -> str:
-    """Digest of what a measurement is of; the layouts in the types of `group` do not count."""
-    return _key(plain_text(group), choice, maker)
+def record_key(
+    group: FusedOp, choice: LayoutChoice, maker: KernelFamily | None, body: str | None = None
+) -> str:
+    """Digest of what a measurement is of: the kernel that `maker` makes on this machine.
 
-
-def _key(text: str, choice: LayoutChoice, maker: str) -> str:
-    layouts = [layout.tag for layout in (*choice.operands, *choice.results)]
-    parts = (text, *layouts, maker, machine_name(), _kernel_sources())
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def records_path() -> Path:
-    """The file of this user's measurements, in the form of `record_lines`."""
-    return cache_directory() / MEASUREMENTS
-
-
-def load_records(path: Path | None = None) -> RecordTable:
-    """The records in a file, by default the user's; the last one of a key counts.
-
-    A file that cannot be read holds no records. Lines that are damaged are left out of the table,
-    and of the file.
+    The layouts in the types of `group` do not count. `body` is its canonical text where that is
+    known.
     """
-    path = path or records_path()
+    key = GroupKey.of(stored_text(group, choice, body), cpu_machine(NATIVE))
+    return KernelKey.of(group, key, maker).digest
+
+
+def load_records(store: RecordStore | None = None) -> RecordTable:
+    """The costs in a store, by default the user's; the last one of a key counts."""
+    found = (store or default_store()).read(COST)
+    return RecordTable({key: value["seconds"] for key, value in found.items() if _holds(value)})
+
+
+def append_records(
+    seconds: Mapping[str, float], details: Mapping[str, str], store: RecordStore | None = None
+) -> None:
+    """Add measured seconds by `record_key` to a store, by default the user's.
+
+    `details` say to people, by key, what was measured. Where the store cannot be written, a
+    warning says that the measurements are lost.
+    """
+    machine = processor_name()
+    rows = [
+        Record(COST, key, {"seconds": value, "what": details.get(key, "")}, machine)
+        for key, value in seconds.items()
+    ]
     try:
-        stamp = path.stat().st_mtime_ns
-    except OSError:
-        return RecordTable()
-    return _parsed(path, stamp)
+        (store or default_store()).append(rows)
+    except BraidError as error:
+        emit(Diagnostic("warning", error.message, hint=error.hint))
 
 
-@cache
-def _parsed(path: Path, _modified: int) -> RecordTable:
-    try:
-        lines = read_lines(path)
-    except NotRegularError as error:
-        warn_of_damage(f"the measurements in '{path}' cannot be read: {error.strerror}")
-        with suppress(OSError):
-            remove(path)
-        return RecordTable()
-    except OSError:
-        return RecordTable()
-    records = [decode_line(line) for line in lines]
-    if None in records:
-        count = records.count(None)
-        warn_of_damage(f"{count} of {len(lines)} measurements in '{path}' are damaged and left out")
-        drop_damaged(path)
-    return RecordTable(dict(record for record in records if record is not None))
-
-
-@cache
-def machine_name() -> str:
-    """What the processor calls itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    identity = {"model name", "cpu family", "model", "stepping", "flags", "Features", "CPU part"}
-    fields = [line for line in lines if line.partition(":")[0].strip() in identity]
-    names = dict.fromkeys((platform.machine(), platform.processor(), *fields))
-    return "\n".join(names)
-
-
-@cache
-def _kernel_sources() -> str:
-    """Digest of the sources of the kernels: others make other kernels."""
-    directory = Path(__file__).resolve().parents[2] / "lowering" / "cpu" / "kernels"
-    digest = hashlib.sha256()
-    for file in sorted(directory.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def _holds(value: Fields) -> bool:
+    seconds = value.get("seconds")
+    return isinstance(seconds, float) and 0 <= seconds < math.inf

@@ -90,7 +90,7 @@ class KernelCosts:
 
 
 def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:
-    measured = records.seconds(choice, match.family.name)
+    measured = records.seconds(choice, match.family)
     seconds = match.seconds(choice) if measured is None else measured
     return KernelOption(match, choice, seconds, measured is not None)
 

@@ -17,6 +17,9 @@ from braid.dialects.braid.regions import FusedOp
 Schedule = Mapping[str, int]
 """Tile sizes and unroll factors by name; what the names mean is the family's affair."""
 
+GENERIC = "generic"
+"""The name of the family that takes nearly every group: the generic lowering."""
+
 LEVELS = 3
 """How fine schedule spaces get: levels 0 to 2."""
 

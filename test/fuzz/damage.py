@@ -20,8 +20,9 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
 from braid.support import cache_directory
-from braid.support.record_lines import encode_line
-from braid.targets.costs.cost_records import load_records, records_path
+from braid.support.entry_file import remove
+from braid.support.record_store import default_store
+from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main as braid
 
 Files = dict[Path, bytes]
@@ -177,31 +178,30 @@ def streams(directory: Path, trials: int, seed: int) -> None:
 
 
 def records(directory: Path, trials: int, seed: int) -> None:
-    """No measurement is found that nobody made, and damaged ones go from the file."""
-    path = records_path()
+    """No measurement is found that nobody made, and the file is whole again after it."""
+    store = default_store()
     truth = {f"{index:064x}": (index + 1) / 7 for index in range(40)}
-    lines = [encode_line(key, seconds, f"kernel {key}") for key, seconds in truth.items()]
+    append_records(truth, {key: f"kernel {key}" for key in truth})
+    files = {store.path: store.path.read_bytes()}
     for trial in range(trials):
         print(f"trial {trial}", flush=True)
         rng = random.Random(seed + trial)
-        data = b"".join(lines)
-        restore(path, {path: data})
-        match rng.randrange(3):
-            case 0:
-                broken = list(lines)
-                first, second = rng.sample(range(len(lines)), 2)
-                half = rng.randrange(len(lines[first]))
-                broken[first] = lines[first][:half] + lines[second][half:]
-                path.write_bytes(b"".join(broken))
-            case 1:
-                a, b = rng.sample(list(truth), 2)
-                path.write_bytes(data.replace(a.encode(), b.encode(), 1))
-            case _:
-                damage(path, {path: data}, rng)
+        for path in store.files():
+            remove(path)
+        restore(store.path.parent / "none", files)
+        if rng.randrange(3):
+            damage(store.path, files, rng)
+        else:
+            a, b = rng.sample(list(truth), 2)
+            store.path.write_bytes(files[store.path].replace(a.encode(), b.encode(), 1))
+        cache_directory._warned.clear()
         found = load_records().table
         if not found.items() <= truth.items():
             raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")
         command("cache", "verify")
+        append_records({"new": 1.0}, {})
+        if load_records().table != {**found, "new": 1.0}:
+            raise Wrong("after damage, measurements are not kept")
         if trial % 10 == 0:
             source = directory / "model.onnx"
             command("compile", source, "--jobs", 1, "-o", directory / "model.braid")

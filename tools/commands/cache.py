@@ -13,8 +13,8 @@ cache = typer.Typer(
 )
 
 _DAMAGED_SHOWN = 20
-_OLDER = "objects/??/*.o"
-"""Entries of versions that wrote no digests."""
+_OLDER = ("objects/??/*.o", "measurements.jsonl")
+"""Entries of versions that wrote no digests, or lines of measurements."""
 
 
 @cache.command()
@@ -24,14 +24,17 @@ def show() -> None:
     from rich.table import Table
 
     from braid.support.cache_directory import cache_directory
+    from braid.support.record_store import default_store
 
     table = Table("kind", "entries", "bytes")
     for column in table.columns[1:]:
         column.justify = "right"
     for kind, files in _files():
         table.add_row(kind, f"{len(files):,}", f"{sum(map(_size, files)):,}")
-    records = _records()
-    table.add_row("measurements", f"{_count(records):,}", f"{_size(records):,}")
+    store = default_store()
+    for kind, count in sorted(store.count().items()):
+        table.add_row(f"measurements: {kind}", f"{count:,}", "")
+    table.add_row("measurements", "", f"{sum(map(_size, store.files())):,}")
     print(cache_directory())
     Console().print(table)
 
@@ -63,13 +66,16 @@ def clear() -> None:
     from braid.support.cache_directory import OBJECTS, cache_directory
     from braid.support.entry_file import remove
     from braid.support.errors import BraidError
+    from braid.support.record_store import default_store
 
     directory = cache_directory()
     halves = [path for path in (directory / OBJECTS).glob("*/??/.*") if path.is_file()]
     count = size = 0
-    for path in (*(path for _, files in _files() for path in files), *halves, _records()):
-        if not path.exists() and not path.is_symlink():
-            continue
+    for path in (
+        *(path for _, files in _files() for path in files),
+        *halves,
+        *default_store().files(),
+    ):
         count, size = count + 1, size + _size(path)
         try:
             remove(path)
@@ -88,7 +94,7 @@ def _files() -> Iterator[tuple[str, list[Path]]]:
 
     for kind in Kind:
         yield kind, list(default_cache().files(kind))
-    older = list(cache_directory().glob(_OLDER))
+    older = [path for pattern in _OLDER for path in cache_directory().glob(pattern)]
     if older:
         yield "of an older version", older
 
@@ -96,22 +102,13 @@ def _files() -> Iterator[tuple[str, list[Path]]]:
 def _verdicts() -> Iterator[tuple[str, str | None]]:
     """Every entry and measurement, and what is wrong with it; None for what holds."""
     from braid.support.object_cache import Kind, default_cache
-    from braid.support.record_lines import decode_line, read_lines
+    from braid.support.record_store import default_store
 
     entries = default_cache()
     for kind in Kind:
         for path in entries.files(kind):
             yield str(path), entries.damage(kind, path)
-    try:
-        lines = read_lines(_records())
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        yield str(_records()), error.strerror or str(error)
-        return
-    for number, line in enumerate(lines, 1):
-        damage = "it does not match its digest" if decode_line(line) is None else None
-        yield f"{_records()}:{number}", damage
+    yield from default_store().damage()
 
 
 def _directories(directory: Path) -> Iterator[Path]:
@@ -120,21 +117,6 @@ def _directories(directory: Path) -> Iterator[Path]:
     for name in (OBJECTS, "objects"):
         yield directory / name
         yield from (path for path in (directory / name).rglob("*") if path.is_dir())
-
-
-def _records() -> Path:
-    from braid.targets.costs.cost_records import records_path
-
-    return records_path()
-
-
-def _count(records: Path) -> int:
-    from braid.support.record_lines import read_lines
-
-    try:
-        return len(read_lines(records))
-    except OSError:
-        return 0
 
 
 def _size(path: Path) -> int:

@@ -19,6 +19,9 @@ from braid.lowering.host.codegen.kernel_text import module_text
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Kernel
 
+VERSION = 1
+"""Of this emitter, as the `version` of a family."""
+
 
 def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
     """A kernel for any group of ops with static shapes, in the layouts of its types.

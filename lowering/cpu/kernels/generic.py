@@ -26,13 +26,12 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
-from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.targets.costs.cost_records import GENERIC
 from braid.targets.costs.roofline import stage_flops
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import GENERIC, Kernel, Schedule
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one
@@ -50,7 +49,7 @@ class GenericFamily(VectorFamily):
     """Any group with static shapes that has code, in row-major and what its ops allow besides."""
 
     name: str = GENERIC
-    version: int = 1
+    version: int = VERSION
 
     def match(self, group: FusedOp) -> "_Generic | None":
         """Unless it would need more memory inside than outside, or tensors lie in others.

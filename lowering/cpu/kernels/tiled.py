@@ -28,8 +28,8 @@ from braid.lowering.cpu.kernels.tiles.code import TileCode
 from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
 from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
-from braid.passes.kernels.outline_kernels import kernel_key
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
+from braid.targets.kernels.keys import stored_text
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TiledFamily(VectorFamily):
 
     def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
         """The default extents of tiles, searched once for equal groups."""
-        key = kernel_key(group)
+        key = stored_text(group)
         if key not in self._sizes:
             result = group.terminator.arguments[0]
             found = tile_sizes(members, result)

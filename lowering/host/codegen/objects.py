@@ -10,6 +10,9 @@ from braid.targets.machines.machine import Machine
 
 _OPTIMIZATION_LEVEL = 3
 
+OPTIONS = {"opt": _OPTIMIZATION_LEVEL, "reloc": "pic", "codemodel": "small"}
+"""Of LLVM's code generator. Position-independent: an object serves in process and in a library."""
+
 
 @cache
 def _initialize() -> None:
@@ -18,14 +21,11 @@ def _initialize() -> None:
 
 
 def _target_machine(machine: Machine) -> Any:
-    """Position-independent, so that an object serves in process and in a shared library."""
     _initialize()
     return llvm.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu,
         features=machine.features,
-        opt=_OPTIMIZATION_LEVEL,
-        reloc="pic",
-        codemodel="small",
+        **OPTIONS,
     )
 
 

@@ -1,7 +1,5 @@
 """Which family makes a kernel, from predictions and from measurements."""
 
-import json
-import os
 from dataclasses import dataclass
 
 import pytest
@@ -17,12 +15,13 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.support.record_lines import append_lines, encode_line
-from braid.targets.costs.cost_records import GENERIC, RecordTable, load_records, record_key
+from braid.lowering.cpu.families import cpu_families
+from braid.targets.costs.cost_records import RecordTable, record_key
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
 from braid.targets.costs.op_seconds import op_seconds
 from braid.targets.machines.load import load_target
+from test.machines import HOST
 
 ROWS, COLUMNS = Layout.parse("ab"), Layout.parse("ba")
 PLAIN, TURNED = LayoutChoice((ROWS,), (ROWS,)), LayoutChoice((COLUMNS,), (COLUMNS,))
@@ -66,6 +65,11 @@ class Found:
 
     def overlap(self):
         return None
+
+
+def own(name):
+    """Braid's own family of this name."""
+    return next(family for family in cpu_families(HOST) if family.name == name)
 
 
 def maker(costs, group, choice):
@@ -136,63 +140,24 @@ def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
 
 def test_a_measurement_is_believed_before_a_prediction() -> None:
     group = negation()
-    records = RecordTable({record_key(group, PLAIN, "second"): 3.0})
+    records = RecordTable({record_key(group, PLAIN, SECOND): 3.0})
     costs = KernelCosts(FAMILIES, records)
     assert maker(costs, group, PLAIN) is FIRST
     assert [option.measured for option in costs.options(group)] == [False, False]
-    records = RecordTable({record_key(group, PLAIN, "first"): 0.5})
+    records = RecordTable({record_key(group, PLAIN, FIRST): 0.5})
     option = KernelCosts(FAMILIES, records).options(group)[0]
     assert (option.family, option.seconds, option.measured) == (FIRST, 0.5, True)
 
 
 def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
-    key = record_key(negation(), PLAIN, "first")
-    assert record_key(negation(COLUMNS, "layer"), PLAIN, "first") == key
+    key = record_key(negation(), PLAIN, FIRST)
+    assert record_key(negation(COLUMNS, "layer"), PLAIN, FIRST) == key
     others = {
-        record_key(negation(), TURNED, "first"),
-        record_key(negation(), PLAIN, "second"),
-        record_key(negation(shape=(3, 2)), PLAIN, "first"),
+        record_key(negation(), TURNED, FIRST),
+        record_key(negation(), PLAIN, SECOND),
+        record_key(negation(shape=(3, 2)), PLAIN, FIRST),
     }
     assert key not in others and len(others) == 3
-
-
-def test_damaged_lines_are_not_records_and_go(tmp_path) -> None:
-    key = record_key(negation(), PLAIN, "first")
-    path = tmp_path / "measurements.jsonl"
-    good = encode_line(key, 0.25, "a negation")
-    other = encode_line(record_key(negation(), PLAIN, "second"), 0.5, "")
-    damaged = [
-        good.replace(b"0.25", b"0.26"),
-        good.replace(b"a neg", b"A neg"),
-        good.replace(key.encode(), record_key(negation(), PLAIN, "second").encode()),
-        json.dumps({"key": key, "seconds": 9.0}).encode() + b"\n",
-        json.dumps([key]).encode() + b"\n",
-        b"[" * 100_000 + b"\n",
-        good[:40],
-    ]
-    path.write_bytes(good + other + b"".join(damaged))
-    for _ in range(2):
-        records = load_records(path).of_group(negation())
-        assert records.seconds(PLAIN, "first") == 0.25
-        assert records.seconds(PLAIN, "second") == 0.5
-    assert path.read_bytes() == good + other
-    assert not load_records(tmp_path / "none").table
-
-
-def test_what_is_no_file_holds_no_records(tmp_path) -> None:
-    path = tmp_path / "measurements.jsonl"
-    os.mkfifo(path)
-    assert not load_records(path).table
-    append_lines(path, [encode_line("key", 1.0, "")])
-    assert load_records(path).table == {"key": 1.0}
-
-
-def test_half_a_line_spoils_only_itself(tmp_path) -> None:
-    path = tmp_path / "measurements.jsonl"
-    append_lines(path, [encode_line("first", 1.0, "")])
-    path.write_bytes(path.read_bytes() + encode_line("cut", 2.0, "")[:30])
-    append_lines(path, [encode_line("second", 3.0, "")])
-    assert load_records(path).table == {"first": 1.0, "second": 3.0}
 
 
 def test_reorders_are_costed_by_records() -> None:
@@ -201,7 +166,7 @@ def test_reorders_are_costed_by_records() -> None:
     group = reorder_group(tensor, ROWS, COLUMNS)
     predicted = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
     assert 0 < predicted.reorder(tensor, ROWS, COLUMNS) < 1e-3
-    table = {record_key(group, LayoutChoice((ROWS,), (COLUMNS,)), "movement"): 1e-9}
+    table = {record_key(group, LayoutChoice((ROWS,), (COLUMNS,)), own("movement")): 1e-9}
     measured = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable(table))
     assert measured.reorder(tensor, ROWS, COLUMNS) == pytest.approx(1e-9 + backend.launch_seconds)
     assert measured.reorder(tensor, COLUMNS, ROWS) > 1e-6
@@ -220,7 +185,7 @@ def test_the_generic_lowering_is_measured_too() -> None:
     backend = load_target("host").default_backend
     plain, turned = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
     assert plain.cost == turned.cost
-    records = RecordTable({record_key(group, turned.layouts, GENERIC): 1e-9})
+    records = RecordTable({record_key(group, turned.layouts, own("generic")): 1e-9})
     costs = LayoutCosts(ModuleOp([]), backend, "seconds", records).choices(group)
     assert [choice.cost for choice in costs] == [plain.cost, 1e-9]
 

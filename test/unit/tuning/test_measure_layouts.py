@@ -1,6 +1,5 @@
 """Kernels are timed in a process of their own, and the times are found again."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,11 +13,11 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.passes.kernels.outline_kernels import in_group_of_its_own
-from braid.targets.costs.cost_records import load_records
+from braid.support.record_store import default_store
+from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.tuning.layout_candidates import in_layouts, layout_candidates
 from braid.tuning.measure_layouts import measure_layouts
-from braid.tuning.record_store import append_records
 from braid.tuning.timing import TimingRequest, time_kernel
 from braid.tuning.timing_worker import timing_worker
 from test.machines import HOST
@@ -29,7 +28,7 @@ FAMILIES = (ElementwiseFamily(HOST), MovementFamily(HOST))
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
-    return tmp_path / "measurements.jsonl"
+    return default_store()
 
 
 def model(*shapes):
@@ -58,9 +57,9 @@ def test_a_tiny_model_is_measured_once(cache) -> None:
     report = measure_layouts(module, FAMILIES, time_limit=60, jobs=1)
     # Row-major, channels last, blocks of 8 and 16; and the reorders between any two of the four.
     assert (report.measured, report.failed, report.left, report.known) == (4 + 12, 0, 0, 0)
-    lines = [json.loads(line) for line in cache.read_text().splitlines()]
-    assert len({line["key"] for line in lines}) == 16
-    assert all(0 < line["seconds"] < 0.1 and line["what"] for line in lines)
+    records = cache.read("cost").values()
+    assert len(records) == 16
+    assert all(0 < record["seconds"] < 0.1 and record["what"] for record in records)
     again = measure_layouts(module, FAMILIES, time_limit=60)
     assert (again.measured, again.known) == (0, 16)
     [group, *_] = [candidates[0].group for candidates in layout_candidates(module, FAMILIES)]
@@ -72,7 +71,8 @@ def test_a_group_is_measured_whole_or_not_at_all(cache) -> None:
     ticks = iter([0.0, 0.0, 2.0, 2.0, 2.0, 2.0])
     report = measure_layouts(module, FAMILIES, 1.0, jobs=1, clock=lambda: next(ticks))
     assert (report.measured, report.left) == (12, 4 + 4 + 12)
-    assert "16x40x40" in cache.read_text() and "16x4x4" not in cache.read_text()
+    measured = " ".join(record["what"] for record in cache.read("cost").values())
+    assert "16x40x40" in measured and "16x4x4" not in measured
 
 
 def test_candidates_compute_the_same_in_every_layout() -> None:

@@ -1,0 +1,40 @@
+"""Versions of what turns a model into code: braid itself, and the packages it is made with."""
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+
+
+@cache
+def toolchain() -> tuple[str, ...]:
+    """Names and versions of the code generators, for digests."""
+    return (*_bindings(), f"llvmlite {version('llvmlite')}")
+
+
+@cache
+def distribution_version(package: str) -> str:
+    """Name and version of the distribution that an imported top-level package is from.
+
+    Empty for one that is from none, such as a script.
+    """
+    names = packages_distributions().get(package, ())
+    return " ".join(f"{name} {version(name)}" for name in sorted(set(names)))
+
+
+@cache
+def braid_version() -> str:
+    """The version of braid, empty where it is not installed."""
+    try:
+        return version("braid")
+    except PackageNotFoundError:
+        return ""
+
+
+def _bindings() -> tuple[str, ...]:
+    """Version of the upstream bindings; of a build without one, the time it was made."""
+    try:
+        return ("torch-mlir", version("torch-mlir"))
+    except PackageNotFoundError:
+        from braid.support.mlir_bindings import PACKAGE, ir
+
+        return (PACKAGE, str(Path(ir.__file__).stat().st_mtime_ns))

@@ -1,0 +1,167 @@
+"""Identity of groups and kernels: what a measurement, a schedule or an object is of.
+
+`GroupKey` says what a kernel is to compute, where its tensors lie, and for which machine; it is
+what a measurement or a tuned schedule is about. `KernelKey` adds who makes it and how: what was
+measured. Neither knows a source: a family says by its `version` that it emits other code.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from io import StringIO
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.printer import Printer
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
+from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.support.toolchain import braid_version, distribution_version, toolchain
+from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.machines.identity import machine_text
+from braid.targets.machines.machine import Machine
+
+NUMERICS = "f32 accumulation, contracted multiply-adds"
+"""What kernels may do to results; the same for all of them so far."""
+
+_NOTES = "braid."
+"""Names of what passes note on ops begin so; it changes nothing that they compute."""
+
+_OWN = frozenset({"braid", "builtins", "xdsl"})
+"""Packages whose versions are in every key."""
+
+
+def canonical_text(group: FusedOp) -> str:
+    """The body of `group`, equal for groups that compute the same in whatever layouts.
+
+    Names of layers, and what passes have noted on the ops, are left out.
+    """
+    text = StringIO()
+    _CanonicalPrinter(stream=text, print_generic_format=True).print_region(group.body)
+    return text.getvalue()
+
+
+def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | None = None) -> str:
+    """What a kernel of `group` computes, and where its tensors lie.
+
+    That are the canonical text, the layouts of operands and results, with strides where these are
+    not dense, and which operands lie in the result or may begin where it does. Layouts are by
+    default as the tensors are stored; `body` is the canonical text where that is known.
+    """
+    stored = stored_choice(group) if choice is None else choice
+    return "\0".join(
+        (
+            canonical_text(group) if body is None else body,
+            *map(_layout_text, (*stored.operands, *stored.results)),
+            f"{sorted(boxes_of(group).items())} {overlap_of(group)}",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """What a kernel is to do: `stored` is the `stored_text` of the group, `machine` its text.
+
+    `threads` run it at once.
+    """
+
+    stored: str
+    machine: str
+    threads: int = 1
+    numerics: str = NUMERICS
+
+    @staticmethod
+    def of(stored: str, machine: Machine, threads: int = 1) -> "GroupKey":
+        """The key of a group on `machine`."""
+        return GroupKey(stored, machine_text(machine), threads)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\0".join((self.stored, self.machine, str(self.threads), self.numerics))
+
+
+@dataclass(frozen=True)
+class KernelKey:
+    """A kernel: what it does, and which version of which family makes it with which schedule.
+
+    `packages` are versions of the packages that the family and the ops are from, besides braid.
+    """
+
+    group: GroupKey
+    family: str
+    version: int
+    schedule: Schedule | None = None
+    packages: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        group: FusedOp,
+        key: GroupKey,
+        family: KernelFamily | None,
+        schedule: Schedule | None = None,
+        *,
+        fallback_version: int = 0,
+    ) -> "KernelKey":
+        """The key of what `family` makes of `group`; None is the fallback of the backend."""
+        name = "fallback" if family is None else family.name
+        version = fallback_version if family is None else family.version
+        packages = tuple(map(distribution_version, sorted({*_packages(group, family)} - _OWN)))
+        return KernelKey(key, name, version, schedule, packages)
+
+    @property
+    def digest(self) -> str:
+        """Of all of it, and of the versions of braid and of the code generators."""
+        schedule: Mapping[str, Any] | None = None if self.schedule is None else {**self.schedule}
+        parts = (
+            self.group.text,
+            f"{self.family} {self.version}",
+            json.dumps(schedule, sort_keys=True),
+            *self.packages,
+            braid_version(),
+            *toolchain(),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _packages(group: FusedOp, family: KernelFamily | None) -> Iterator[str]:
+    for part in (family, *group.walk()):
+        yield type(part).__module__.partition(".")[0]
+
+
+def _layout_text(layout: Layout) -> str:
+    return layout.tag if layout.strides is None else f"{layout.tag} {layout.strides}"
+
+
+class _CanonicalPrinter(Printer):
+    """Prints types without layouts, values by numbers, and no attributes of passes."""
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        name = self._ssa_values.get(value)
+        if name is None:
+            name = self._ssa_values[value] = str(len(self._ssa_values))
+        self.print_string(f"%{name}")
+        return name
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, TensorType):
+            self.print_string(_type_text(cast(TensorType[Any], attribute)))
+        else:
+            super().print_attribute(attribute)
+
+    def print_op_attributes(self, attributes: Mapping[str, Attribute], **options: Any) -> bool:
+        kept = {key: value for key, value in attributes.items() if not key.startswith(_NOTES)}
+        return super().print_op_attributes(kept, **options)
+
+
+@lru_cache(maxsize=1 << 14)
+def _type_text(tensor: TensorType[Any]) -> str:
+    if isinstance(tensor.encoding, LayoutAttr):
+        tensor = TensorType(tensor.element_type, tensor.get_shape())
+    return str(tensor)

@@ -1,0 +1,38 @@
+"""What a machine is, as text: for keys of what was made for it or measured on it."""
+
+import platform
+from functools import cache
+from pathlib import Path
+
+from braid.targets.machines.cpus import NATIVE
+from braid.targets.machines.machine import Machine
+
+_FIELDS = frozenset(
+    {"model name", "cpu family", "model", "stepping", "flags", "Features", "CPU part"}
+)
+
+
+@cache
+def processor() -> str:
+    """What the processor that this process runs on calls itself."""
+    try:
+        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")
+    except OSError:
+        first = ""
+    lines = [line for line in first.splitlines() if line.partition(":")[0].strip() in _FIELDS]
+    return "\n".join(dict.fromkeys((platform.machine(), platform.processor(), *lines)))
+
+
+def processor_name() -> str:
+    """The part of `processor` that people know it by."""
+    for line in processor().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def machine_text(machine: Machine) -> str:
+    """All that code for `machine` may depend on; of the native one, which processor it is too."""
+    own = processor() if machine.name == NATIVE else machine.name
+    return "\0".join((own, machine.triple, machine.cpu, machine.features))

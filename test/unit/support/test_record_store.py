@@ -1,0 +1,144 @@
+"""Rows are found as they were written, by several processes, through damage and kills."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from braid.support import cache_directory
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
+from braid.support.errors import BraidError
+from braid.support.record_store import Record, RecordStore
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch) -> RecordStore:
+    monkeypatch.setattr(cache_directory, "_warned", set())
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
+    return RecordStore(tmp_path / "records-1.sqlite")
+
+
+def rows(count: int) -> list[Record]:
+    return [Record("cost", f"key {n}", {"seconds": n / 7}) for n in range(count)]
+
+
+def change(store: RecordStore, statement: str) -> None:
+    with sqlite3.connect(store.path) as database:
+        database.execute(statement)
+    database.close()
+
+
+def test_the_last_value_of_a_key_counts(store) -> None:
+    assert store.read("cost") == {}
+    store.append([*rows(3), Record("schedule", "key 0", {"tile": 4})])
+    store.append([Record("cost", "key 1", {"seconds": 9.0}, "a machine")])
+    assert store.read("cost") == {
+        "key 0": {"seconds": 0.0},
+        "key 1": {"seconds": 9.0},
+        "key 2": {"seconds": 2 / 7},
+    }
+    assert store.get("schedule", "key 0") == {"tile": 4}
+    assert store.count() == {"cost": 4, "schedule": 1}
+    assert not list(store.damage())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE records SET value = '{\"seconds\": 0.5}' WHERE number = 2",
+        "UPDATE records SET key = 'key 7' WHERE number = 2",
+        "UPDATE records SET created = 'yesterday' WHERE number = 2",
+        "UPDATE records SET machine = 'another' WHERE number = 2",
+        "UPDATE records SET value = CAST(X'ff' AS TEXT) WHERE number = 2",
+    ],
+)
+def test_a_row_that_was_changed_is_not_used_and_goes(store, statement) -> None:
+    store.append(rows(3))
+    change(store, statement)
+    assert len(list(store.damage())) == 1
+    said: list[Diagnostic] = []
+    with handle_diagnostics(said.append):
+        assert set(store.read("cost")) == {"key 0", "key 2"}
+    assert "2 of them are kept" in said[0].message
+    assert not list(store.damage())
+    assert store.path.with_name("records-1.sqlite.damaged").exists()
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 100, b"\0" * 4096])
+def test_what_is_no_database_is_moved_aside(store, content) -> None:
+    store.path.write_bytes(content)
+    said: list[Diagnostic] = []
+    with handle_diagnostics(said.append):
+        assert store.read("cost") == {}
+    assert "damaged" in said[0].message
+    store.append(rows(2))
+    assert len(store.read("cost")) == 2 and not list(store.damage())
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("end", ["", "-wal"])
+def test_what_is_no_file_is_moved_aside(store, make, end) -> None:
+    if end:
+        store.append(rows(2))
+    make(f"{store.path}{end}")
+    assert list(store.damage())
+    store.append(rows(3))
+    assert len(store.read("cost")) == 3 and not list(store.damage())
+
+
+def test_what_cannot_be_written_costs_only_the_records(store, monkeypatch) -> None:
+    blocked = store.path.parent / "file"
+    blocked.write_text("")
+    lost = RecordStore(blocked / "records-1.sqlite")
+    assert lost.read("cost") == {}
+    with pytest.raises(BraidError, match="cannot be kept"):
+        lost.append(rows(1))
+
+
+def test_a_read_only_file_is_read(store, monkeypatch) -> None:
+    store.append(rows(3))
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    assert len(store.read("cost")) == 3
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from braid.support.record_store import Record, RecordStore
+store = RecordStore(Path(sys.argv[1]))
+for n in range(int(sys.argv[3])):
+    store.append([Record("cost", f"{sys.argv[2]}-{n}-{i}", {"n": n}) for i in range(5)])
+    print(n, flush=True)
+"""
+
+
+def writer(store: RecordStore, name: str, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(store.path), name, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_write_at_once(store) -> None:
+    writers = [writer(store, str(number), 10) for number in range(4)]
+    for process in writers:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in writers] == [0] * 4
+    assert len(store.read("cost")) == 4 * 10 * 5
+
+
+def test_a_killed_writer_leaves_whole_appends(store) -> None:
+    for name, lines in (("a", 3), ("b", 17)):
+        process = writer(store, name, 10_000)
+        assert process.stdout is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        time.sleep(0.003)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        mine = [key for key in store.read("cost") if key.startswith(name)]
+        assert len(mine) % 5 == 0 and len(mine) >= 5 * lines
+        assert not list(store.damage())
