@@ -38,11 +38,10 @@ SCHEMA = 1
 
 _CREATE = """
 CREATE TABLE IF NOT EXISTS records (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
     created REAL NOT NULL, machine TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS records_by_key ON records (kind, key);
 """
 _COLUMNS = "kind, key, value, created, machine, version, digest"
 _DAMAGE = frozenset({1, 11, 26})
@@ -200,6 +199,9 @@ class RecordStore:
     def rows(self) -> list[Record | None]:
         """All rows in their order, None for one that does not match its digest."""
         with self._opened(write=False) as database:
+            (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+            if verdict != "ok":
+                raise _DamagedError(verdict)
             rows = database.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number")
             return [_record(row) for row in rows]
 
