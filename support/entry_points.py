@@ -1,6 +1,7 @@
 """What installed packages add to targets and backends, by entry points.
 
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
+- Group `braid.passes`: a room of braid, and the table of its passes (`name -> module:class`).
 - Group `braid.backends`: the name of a backend, and its class; braid's own backends are there, too.
 - Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
   that name, whichever target they belong to.
@@ -9,12 +10,14 @@
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import cast
 
 from braid.support.errors import BraidError
 
 TARGETS_GROUP = "braid.targets"
 BACKENDS_GROUP = "braid.backends"
 FAMILIES_GROUP = "braid.kernel_families"
+PASSES_GROUP = "braid.passes"
 
 
 def installed_targets() -> dict[str, Path]:
@@ -40,6 +43,12 @@ def installed_paths(group: str) -> dict[str, Path]:
             )
         found[entry.name] = path
     return found
+
+
+def installed_tables() -> tuple[dict[str, str], ...]:
+    """The tables of passes. Raises `BraidError` where one cannot be loaded."""
+    entries = sorted(entry_points(group=PASSES_GROUP))
+    return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
 
 
 def installed_backends() -> tuple[str, ...]:

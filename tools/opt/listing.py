@@ -5,7 +5,7 @@ import inspect
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.options import pass_options
-from braid.passes.infrastructure.registry import PASSES, PassFactory, available_passes
+from braid.passes.infrastructure.registry import PassFactory, available_passes, pass_table
 from braid.passes.pipelines import PIPELINES
 from braid.support.errors import BraidError
 from braid.universe import DIALECTS, make_context
@@ -20,8 +20,8 @@ def list_passes() -> str:
     braid's own come first, then the named pipelines, then the passes of other packages.
     """
     passes = available_passes()
-    own = [_describe(name, passes[name]) for name in sorted(PASSES)]
-    others = [_describe(name, passes[name]) for name in sorted(passes) if name not in PASSES]
+    own = [_describe(name, passes[name]) for name in sorted(pass_table())]
+    others = [_describe(name, passes[name]) for name in sorted(passes) if name not in pass_table()]
     pipelines = [_entry(name, ",".join(parts)) for name, parts in sorted(PIPELINES.items())]
     sections = {
         "passes of braid:": own,

@@ -3,18 +3,19 @@
 from xdsl.transforms import get_all_passes
 from xdsl.universe import XDSL_UNIVERSE
 
-from braid.passes.infrastructure.registry import PASSES, available_passes, braid_passes
+from braid.passes.infrastructure.registry import available_passes, braid_passes, pass_table
+from braid.support.entry_points import installed_tables
 from braid.universe import UNIVERSE, make_context
 
 
 def test_no_name_clashes_with_xdsl() -> None:
     assert not set(UNIVERSE.all_passes) & set(XDSL_UNIVERSE.all_passes)
     assert not set(UNIVERSE.all_dialects) & set(XDSL_UNIVERSE.all_dialects)
-    assert set(UNIVERSE.all_passes) == set(PASSES) - set(get_all_passes())
+    assert set(UNIVERSE.all_passes) == set(pass_table()) - set(get_all_passes())
 
 
 def test_the_table_of_passes_is_sorted_and_every_line_loads() -> None:
-    assert list(PASSES) == sorted(PASSES)
+    assert all(list(table) == sorted(table) for table in installed_tables())
     for name, factory in braid_passes().items():
         assert factory().name == name
 

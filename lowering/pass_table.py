@@ -1,0 +1,12 @@
+"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+
+PASSES: dict[str, str] = {
+    "attach-streams": "braid.lowering.npu.attach_streams:AttachStreamsPass",
+    "convert-braid-to-linalg": (
+        "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
+    ),
+    "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",
+    "lower-to-instructions": "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass",
+    "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
+}
+"""Name of the pass -> `module:class`."""

@@ -1,0 +1,52 @@
+"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+
+PASSES: dict[str, str] = {
+    "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
+    "apply-clusters": "braid.passes.partition.apply_clusters:ApplyClustersPass",
+    "apply-fusion": "braid.passes.fusion.apply_fusion:ApplyFusionPass",
+    "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
+    "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
+    "apply-rematerialization": (
+        "braid.passes.rematerialization.apply_rematerialization:ApplyRematerializationPass"
+    ),
+    "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
+    "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
+    "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "convert-stablehlo-to-braid": (
+        "braid.passes.stablehlo.convert_stablehlo_to_braid:ConvertStablehloToBraidPass"
+    ),
+    "convert-tosa-to-braid": "braid.passes.tosa.convert_tosa_to_braid:ConvertTosaToBraidPass",
+    "cse": "braid.passes.canonicalize.cse:CSEPass",
+    "expand-padding": "braid.passes.simplify.expand_padding:ExpandPaddingPass",
+    "expand-transposed-convolutions": (
+        "braid.passes.simplify.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
+    ),
+    "fold-scale-into-weights": (
+        "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
+    ),
+    "fuse-shuffles": "braid.passes.fusion.fuse_shuffles:FuseShufflesPass",
+    "group-upstream-ops": "braid.passes.kernels.group_upstream_ops:GroupUpstreamOpsPass",
+    "hoist-parameter-expressions": (
+        "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
+    ),
+    "hoist-views": "braid.passes.layout.hoist_views:HoistViewsPass",
+    "inline": "braid.passes.simplify.inline:InlinePass",
+    "merge-prepared-parameters": (
+        "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
+    ),
+    "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
+    "plan-memory": "braid.passes.storage.plan_memory:PlanMemoryPass",
+    "prepare-backends": "braid.passes.preparation.prepare_backends:PrepareBackendsPass",
+    "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
+    "search-order": "braid.passes.order.search_order:SearchOrderPass",
+    "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",
+    "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
+    "select-rematerialization": (
+        "braid.passes.rematerialization.select_rematerialization:SelectRematerializationPass"
+    ),
+    "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
+    "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
+    "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
+    "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
+}
+"""Name of the pass -> `module:class`."""

@@ -1,0 +1,6 @@
+"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+
+PASSES: dict[str, str] = {
+    "measure-order": "braid.tuning.measure_order:MeasureOrderPass",
+}
+"""Name of the pass -> `module:class`."""
