@@ -60,6 +60,7 @@ def compile(
     jobs: int | None = None,
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
+    unseen: float | None = None,
     memory_budget: int | str | None = None,
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
@@ -82,7 +83,8 @@ def compile(
     braid chooses, from which all up to 8 are padded. `parameters` gives weights by key, or a
     safetensors file with them. With `profile`, `Model.profile` tells how often each op ran and for
     how long; `use_profile` is a file with such a profile (`braid run --profile`), by which
-    decisions are weighted. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena
+    decisions are weighted, with branches that it never saw at the probability `unseen`, by default
+    0.001. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena
     and the outputs take together: what does not fit is recomputed. With `measure_orders`, orders of
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
@@ -121,7 +123,7 @@ def compile(
     default = passes_for(model.module) if chosen is None else chosen
     ordered = with_ordering(default, measure_orders, inter_op_threads)
     searching = with_search(ordered, order_seconds, jobs)
-    pipeline = with_profile(searching, use_profile)
+    pipeline = with_profile(searching, use_profile, unseen)
     lowering = _Lowering(context, read, known, jobs, profile)
     lowered = lowering.run(model, pipeline)
     if budget is not None and not fits(lowered.memory, budget):
@@ -199,6 +201,7 @@ def emit_model(
     jobs: int | None = None,
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
+    unseen: float | None = None,
     order_seconds: float | None = None,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
@@ -233,7 +236,7 @@ def emit_model(
             f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
     passes = with_search(passes_for(module), order_seconds, jobs)
-    pipeline = with_profile(passes, use_profile)
+    pipeline = with_profile(passes, use_profile, unseen)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
 

@@ -12,7 +12,7 @@ from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
-from braid.passes.profile.annotate_profile import AnnotateProfilePass
+from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -42,10 +42,21 @@ def graph_passes(target: Target) -> tuple[ModulePass, ...]:
 
 
 def with_profile(
-    passes: Sequence[ModulePass], profile: str | os.PathLike[str] | None
+    passes: Sequence[ModulePass],
+    profile: str | os.PathLike[str] | None,
+    unseen: float | None = None,
 ) -> tuple[ModulePass, ...]:
-    """`passes` behind one that annotates the module from the file `profile`, if there is one."""
-    return tuple(passes) if profile is None else (AnnotateProfilePass(os.fspath(profile)), *passes)
+    """`passes` behind one that annotates the module from the file `profile`, if there is one.
+
+    `unseen` is the least probability of a branch. Raises BraidError where it is given without a
+    profile.
+    """
+    if profile is None:
+        if unseen is not None:
+            raise BraidError("unseen is given without a profile", hint="give --use-profile too")
+        return tuple(passes)
+    least = UNSEEN if unseen is None else unseen
+    return (AnnotateProfilePass(os.fspath(profile), unseen=least), *passes)
 
 
 def with_ordering(

@@ -1,24 +1,35 @@
 """How often a block is expected to run, from profiles written as attributes.
 
-`scf.if` carries `braid.branch_probability` (of the first region), `scf.for` and `scf.while`
-`braid.trip_count`. A module with `braid.profile` is one that was profiled: what lacks counts in
-it gets a default; without a profile every op weighs 1.
+`scf.if` carries `braid.branch_probability` (of the first region), `scf.index_switch`
+`braid.case_probabilities`, `scf.for` and `scf.while` `braid.trip_count`. Bounds that are constants
+are the trip count of an `scf.for`, whatever a profile says. A module with `braid.profile` is one
+that was profiled: what lacks counts in it gets a default; without a profile all else weighs 1.
 """
 
 import math
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DenseArrayBase, Float64Type, FloatAttr, IntegerAttr, ModuleOp, f64
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, PROFILE, TRIP_COUNT
+from braid.analysis.diagnostics.warnings import emit_warning
+from braid.dialects.braid.attribute_names import (
+    BRANCH_PROBABILITY,
+    CASE_PROBABILITIES,
+    CHECK_COUNT,
+    PROFILE,
+    TRIP_COUNT,
+)
 from braid.support.errors import BraidError
 
 DEFAULT_BRANCH_PROBABILITY = 0.5
 DEFAULT_TRIP_COUNT = 10.0
+
+_TOLERANCE = 0.01
+"""Numbers that differ by no more than this part say the same."""
 
 
 @dataclass
@@ -36,7 +47,7 @@ class ExecutionCounts:
     @staticmethod
     def of(module: ModuleOp, default_trip_count: float = DEFAULT_TRIP_COUNT) -> "ExecutionCounts":
         """The counts that the attributes in `module` imply."""
-        attributes = (BRANCH_PROBABILITY, TRIP_COUNT)
+        attributes = (BRANCH_PROBABILITY, CASE_PROBABILITIES, TRIP_COUNT)
         is_profiled = PROFILE in module.attributes or any(
             name in op.attributes for op in module.walk() for name in attributes
         )
@@ -65,15 +76,79 @@ class ExecutionCounts:
             if probability is None:
                 return DEFAULT_BRANCH_PROBABILITY if self.is_profiled else 1.0
             return probability if region is op.true_region else 1.0 - probability
+        if isinstance(op, scf.IndexSwitchOp):
+            probabilities = case_probabilities(op)
+            if probabilities is None:
+                return 1.0 / len(op.regions) if self.is_profiled else 1.0
+            # The default is the first region of the op and the last of the probabilities.
+            return probabilities[op.regions.index(region) - 1]
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            trips = _number(op, TRIP_COUNT, math.inf)
-            if trips is None:
-                trips = self.default_trip_count if self.is_profiled else None
-            if trips is None:
-                return 1.0
-            checks_once_more = isinstance(op, scf.WhileOp) and region is op.before_region
-            return trips + 1.0 if checks_once_more else trips
+            return self._trips(op, region)
         return 1.0
+
+    def _trips(self, op: scf.ForOp | scf.WhileOp, region: Region) -> float:
+        trips = _number(op, TRIP_COUNT, math.inf)
+        if isinstance(op, scf.ForOp) and (constant := constant_trips(op)) is not None:
+            if trips is not None:
+                warn_of_other_trips(op, trips, constant)
+            return float(constant)
+        checks = isinstance(op, scf.WhileOp) and region is op.before_region
+        if checks and (known := _number(op, CHECK_COUNT, math.inf)) is not None:
+            return known
+        if trips is None:
+            trips = self.default_trip_count if self.is_profiled else None
+        if trips is None:
+            return 1.0
+        return trips + 1.0 if checks else trips
+
+
+def constant_trips(op: scf.ForOp) -> int | None:
+    """How often a loop turns whose bounds and step are constants; None for other loops."""
+    start, end, step = (_constant(value) for value in (op.lb, op.ub, op.step))
+    if start is None or end is None or step is None or step <= 0:
+        return None
+    return max(0, -((start - end) // step))
+
+
+def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
+    """Warns of a profile that contradicts the constant bounds of a loop."""
+    if abs(profiled - constant) > _TOLERANCE * max(constant, 1):
+        emit_warning(
+            op,
+            f"the profile has {profiled:g} iterations each time that the loop is entered, its "
+            f"bounds {constant}; the bounds are taken",
+            hint="was it taken with another version of the model?",
+        )
+
+
+def case_probabilities(op: scf.IndexSwitchOp) -> tuple[float, ...] | None:
+    """Probabilities of the cases of `op` and, last, of its default; None where it has none.
+
+    Raises BraidError for an attribute that is not one number per region, from 0 to 1, with sum 1.
+    """
+    attribute = op.attributes.get(CASE_PROBABILITIES)
+    if attribute is None:
+        return None
+    array = cast(DenseArrayBase[Float64Type], attribute)
+    if isinstance(attribute, DenseArrayBase) and array.elt_type == f64:
+        numbers = array.get_values()
+        fits = len(numbers) == len(op.regions) and all(0 <= number <= 1 for number in numbers)
+        if fits and abs(sum(numbers) - 1) <= _TOLERANCE:
+            return tuple(numbers)
+    raise BraidError(
+        f"'{CASE_PROBABILITIES}' of '{op.name}' is {attribute}, expected an array<f64> of "
+        f"{len(op.regions)} numbers with sum 1: one for each case and one for the default",
+        location=source_location(op),
+    )
+
+
+def _constant(value: SSAValue) -> int | None:
+    if isinstance(value.owner, arith.ConstantOp):
+        number = value.owner.value
+        return number.value.data if isinstance(number, IntegerAttr) else None
+    if isinstance(value.owner, arith.IndexCastOp):
+        return _constant(value.owner.input)
+    return None
 
 
 def _number(op: Operation, name: str, largest: float) -> float | None:

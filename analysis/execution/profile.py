@@ -1,9 +1,12 @@
 """Profiles: how often every op ran and how long it took, from files in three formats.
 
 - braid's own, written by `braid run --profile`: `{"ops": {name: {"count": 10, "seconds": 0.1}}}`;
-- the op statistics of TensorFlow's profiler as CSV: columns for the operation's name, its
-  occurrences, and its total time, in microseconds unless the column names another unit;
-- the same as JSON, a data table with `cols` and `rows`.
+- a table of TensorFlow's profiler as CSV, of ops ("Operation Name", "#Occurrences", "Total time
+  (us)") or of input ops ("Input Op", "Count", "Total Time (in ms)"); the title of the time names
+  its unit;
+- the same as JSON: a data table with `cols` and `rows`, or an array of such tables. What several
+  tables of an array count, the first one says: TensorFlow writes its op table twice, with idle
+  time and without.
 """
 
 import csv
@@ -18,7 +21,9 @@ from typing import Any, cast
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_regular
 
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_UNITS = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+_NAMES = ("operation name", "op name", "operation", "name", "input op")
 
 _MALFORMED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, csv.Error)
 
@@ -61,16 +66,16 @@ def read_profile(path: Path) -> Profile:
         if not text.lstrip().startswith(("{", "[")):
             return _from_rows(list(csv.reader(io.StringIO(text))))
         data = parse_json(text)
-        if not isinstance(data, dict):
-            raise ValueError("the JSON is no object")
+        if isinstance(data, list):
+            return _from_data_tables(cast(list[Any], data))
         fields = cast(dict[str, Any], data)
-        return _from_braid(fields["ops"]) if "ops" in fields else _from_data_table(fields)
+        return _from_braid(fields["ops"]) if "ops" in fields else _from_data_tables([fields])
     except _MALFORMED as error:
         raise BraidError(
             f"not a profile: {error}",
             location=location,
             hint="expected a file of 'braid run --profile', or TensorFlow's op statistics "
-            "(CSV or JSON)",
+            "or input-op statistics (CSV or JSON)",
         ) from error
 
 
@@ -86,10 +91,24 @@ def _from_braid(ops: Mapping[str, Mapping[str, float]]) -> Profile:
     return Profile(result, counts_iterations=True)
 
 
-def _from_data_table(data: Mapping[str, Any]) -> Profile:
-    header = [str(column.get("label") or column["id"]) for column in data["cols"]]
-    rows = [[_cell(cell) for cell in row["c"]] for row in data["rows"]]
-    return _from_rows([header, *rows])
+def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:
+    """The tables of ops among `tables`; each op as the first of them that has it says."""
+    ops: dict[str, OpStatistics] = {}
+    read = [_rows(table) for table in tables]
+    of_ops = [rows for rows in read if any(title in _NAMES for title in map(_normalized, rows[0]))]
+    if not of_ops:
+        raise ValueError(f"none of the {len(read)} tables has a column of op names")
+    for rows in of_ops:
+        for name, statistics in _from_rows(rows).ops.items():
+            ops.setdefault(name, statistics)
+    return Profile(ops, counts_iterations=False)
+
+
+def _rows(table: Mapping[str, Any]) -> list[list[str]]:
+    if not isinstance(table, dict):
+        raise ValueError(f"{table} is no table, an object with 'cols' and 'rows'")
+    header = [str(column.get("label") or column["id"]) for column in table["cols"]]
+    return [header, *([_cell(cell) for cell in row["c"]] for row in table["rows"])]
 
 
 def _cell(cell: object) -> str:
@@ -101,11 +120,10 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
     if not rows:
         raise ValueError("the file is empty")
     header = [_normalized(title) for title in rows[0]]
-    name = _column(header, lambda t: t in ("operation name", "op name", "operation", "name"))
-    count = _column(header, lambda t: "occurrences" in t)
+    name = _column(header, lambda t: t in _NAMES)
+    count = _column(header, lambda t: "occurrences" in t or t == "count")
     total = _column(header, lambda t: t.startswith("total time") and "%" not in t)
-    unit = re.search(r"\(([^)]*)\)", header[total])
-    scale = _UNITS.get(unit[1], 1e-6) if unit else 1e-6
+    scale = _seconds_per_unit(rows[0][total])
     ops: dict[str, OpStatistics] = {}
     for row in rows[1:]:
         if any(field.strip() for field in row):
@@ -116,6 +134,14 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
                 max(known.count, found.count), known.seconds + found.seconds
             )
     return Profile(ops, counts_iterations=False)
+
+
+def _seconds_per_unit(title: str) -> float:
+    """Seconds in the unit that the title of a column names: `(us)`, `(in ms)`."""
+    unit = re.search(r"\((?:in\s+)?([^()\s]*)\)", title.lower())
+    if unit is None or unit[1] not in _UNITS:
+        raise ValueError(f"the column '{title}' names no unit of time ({', '.join(_UNITS)})")
+    return _UNITS[unit[1]]
 
 
 def _normalized(title: str) -> str:

@@ -40,8 +40,13 @@ PROFILE_KEYS = "braid.profile_keys"
 """On control flow: a dictionary of the ops whose executions tell about it (see `profile_keys`)."""
 BRANCH_PROBABILITY = "braid.branch_probability"
 """On `scf.if`: of the first region, a float."""
+CASE_PROBABILITIES = "braid.case_probabilities"
+"""On `scf.index_switch`: of its cases and, last, of the default, an `array<f64>`."""
 TRIP_COUNT = "braid.trip_count"
 """On loops: iterations each time that they are entered, a float."""
+CHECK_COUNT = "braid.check_count"
+"""On `scf.while`: runs of its first region each time that it is entered, a float; without it that
+is the trip count and one."""
 SECONDS = "braid.seconds"
 """On an op that was profiled: seconds of one run, a float."""
 

@@ -198,7 +198,7 @@ class _Applier:
         self, op: Operation, wishes: list[_Wish], types: list[tuple[SSAValue, Layout]]
     ) -> None:
         """What `op` reads and makes, by the decisions on it or else by its types."""
-        if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
+        if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             self._collect_carried(op, carried_values(op), wishes, types)
         elif isinstance(op, self._collected_with_others):
             return

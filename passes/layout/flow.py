@@ -107,7 +107,7 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
             continue
         if change_signature and isinstance(op, ReturnOp):
             continue
-        if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
+        if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             carried.extend(carried_values(op))
         elif not _hands_on_to_control_flow(op):
             flow.choosers.append(_op_chooser(op, costs, expressions))
@@ -126,10 +126,12 @@ def signature_values(func: FuncOp) -> list[Carried]:
     return [item for item in carried if is_tensor(item.value)]
 
 
-def carried_values(op: scf.IfOp | scf.ForOp | scf.WhileOp) -> list[Carried]:
+def carried_values(
+    op: scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp,
+) -> list[Carried]:
     """The tensors that `op` passes on, numbered; those of a while's second region come last."""
     rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = []
-    if isinstance(op, scf.IfOp):
+    if isinstance(op, scf.IfOp | scf.IndexSwitchOp):
         yields = [_terminator(region.block) for region in op.regions if region.blocks]
         for index, result in enumerate(op.results):
             rows.append(((result,), tuple((end, index) for end in yields)))

@@ -17,7 +17,7 @@ def _hoist(op: Operation) -> None:
     """Moves `op` out of all regions of control flow in which nothing that it reads is made."""
     while (block := op.parent) is not None:
         around = block.parent_op()
-        if not isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp):
+        if not isinstance(around, scf.ForOp | scf.WhileOp | scf.IfOp | scf.IndexSwitchOp):
             return
         if any(parent_block(operand) is block for operand in op.operands):
             return

@@ -6,37 +6,59 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr, f64
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, UnitAttr, f64
+from xdsl.ir import Attribute, Operation, Region
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.warnings import emit_warning
+from braid.analysis.execution.execution_counts import constant_trips, warn_of_other_trips
 from braid.analysis.execution.profile import Profile, read_profile
-from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, PROFILE, SECONDS, TRIP_COUNT
+from braid.analysis.execution.profiled_names import ProfiledNames
+from braid.dialects.braid.attribute_names import (
+    BRANCH_PROBABILITY,
+    CASE_PROBABILITIES,
+    CHECK_COUNT,
+    PROFILE,
+    SECONDS,
+    TRIP_COUNT,
+)
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import profile_keys, region_counter
+from braid.support.errors import BraidError
 
 _TOLERANCE = 0.01
 """Counts of a profile that was cut off in the middle of a run differ by a little."""
+
+UNSEEN = 1e-3
+"""Least probability of a branch: one that a profile never saw still decides where all else ties."""
+
+_Branch = scf.IfOp | scf.IndexSwitchOp
+_Loop = scf.ForOp | scf.WhileOp
 
 
 @dataclass(frozen=True)
 class AnnotateProfilePass(ModulePass):
     """Writes what a profile says about control flow and about times to the ops.
 
-    In: a module whose control flow has `braid.profile_keys`. Out: `braid.branch_probability` on
-    `scf.if`, `braid.trip_count` on `scf.for` and `scf.while`, `braid.seconds` (total time by
-    count) on ops that were measured, `braid.profile` on the module. Attributes that were there
-    give way to what the profile says.
+    In: a module, as it was when the profile was taken. Out: `braid.branch_probability` on
+    `scf.if`, `braid.case_probabilities` on `scf.index_switch`, `braid.trip_count` on `scf.for` and
+    `scf.while`, `braid.seconds` (total time by count) on ops that were measured, `braid.profile`
+    on the module. Attributes that were there give way to what the profile says.
 
     The probability of a branch is the count of its first op by that of the condition's op. With
-    counts of TensorFlow the trip count is next / enter + 1; `trip-count=total` takes
-    (next + 1) / enter instead, which is the same for a loop that is entered once. Profiles of
-    braid count the regions themselves, which is preferred to both.
+    counts of TensorFlow the body of an `scf.while` runs next / enter times and its first region
+    once more, an `scf.for` next / enter + 1 times; with `trip-count=total` all of a loop runs
+    (next + 1) / enter times (`braid.check_count` says so of a while's first region). Profiles of
+    braid count the regions themselves, which is preferred to both. `braid.profile_keys` names the
+    ops to count by; where it is missing, or the profile does not know its names, the first named
+    op of each region, of the condition and of the block around tell. A branch that was seen more
+    rarely than `unseen` gets that probability, so that its layouts are not arbitrary.
 
     What has no counts, or counts that contradict each other, keeps the attribute that it has;
-    without one later passes take 0.5 for a branch and `default-trip-count` for a loop. A warning
-    names the op. It also warns of a profile that knows nothing in the module.
+    without one later passes take branches as equally likely and `default-trip-count` for a loop.
+    A warning names the op. It also warns of a profile that contradicts the constant bounds of a
+    loop, which win, and of one that knows nothing in the module. Raises BraidError for an
+    `unseen` that is not from 0 to 0.5.
 
     ```mlir
     scf.if %c … {braid.profile_keys = {condition = "c", then = "t", else = "e"}}
@@ -48,19 +70,26 @@ class AnnotateProfilePass(ModulePass):
 
     file: str
     trip_count: Literal["each", "total"] = "each"
+    unseen: float = UNSEEN
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Annotate every op of `op` that the profile knows."""
+        if not 0 <= self.unseen <= 0.5:
+            raise BraidError(
+                f"unseen is {self.unseen:g}, expected a probability from 0 to 0.5",
+                hint=f"it is the least probability of a branch; {UNSEEN:g} unless given",
+            )
         profile = read_profile(Path(self.file))
+        counts = _Counts(profile, ProfiledNames(op, profile), self.trip_count == "total")
         op.attributes[PROFILE] = UnitAttr()
         found = False
         for inner in op.walk():
-            if isinstance(inner, scf.IfOp):
-                found |= _set(inner, BRANCH_PROBABILITY, _probability(inner, profile))
+            if isinstance(inner, scf.IfOp | scf.IndexSwitchOp):
+                found |= _set_probabilities(inner, counts.shares(inner), self.unseen)
             elif isinstance(inner, scf.ForOp | scf.WhileOp):
-                found |= _set(inner, TRIP_COUNT, self._trips(inner, profile))
+                found |= _set_trips(inner, counts)
             elif (measured := profile.find(names_of(inner))) and measured.count:
-                found |= _set(inner, SECONDS, measured.seconds / measured.count)
+                found |= _set(inner, SECONDS, FloatAttr(measured.seconds / measured.count, f64))
         if not found:
             emit_warning(
                 op,
@@ -68,76 +97,159 @@ class AnnotateProfilePass(ModulePass):
                 hint="was it taken with another model?",
             )
 
-    def _trips(self, op: scf.ForOp | scf.WhileOp, profile: Profile) -> float | None:
-        entered = _region_count(profile, op, "enter")
-        iterations = _region_count(profile, op, "next")
+
+@dataclass(frozen=True)
+class _Counts:
+    """What the profile says of control flow. A string is the reason why it says nothing."""
+
+    profile: Profile
+    names: ProfiledNames
+    total: bool
+
+    def trips(self, op: _Loop) -> float | str:
+        """Iterations of `op` each time that it is entered."""
+        entered, iterations = (self._of_region(op, key) for key in ("enter", "next"))
         if entered and iterations is not None:
             return iterations / entered
-        enter, following = (_count(profile, op, key) for key in ("enter", "next"))
-        own = profile.find(names_of(op))
-        if enter is None and own is not None:
-            enter = own.count
+        enter, following = (self._of_key(op, key) for key in ("enter", "next"))
+        if enter is None:
+            own = self.names.of_op(op)
+            enter = self.names.of_block(op.parent) if own is None else own
+        counts_body = following is None
+        if following is None:
+            following = self._iterations_by_names(op, enter)
         if enter is None or following is None:
             missing = "how often it is entered" if enter is None else "its iterations"
-            return _warn(op, f"has no count of {missing} in the profile", _LOOP_DEFAULT)
+            return f"has no count of {missing} in the profile"
         if not enter:
             if following:
-                problem = f"{following:g} iterations though it is never entered"
-                return _warn(op, f"has counts that contradict each other: {problem}", _LOOP_DEFAULT)
-            return _warn(op, "is never entered in the profile", _LOOP_DEFAULT)
-        if profile.counts_iterations:
+                return (
+                    f"has counts that contradict each other: {following:g} iterations though it "
+                    "is never entered"
+                )
+            return "is never entered in the profile"
+        if self.profile.counts_iterations or counts_body:
             return following / enter
-        return (following + 1) / enter if self.trip_count == "total" else following / enter + 1
+        if self.total:
+            return (following + 1) / enter
+        return following / enter + (0 if isinstance(op, scf.WhileOp) else 1)
+
+    def checks(self, op: _Loop, trips: float) -> float | None:
+        """Runs of the first region of a while where that is not one more than its trip count."""
+        by_keys = self._of_key(op, "next") is not None and self._of_region(op, "next") is None
+        total = self.total and not self.profile.counts_iterations
+        return trips if isinstance(op, scf.WhileOp) and by_keys and total else None
+
+    def _iterations_by_names(self, op: _Loop, entered: float | None) -> float | None:
+        if isinstance(op, scf.ForOp):
+            return self.names.of_block(op.body.block)
+        body = self.names.of_block(op.after_region.block)
+        checks = self.names.of_block(op.before_region.block)
+        if body is None and checks is not None and entered is not None and checks >= entered:
+            return checks - entered
+        return body
+
+    def shares(self, op: _Branch) -> list[float] | str:
+        """The probability of each region of `op`: then and else, or the cases and the default."""
+        regions = _numbered_regions(op)
+        taken = [self._of_region(op, key) for key in regions]
+        known = [count for count in taken if count is not None]
+        if len(known) == len(taken) and sum(known):
+            return [count / sum(known) for count in known]
+        parts = {key: self._of_branch(op, key, region) for key, region in regions.items()}
+        missing = [key for key, count in parts.items() if count is None]
+        seen = sum(count for count in parts.values() if count is not None)
+        whole = self._of_key(op, "condition")
+        if whole is None:
+            whole = self.names.of_condition(op) if missing else seen
+        if whole is None:
+            return "has no count of its condition in the profile"
+        if len(missing) > 1:
+            return "has no counts of its branches in the profile"
+        counts = [whole - seen if count is None else count for count in parts.values()]
+        if not whole and not any(counts):
+            return "is never reached in the profile"
+        if min(counts) < 0 or not whole or abs(sum(counts) - whole) > _TOLERANCE * whole:
+            written = " + ".join(f"{count:g}" for count in counts)
+            return f"has counts that contradict each other: {written} of {whole:g}"
+        return [count / sum(counts) for count in counts]
+
+    def _of_branch(self, op: Operation, key: str, region: Region) -> float | None:
+        count = self._of_key(op, key)
+        if count is None and region.blocks:
+            count = self.names.of_block(region.block)
+        return count
+
+    def _of_key(self, op: Operation, key: str) -> float | None:
+        name = profile_keys(op).get(key)
+        statistics = self.profile.find([name]) if name is not None else None
+        return None if statistics is None else statistics.count
+
+    def _of_region(self, op: Operation, key: str) -> float | None:
+        name = region_counter(op, key)
+        statistics = self.profile.find([name]) if name is not None else None
+        return None if statistics is None else statistics.count
 
 
-_BRANCH_DEFAULT = "both branches count as equally likely"
-_LOOP_DEFAULT = "the default trip count is taken"
+def _numbered_regions(op: _Branch) -> dict[str, Region]:
+    """The regions of `op` by their profile keys, in the order in which probabilities stand."""
+    if isinstance(op, scf.IfOp):
+        return {"then": op.true_region, "else": op.false_region}
+    cases = {str(number): region for number, region in enumerate(op.case_regions)}
+    return {**cases, "default": op.default_region}
 
 
-def _probability(op: scf.IfOp, profile: Profile) -> float | None:
-    taken, other_taken = (_region_count(profile, op, key) for key in ("then", "else"))
-    if taken is not None and other_taken is not None and taken + other_taken:
-        return taken / (taken + other_taken)
-    whole, then, other = (_count(profile, op, key) for key in ("condition", "then", "else"))
-    if whole is None and then is not None and other is not None:
-        whole = then + other
-    if then is None and whole is not None and other is not None:
-        then = whole - other
-    if whole is None:
-        return _warn(op, "has no count of its condition in the profile", _BRANCH_DEFAULT)
-    if then is None:
-        return _warn(op, "has no counts of its branches in the profile", _BRANCH_DEFAULT)
-    if not whole and not then and not other:
-        return _warn(op, "is never reached in the profile", _BRANCH_DEFAULT)
-    rest = whole - then if other is None else other
-    if not 0 <= then <= whole or abs(then + rest - whole) > _TOLERANCE * whole:
-        problem = f"{then:g} + {rest:g} of {whole:g}"
-        return _warn(op, f"has counts that contradict each other: {problem}", _BRANCH_DEFAULT)
-    return then / whole
+def _set_probabilities(op: _Branch, shares: list[float] | str, unseen: float) -> bool:
+    """Whether there were probabilities to write."""
+    attribute = BRANCH_PROBABILITY if isinstance(op, scf.IfOp) else CASE_PROBABILITIES
+    if isinstance(shares, str):
+        likely = "both branches count" if isinstance(op, scf.IfOp) else "all cases count"
+        return _warn(op, shares, attribute, f"{likely} as equally likely")
+    shares = _floored(shares, min(unseen, 1 / len(shares)))
+    if isinstance(op, scf.IfOp):
+        return _set(op, attribute, FloatAttr(shares[0], f64))
+    return _set(op, attribute, DenseArrayBase.from_list(f64, shares))
 
 
-def _set(op: Operation, attribute: str, value: float | None) -> bool:
-    """Whether there was a value to set."""
-    if value is not None:
-        op.attributes[attribute] = FloatAttr(value, f64)
-    return value is not None
+def _floored(shares: list[float], least: float) -> list[float]:
+    """Probabilities of at least `least` each; the others give way in proportion."""
+    rare = {index for index, share in enumerate(shares) if share < least}
+    while rare:
+        rest = sum(share for index, share in enumerate(shares) if index not in rare)
+        scale = (1 - least * len(rare)) / rest if rest else 0.0
+        scaled = [least if i in rare else share * scale for i, share in enumerate(shares)]
+        more = {index for index, share in enumerate(scaled) if share < least - 1e-12}
+        if not more:
+            return scaled
+        rare |= more
+    return shares
 
 
-def _warn(op: Operation, problem: str, default: str) -> None:
+def _set_trips(op: _Loop, counts: _Counts) -> bool:
+    """Whether there was a trip count to write."""
+    trips = counts.trips(op)
+    constant = constant_trips(op) if isinstance(op, scf.ForOp) else None
+    if isinstance(op, scf.ForOp) and constant is not None:
+        if isinstance(trips, str):
+            return False
+        warn_of_other_trips(op, trips, constant)
+        trips = float(constant)
+    if isinstance(trips, str):
+        return _warn(op, trips, TRIP_COUNT, "the default trip count is taken")
+    op.attributes.pop(CHECK_COUNT, None)
+    if (checks := counts.checks(op, trips)) is not None:
+        op.attributes[CHECK_COUNT] = FloatAttr(checks, f64)
+    return _set(op, TRIP_COUNT, FloatAttr(trips, f64))
+
+
+def _set(op: Operation, name: str, value: Attribute) -> bool:
+    op.attributes[name] = value
+    return True
+
+
+def _warn(op: Operation, problem: str, attribute: str, default: str) -> bool:
     keys = profile_keys(op).values()
     name = "+".join(names_of(op)) or next(iter(keys), op.name)
-    attribute = BRANCH_PROBABILITY if isinstance(op, scf.IfOp) else TRIP_COUNT
     kept = f"{attribute} stays as it is" if attribute in op.attributes else default
     emit_warning(op, f"'{name}' {problem}; {kept}")
-
-
-def _count(profile: Profile, op: Operation, key: str) -> float | None:
-    name = profile_keys(op).get(key)
-    statistics = profile.find([name]) if name is not None else None
-    return None if statistics is None else statistics.count
-
-
-def _region_count(profile: Profile, op: Operation, key: str) -> float | None:
-    name = region_counter(op, key)
-    statistics = profile.find([name]) if name is not None else None
-    return None if statistics is None else statistics.count
+    return False

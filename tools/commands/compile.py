@@ -36,6 +36,7 @@ from braid.tools.commands.options import (
     ShapeOption,
     SourceArgument,
     TargetOption,
+    UnseenOption,
     UseProfileOption,
     parse_bounds,
     parse_buckets,
@@ -63,6 +64,7 @@ def compile_model(
     measure_orders: MeasureOrdersOption = None,
     inter_op_threads: InterOpThreadsOption = 1,
     use_profile: UseProfileOption = None,
+    unseen: UnseenOption = None,
     memory_budget: BudgetOption = None,
     memory_report: MemoryReportOption = False,
     memory_json: MemoryJsonOption = None,
@@ -87,7 +89,7 @@ def compile_model(
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)
     if output is None or is_stage(what):
-        _emit_stage(model, what, output, source, profile, use_profile, order_seconds)
+        _emit_stage(model, what, output, source, profile, use_profile, unseen, order_seconds)
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -97,6 +99,7 @@ def compile_model(
             model,
             profile=profile,
             use_profile=use_profile,
+            unseen=unseen,
             memory_budget=memory_budget,
             measure_orders=measure_orders,
             inter_op_threads=inter_op_threads,
@@ -131,6 +134,7 @@ def _emit_stage(
     source: SourceArguments,
     profile: bool,
     use_profile: Path | None,
+    unseen: float | None,
     order_seconds: float | None,
 ) -> None:
     """Write a stage of the lowering to `output`, or print it."""
@@ -143,6 +147,7 @@ def _emit_stage(
             stage,
             profile=profile,
             use_profile=use_profile,
+            unseen=unseen,
             order_seconds=order_seconds,
             **source,
         )

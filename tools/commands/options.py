@@ -93,6 +93,15 @@ UseProfileOption = Annotated[
         metavar="FILE", help="Weigh decisions by this profile, as braid run --profile writes it."
     ),
 ]
+UnseenOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        min=0.0,
+        max=0.5,
+        help="Probability of branches that the profile never saw, by default 0.001.",
+    ),
+]
 BudgetOption = Annotated[
     str | None,
     typer.Option(

@@ -25,7 +25,7 @@
 // OWN-NOT: braid.branch_probability
 // OWN: braid.trip_count = 1.000000e+01 : f64
 // WARNING: warning: 'choice' has counts that contradict each other: 9 + 5 of 10
-// WARNING: warning: 'once/enter' has no count of how often it is entered in the profile
+// WARNING: warning: 'once/enter' has no count of its iterations in the profile
 func.func @main(%c: i1, %n: index, %x: tensor<4xf32>) {
   %y = scf.if %c -> (tensor<4xf32>) {
     %0 = braid.opaque "C"(%x) {braid.name = "C"} : (tensor<4xf32>) -> tensor<4xf32>

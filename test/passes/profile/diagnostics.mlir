@@ -11,7 +11,16 @@
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%t.json}' 2>&1 | filecheck %s --check-prefix=LIST
 
 // NUMBER: .json: error: not a profile: 'ops' is no object
-// LIST: .json: error: not a profile: the JSON is no object
+// RUN: printf 'Operation Name,#Occurrences,Total time\nmore,1,1\n' > %t.csv
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%t.csv}' 2>&1 | filecheck %s --check-prefix=UNIT
+// RUN: printf 'Operation Name,#Occurrences,Total time (weeks)\nmore,1,1\n' > %t.csv
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%t.csv}' 2>&1 | filecheck %s --check-prefix=WEEKS
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%S/Inputs/loop.csv unseen=0.6}' 2>&1 | filecheck %s --check-prefix=UNSEEN
+
+// LIST: .json: error: not a profile: none of the 0 tables has a column of op names
+// UNIT: .csv: error: not a profile: the column 'Total time' names no unit of time (s, sec, ms, us,
+// WEEKS: .csv: error: not a profile: the column 'Total time (weeks)' names no unit of time
+// UNSEEN: error: unseen is 0.6, expected a probability from 0 to 0.5
 // NEGATIVE: negative.csv: error: not a profile: -3 is neither a count nor a time
 // MISSING: none.csv: error: cannot read profile
 // UNTITLED: untitled.csv: error: not a profile: a column is missing; there are ['operation name', 'how often']
@@ -67,12 +76,12 @@ func.func @main(%c: i1, %n: index) {
 // CHECK: braid.trip_count = 3.000000e+00
 // CHECK: braid.opaque "twice"{{.*}} braid.seconds = {{2.99|3.00}}
 func.func @by_hand(%c: i1, %n: index) {
-  // WARN: warning: 'condition' has no count of its condition in the profile; braid.branch_probability stays as it is
+  // WARN: warning: 'condition' has no counts of its branches in the profile; braid.branch_probability stays as it is
   scf.if %c {
   } else {
   } {braid.profile_keys = {condition = "condition"}, braid.branch_probability = 0.25 : f64}
   %zero = arith.constant 0 : index
-  // WARN: warning: 'loop' has no count of how often it is entered in the profile; braid.trip_count stays as it is
+  // WARN: warning: 'loop' has no count of its iterations in the profile; braid.trip_count stays as it is
   scf.for %i = %zero to %n step %n {
   } {braid.name = "loop", braid.trip_count = 3.0 : f64}
   // Two devices ran it: as often as the one of them, for as long as both together.
