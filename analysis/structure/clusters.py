@@ -1,8 +1,9 @@
 """Clusters while they are ids on ops: completing them after a rewrite, and what holds for them.
 
 Ops that a pass inserted have no id yet. Each joins the first of the clusters that read it, in an
-order in which clusters can run; what no cluster reads joins the last of those that it reads. So
-no new dependence between clusters arises, except along dependences that there were.
+order in which clusters can run; what no cluster reads joins the last of those that it reads, and
+what has none around it in its block is a cluster where the ops of its readers run. So no new
+dependence between clusters arises, except along dependences that there were.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ def is_placed(op: Operation) -> bool:
 
 def complete_clusters(module: ModuleOp) -> None:
     """Gives every op without a cluster one of those around it. Time is linear in the ops."""
+    alone: list[tuple[Operation, Block]] = []
     for block in _blocks(module):
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
         if not missing:
@@ -48,6 +50,21 @@ def complete_clusters(module: ModuleOp) -> None:
             made = {p for o in op.operands if (p := _maker(o.owner, block)) is not None}
             if placement_of(op) is None and made:
                 set_placement(op, max(made, key=lambda p: rank.get(p, -1)))
+        alone += [(op, block) for op in missing if placement_of(op) is None]
+    if alone:
+        _found_clusters(module, alone)
+
+
+def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) -> None:
+    """Makes clusters of ops without any around them, as between loops: where the loops run."""
+    known = [p for block in _blocks(module) for op in block.ops if (p := placement_of(op))]
+    number = 1 + max(placement.cluster for placement in known)
+    for op, block in alone:
+        around = (*_readers(op, block), *(o.owner for o in op.operands))
+        inside = (i for owner in around if isinstance(owner, Operation) for i in owner.walk())
+        near = next((p for i in inside if (p := placement_of(i)) is not None), known[0])
+        set_placement(op, Placement(number, near.device))
+        number += 1
 
 
 def verify_clusters(module: ModuleOp) -> None:

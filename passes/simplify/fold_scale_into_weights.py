@@ -17,6 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
@@ -78,7 +79,8 @@ def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
         if not isinstance(owner, Operation) or owner.parent is not last.op.parent:
             return links[::-1]
         link = _link(owner, expressions)
-        if link is None or not links[-1].input.has_one_use():
+        one = link is not None and links[-1].input.has_one_use()
+        if link is None or not one or not run_together(owner, last.op):
             return links[::-1]
         links.append(link)
 
@@ -122,6 +124,7 @@ def _foldable(root: SSAValue, block_of: Operation, expressions: ParameterExpress
         isinstance(op, ConvOp | MatmulOp)
         and op.parent is block_of.parent
         and root.has_one_use()
+        and run_together(op, block_of)
         and expressions.is_known(op.operands[1])
     )
 
