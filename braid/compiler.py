@@ -34,8 +34,8 @@ from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
 from braid.passes.storage.memory_report import MemoryReport, memory_report
 from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
-from braid.runtime.manifest import DeviceCodeSpec, Manifest, WeightSpec
-from braid.runtime.native import NativeModel
+from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightSpec
+from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
 from braid.support.diagnostics import Diagnostic, emit
@@ -65,6 +65,7 @@ def compile(
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
     order_seconds: float | None = None,
+    emulate: bool = False,
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -89,8 +90,9 @@ def compile(
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
     runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
-    chip is searched, by default 1. `passes`, or their text such as `"canonicalize,cse"`, run
-    instead of the default pipeline.
+    chip is searched, by default 1. With `emulate`, functions for devices that are missing run on
+    the host. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
+    pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -130,7 +132,7 @@ def compile(
         # Without recomputation it was too much; the kernels that are the same are at hand.
         lowered = lowering.run(read(), with_budget(pipeline, budget))
         check_budget(lowered.memory, budget)
-    return _load(lowered, threads)
+    return _load(lowered, threads, emulate)
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class _Lowering:
         return _Lowered(model, self.target, code, reports)
 
 
-def _load(lowered: _Lowered, threads: int) -> Model:
+def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
     """Fill the weights of compiled code and load it into this process, for so many threads."""
     model, code = lowered.model, lowered.code
     prepared = evaluate_prepare(model.module, model.parameters)
@@ -181,7 +183,10 @@ def _load(lowered: _Lowered, threads: int) -> Model:
         executor = ElsewhereExecutor(machine.name, reason)
     else:
         loaded = load_objects(code.objects)
-        native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
+        if manifest.runs_on:
+            register_plugins()
+        with emulating(emulate):
+            native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
         lanes = code.description.lanes
         executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
     return Model(
@@ -284,6 +289,9 @@ def _manifest(lowered: _Lowered, index: tuple[WeightSpec, ...]) -> Manifest:
         weights=index,
         dims=dims,
         devices=tuple(_device_specs(lowered.code.devices)),
+        runs_on=tuple(
+            DeviceSpec(device.name, device.plugin) for device in lowered.code.description.devices
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from braid.execution.executors import Executor, NativeExecutor, check_threads
 from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
-from braid.runtime.native import NativeModel, ProfileEntry
+from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
 from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ class Model:
         """
         return self._executor.profile()
 
+    def launched_seconds(self) -> dict[str, float]:
+        """Return how long launches took on each device, over all runs so far.
+
+        By the device's own account: of one that is simulated, the time that the chip would take.
+        """
+        return self._executor.launched_seconds()
+
     def device_seconds(self) -> dict[str, float]:
         """Return how long devices beside the host take of a run, as far as that is known.
 
@@ -161,20 +168,25 @@ class Model:
         return self._package
 
 
-def load(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
+def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = False) -> Model:
     """Load an artifact; `threads` is the number of threads of each run, 0 for all.
+
+    With `emulate`, functions for devices that are missing run on the host.
 
     Manifest and code are checked for damage here, the weights before the first run. An artifact is
     native code, which runs with the rights of this process: load only what you trust.
 
     Raises:
         BraidError: the file is missing, damaged, of another format version, or needs CPU features
-            that are not here.
+            or devices that are not here.
 
     """
     check_threads(threads)
     artifact = read_artifact(_checked_path(path))
-    native = NativeModel.from_artifact(artifact)
+    if artifact.manifest.runs_on:
+        register_plugins()
+    with emulating(emulate):
+        native = NativeModel.from_artifact(artifact)
     executor = NativeExecutor(native, threads)
     return Model(native.inputs, native.outputs, executor, native.arena_bytes, artifact)
 

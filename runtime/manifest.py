@@ -62,6 +62,14 @@ class WeightSpec:
 
 
 @dataclass(frozen=True)
+class DeviceSpec:
+    """A device that functions of the model run on, and the runtime's plugin for it."""
+
+    name: str
+    plugin: str
+
+
+@dataclass(frozen=True)
 class DeviceCodeSpec:
     """Code that a device beside the host loads: `nbytes` from `offset` of the devices section.
 
@@ -85,7 +93,8 @@ class Manifest:
     `arena_bytes` is the memory that each context takes for intermediates. `builder` names the
     program and version that wrote the artifact. `dims` are the dims for whose sizes there are
     variants of the code, every combination of these. `devices` is the code of other devices than
-    the host, in the order in which it runs.
+    the host, in the order in which it runs; `runs_on` are the devices that functions are launched
+    on, all of which are there when the artifact is loaded.
     """
 
     model: str
@@ -99,6 +108,7 @@ class Manifest:
     weights: tuple[WeightSpec, ...] = ()
     dims: tuple[DimSpec, ...] = ()
     devices: tuple[DeviceCodeSpec, ...] = ()
+    runs_on: tuple[DeviceSpec, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -126,6 +136,7 @@ class Manifest:
                 weights=_read_all(fields, "weights", _read_weight),
                 dims=_read_all(fields, "dims", _read_dim),
                 devices=_read_all(fields, "devices", _read_device) if "devices" in fields else (),
+                runs_on=_read_all(fields, "runs_on", _read_spec) if "runs_on" in fields else (),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -187,6 +198,10 @@ def _read_weight(fields: Any) -> WeightSpec:
         _read(fields, "offset", int),
         _read(fields, "nbytes", int),
     )
+
+
+def _read_spec(fields: Any) -> DeviceSpec:
+    return DeviceSpec(_read(fields, "name", str), _read(fields, "plugin", str))
 
 
 def _read_device(fields: Any) -> DeviceCodeSpec:

@@ -8,7 +8,8 @@ import ctypes
 import math
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,9 @@ from braid.runtime.buffers import (
     check_output,
 )
 from braid.runtime.dtypes import numpy_dtype
-from braid.runtime.manifest import DimSpec, TensorSpec
+from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
+from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
 
 
@@ -62,6 +64,8 @@ class NativeModel:
         self.inputs = self._read_specs(self._descriptor.inputs, self._descriptor.input_count)
         self.outputs = self._read_specs(self._descriptor.outputs, self._descriptor.output_count)
         self.arena_bytes = self._descriptor.arena_bytes
+        devices = (self._descriptor.devices[i] for i in range(self._descriptor.device_count))
+        self.runs_on = tuple(DeviceSpec(d.name.decode(), d.plugin.decode()) for d in devices)
         self.counter_names = tuple(
             self._descriptor.counter_names[i].decode()
             for i in range(self._descriptor.counter_count)
@@ -129,6 +133,7 @@ class NativeModel:
             ("dims", manifest.dims, self.dims),
             ("arena_bytes", manifest.arena_bytes, self.arena_bytes),
             ("cpu_features", manifest.cpu_features, tuple(features)),
+            ("runs_on", manifest.runs_on, self.runs_on),
         ):
             if said != actual:
                 raise BraidError(
@@ -208,6 +213,14 @@ class NativeContext:
             for i, name in enumerate(self.model.counter_names)
         }
 
+    def device_seconds(self) -> dict[str, float]:
+        """Return how long launches on each device took, by the device's own account."""
+        library = load_library()
+        return {
+            device.name: library.braid_context_device_time(self._handle, i) * 1e-9
+            for i, device in enumerate(self.model.runs_on)
+        }
+
     def reset_profile(self) -> None:
         """Set all counters to zero."""
         load_library().braid_context_profile_reset(self._handle)
@@ -233,6 +246,32 @@ class NativeContext:
         if not sizes:
             raise last_error()
         return tuple(int(sizes[d]) for d in range(len(self.model.outputs[index].shape)))
+
+
+@contextmanager
+def emulating(wanted: bool) -> Generator[None]:
+    """Let devices that are missing be emulated by models that this thread opens inside."""
+    library = load_library()
+    library.braid_device_emulate(wanted)
+    try:
+        yield
+    finally:
+        library.braid_device_emulate(False)
+
+
+def register_plugins() -> None:
+    """Let the runtime know the device plugins of installed packages.
+
+    An entry point `NAME` of the group `braid.devices` is the `Path` of a shared object that
+    exports the plugin's table; see `braid/device.h`.
+
+    Raises:
+        BraidError: an entry point cannot be loaded or is no path.
+
+    """
+    for name, path in installed_paths(DEVICES_GROUP).items():
+        if load_library().braid_device_register(name.encode(), os.fsencode(path)) != 0:
+            raise last_error()
 
 
 def _read_dims(descriptor: CModel) -> tuple[DimSpec, ...]:

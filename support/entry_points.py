@@ -3,6 +3,7 @@
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
 - Group `braid.passes`: a room of braid, and the table of its passes (`name -> module:class`).
 - Group `braid.backends`: the name of a backend, and its class; braid's own backends are there, too.
+- Group `braid.devices`: the name of a device plugin, and a `Path` to its shared object.
 - Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
   that name, whichever target they belong to.
 """
@@ -16,6 +17,7 @@ from braid.support.errors import BraidError
 
 TARGETS_GROUP = "braid.targets"
 BACKENDS_GROUP = "braid.backends"
+DEVICES_GROUP = "braid.devices"
 FAMILIES_GROUP = "braid.kernel_families"
 PASSES_GROUP = "braid.passes"
 

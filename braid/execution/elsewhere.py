@@ -41,6 +41,10 @@ class ElsewhereExecutor:
             hint="save it and run it there, or compile it without a CPU",
         )
 
+    def launched_seconds(self) -> dict[str, float]:
+        """Return nothing: nothing was launched."""
+        return {}
+
     def profile(self) -> dict[str, ProfileEntry]:
         """Nothing ran."""
         return {}

@@ -26,6 +26,10 @@ class Executor(Protocol):
         """Return executions and seconds by the name of the counter since the start."""
         ...
 
+    def launched_seconds(self) -> dict[str, float]:
+        """Return how long launches took by the name of the device since the start."""
+        ...
+
 
 def check_threads(threads: object, what: str = "threads", least: int = 0) -> None:
     """Raise `BraidError` unless a number of threads is one."""
@@ -70,6 +74,16 @@ class NativeExecutor:
                 )
         return total
 
+    def launched_seconds(self) -> dict[str, float]:
+        """Return the sums over all contexts; empty without devices."""
+        with self._lock:
+            contexts = list(self._all)
+        total: dict[str, float] = {}
+        for context in contexts:
+            for name, seconds in context.device_seconds().items():
+                total[name] = total.get(name, 0.0) + seconds
+        return total
+
     def _take(self) -> NativeContext:
         with self._lock:
             if self._idle:
@@ -109,4 +123,8 @@ class InterpreterExecutor:
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""
+        return {}
+
+    def launched_seconds(self) -> dict[str, float]:
+        """Return nothing: the interpreter has no devices."""
         return {}

@@ -10,6 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -77,5 +78,6 @@ class FuseShufflesPass(ModulePass):
                 joined = _joined_reshape(group)
                 if transpose is None or joined is None or not isinstance(split, ReshapeOp):
                     continue
-                if len(shape_of(split.input)) == len(shape_of(joined.output)):
+                same_rank = len(shape_of(split.input)) == len(shape_of(joined.output))
+                if same_rank and run_together(split, group, joined):
                     _fuse(split, group, transpose, joined)

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import union_names
@@ -69,6 +70,7 @@ def _is_inner(value: SSAValue) -> bool:
         and _is_addition(use)
         and isinstance(value.owner, Operation)
         and use.parent is value.owner.parent
+        and run_together(use, value.owner)
     )
 
 

@@ -1,6 +1,8 @@
 """Models that are split at random over the host and the device of a chip, by ids on their ops."""
 
+import os
 import re
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -16,9 +18,12 @@ from onnx import helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
+import braid.targets.machines
 from braid.frontends.mlir import parse_mlir
 from braid.read_source import read_source
+from braid.runtime.native_abi import find_headers
 from braid.sources.source_model import SourceModel
+from braid.support.errors import BraidError
 from braid.universe import make_context
 from test.run.models.conftest import conditional, convolutional, loop, transformer
 from test.run.models.test_models import random_inputs
@@ -34,6 +39,30 @@ LAYERS = {
     "conditional": conditional,
     "loop": loop,
 }
+# What passes would otherwise merge, fold or fuse, across clusters.
+CROSSING = """
+!t = tensor<1x6x4x4xf32>
+!s = tensor<1x2x3x4x4xf32>
+!r = tensor<1x3x2x4x4xf32>
+func.func @main(%x: !t {braid.name = "x"}) -> (!t {braid.name = "y"}) {
+  %a = braid.exp %x {NPU, braid.cluster = 0 : i64} : (!t) -> !t
+  %i = braid.transpose %a {permutation = array<i64: 0, 1, 2, 3>, CPU, braid.cluster = 1 : i64}
+      : (!t) -> !t
+  %n = braid.neg %i {NPU, braid.cluster = 2 : i64} : (!t) -> !t
+  %m = braid.neg %n {CPU, braid.cluster = 3 : i64} : (!t) -> !t
+  %p = braid.exp %x {CPU, braid.cluster = 4 : i64} : (!t) -> !t
+  %q = braid.add %m, %p {NPU, braid.cluster = 5 : i64} : (!t, !t) -> !t
+  %1 = braid.reshape %q {NPU, braid.cluster = 5 : i64} : (!t) -> !s
+  %2 = braid.transpose %1 {permutation = array<i64: 0, 2, 1, 3, 4>, CPU, braid.cluster = 6 : i64}
+      : (!s) -> !r
+  %3 = braid.reshape %2 {NPU, braid.cluster = 7 : i64} : (!r) -> !t
+  %t = braid.transpose %3 {permutation = array<i64: 0, 1, 3, 2>, CPU, braid.cluster = 8 : i64}
+      : (!t) -> !t
+  %u = braid.transpose %t {permutation = array<i64: 0, 1, 3, 2>, NPU, braid.cluster = 9 : i64}
+      : (!t) -> !t
+  func.return %u : !t
+}
+""".replace("NPU", 'braid.device = "npu:0"').replace("CPU", 'braid.device = "cpu:0"')
 Parameters = dict[str, np.ndarray]
 
 
@@ -140,7 +169,7 @@ def test_shape_buckets() -> None:
     for batch in (1, 2):
         x = np.random.default_rng(batch).normal(size=(batch, 3, 8)).astype(np.float32)
         np.testing.assert_allclose(model(x), whole(x), rtol=1e-4, atol=1e-4)
-    assert model.profile().keys() <= whole.profile().keys() | model.profile().keys()
+    assert sum(entry.count for entry in model.profile().values()) > 0
 
 
 def test_runs_from_c(run_model: Path, tmp_path: Path) -> None:
@@ -153,3 +182,90 @@ def test_runs_from_c(run_model: Path, tmp_path: Path) -> None:
     )
     numbers = [[float(n) for n in re.findall(r"\d+\.\d+(?:e[-+]\d+)?", t)] for t in (parts, whole)]
     assert numbers[0] and numbers[0] == pytest.approx(numbers[1], rel=1e-4)
+
+
+def test_nothing_is_merged_across_clusters() -> None:
+    model = braid.compile(parse(CROSSING), target=TARGET)
+    x = np.random.default_rng(0).normal(size=(1, 6, 4, 4)).astype(np.float32)
+    expected = braid.interpret(parse(CROSSING))(x)
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a plugin that is not the runtime's."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    directory = tmp_path_factory.mktemp("plugins")
+    source = Path(__file__).with_name("desk_plugin.c")
+    library = directory / "libbraid_device_desk.so"
+    flags = ["-std=c11", "-Wall", "-shared", "-fPIC", f"-I{find_headers()}"]
+    subprocess.run([compiler, *flags, source, "-o", library], check=True)
+    return directory
+
+
+def desk_target(directory: Path, device: str) -> str:
+    """The path of a target whose chip is run by the plugin `desk`."""
+    text = Path(braid.targets.machines.__file__).with_name("npu-small.toml").read_text()
+    text = text.replace("npu:0", device).replace("npu-sim", "desk").replace("npu-small", "desk")
+    path = directory / "desk.toml"
+    path.write_text(text)
+    return str(path)
+
+
+ON_DESK = """
+func.func @main(%x: tensor<8xf32> {braid.name = "x"}) -> (tensor<8xf32> {braid.name = "y"}) {
+  %w = braid.constant {value = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>}
+      : tensor<8xf32>
+  %a = braid.mul %x, %w {braid.device = "DEVICE", braid.cluster = 0 : i64}
+      : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %b = braid.neg %a {braid.device = "cpu:0", braid.cluster = 1 : i64}
+      : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %b : tensor<8xf32>
+}
+"""
+
+
+def on_desk(directory: Path, device: str, **options: Any) -> braid.Model:
+    module = parse(ON_DESK.replace("DEVICE", device))
+    return braid.compile(module, target=desk_target(directory, device), **options)
+
+
+def test_a_plugin_of_another_package(
+    plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRAID_DEVICE_PATH", f"/nowhere:{plugins}")
+    model = on_desk(tmp_path, "desk:0")
+    x = np.ones(8, np.float32)
+    np.testing.assert_array_equal(model(x), -np.arange(1, 9))
+    assert model.launched_seconds()["desk:0"] == pytest.approx(1e-6)
+    monkeypatch.setenv("DESK_FAILS", "1")
+    with pytest.raises(BraidError, match="the desk broke"):
+        model(x)
+    monkeypatch.delenv("DESK_FAILS")
+    np.testing.assert_array_equal(model(x), -np.arange(1, 9))
+
+
+def test_a_missing_device(plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_DEVICE_PATH", str(plugins))
+    with pytest.raises(BraidError, match=r"device 'desk:9'.*nobody sits there.*--emulate"):
+        on_desk(tmp_path, "desk:9")
+    model = on_desk(tmp_path, "desk:9", emulate=True)
+    model.save(tmp_path / "m.braid")
+    with pytest.raises(BraidError, match="device 'desk:9'"):
+        braid.load(tmp_path / "m.braid")
+    x = np.ones(8, np.float32)
+    for each in (model, braid.load(tmp_path / "m.braid", emulate=True)):
+        np.testing.assert_array_equal(each(x), -np.arange(1, 9))
+
+
+def test_forked_children_launch(tmp_path: Path) -> None:
+    model = braid.compile(parse(CROSSING), target=TARGET)
+    x = np.ones((1, 6, 4, 4), np.float32)
+    expected = model(x)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(model(x), expected) else 1)
+    np.testing.assert_array_equal(model(x), expected)
+    assert os.waitpid(child, 0)[1] == 0

@@ -19,6 +19,7 @@ def open_model(
     target: str | None = None,
     jobs: int | None = None,
     profile: bool = False,
+    emulate: bool = False,
 ) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
@@ -38,7 +39,7 @@ def open_model(
             )
         if target is not None:
             _check_target(path, target)
-        return load(path, threads=threads)
+        return load(path, threads=threads, emulate=emulate)
     fixed = parse_shapes(shapes)
     if interpret:
         from braid.interpreted import interpret as interpret_model
@@ -54,6 +55,7 @@ def open_model(
             shapes=fixed,
             jobs=jobs,
             profile=profile,
+            emulate=emulate,
         )
 
 

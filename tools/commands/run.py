@@ -45,6 +45,9 @@ def run(
             metavar="FILE", help="Write to FILE how often each op ran and for how long, as JSON."
         ),
     ] = None,
+    emulate: Annotated[
+        bool, typer.Option("--emulate", help="Run what is for missing devices on the host.")
+    ] = False,
 ) -> None:
     """Run a model once and show its outputs."""
     from braid.tools.commands.arrays import (
@@ -73,6 +76,7 @@ def run(
         target=target,
         jobs=jobs,
         profile=profile is not None,
+        emulate=emulate,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given

@@ -81,8 +81,7 @@ static const braid_device_plugin *load_plugin(registered *entry) {
   if (entry->plugin != NULL)
     return entry->plugin;
   void *library = dlopen(entry->path, RTLD_NOW | RTLD_LOCAL);
-  const braid_device_plugin *plugin =
-      library != NULL ? dlsym(library, "braid_device_plugin") : NULL;
+  const braid_device_plugin *plugin = library != NULL ? dlsym(library, "braid_device_table") : NULL;
   if (plugin == NULL)
     braid_set_error("cannot load device plugin '%s': %s", entry->name, dlerror());
   else if (plugin->abi_version != BRAID_DEVICE_ABI_VERSION)

@@ -4,7 +4,7 @@
  *
  * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host) and
  * `npu-sim` (the same, in simulated time). Any other, `NAME`, is a shared object that exports its
- * table as `const braid_device_plugin braid_device_plugin`: the file that was registered for the
+ * table as `const braid_device_plugin braid_device_table`: the file that was registered for the
  * name (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the environment
  * variable BRAID_DEVICE_PATH (separated by colons).
  *
