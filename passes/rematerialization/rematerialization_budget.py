@@ -12,7 +12,7 @@ from braid.passes.order.memory_problem import may_overwrite
 from braid.solvers.rematerialization import InfeasibleBudgetError, Op, Problem, Schedule, solve
 from braid.support.byte_sizes import format_size
 from braid.support.errors import InfeasibleError, Note
-from braid.targets.costs.op_seconds import OpSeconds
+from braid.targets.costs.cost_source import OpSeconds
 
 _BLAMED = 4
 """Tensors that a message names."""

@@ -31,8 +31,8 @@ from braid.passes.rematerialization.rematerialization_sets import (
 )
 from braid.solvers.rematerialization import Problem, Schedule, simulate
 from braid.support.byte_sizes import format_size
-from braid.targets.costs.expected_seconds import expected_seconds
-from braid.targets.costs.op_seconds import OpSeconds
+from braid.targets.costs.cost_source import CostSource, OpSeconds
+from braid.targets.machines.resolve import target_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class SelectRematerializationPass(ModulePass):
             "mode": self.mode,
             "budget": self.budget,
         }
-        counts = ExecutionCounts.of(op)
+        counts, costs = ExecutionCounts.of(op), CostSource(target_of(op))
         for function in runtime_functions(op):
             parameters = resolve(function, given)
             for block in blocks_outside_groups(function):
@@ -105,7 +105,7 @@ class SelectRematerializationPass(ModulePass):
                 for block in blocks_outside_groups(function):
                     self._select_sets(function, block, parameters.criteria)
             elif parameters.budget is not None:
-                self._fit_budget(function, parameters.budget, expected_seconds(counts))
+                self._fit_budget(function, parameters.budget, costs.expected_seconds(counts))
 
     def _select_sets(self, function: FuncOp, block: Block, criteria: Criteria) -> None:
         graph = MemoryGraph.of(block)

@@ -20,8 +20,7 @@ from braid.passes.storage.overlap_decisions import select_overlaps
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.storage_placement import StoragePlacement, clear_decision
 from braid.support.byte_sizes import format_size
-from braid.targets.backends import kernel_families
-from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.cost_source import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -72,11 +71,11 @@ class SelectStoragePass(ModulePass):
         """Decides for every function that runs with the model."""
         target = target_of(op, self.target)
         backend = target.backend(self.backend) if self.backend else target.default_backend
-        costs = KernelCosts(kernel_families(backend.name, backend.machine))
+        costs = DeviceCosts(backend)
         for function in runtime_functions(op):
             self._decide(function, costs, target)
 
-    def _decide(self, function: FuncOp, costs: KernelCosts, target: Target) -> None:
+    def _decide(self, function: FuncOp, costs: DeviceCosts, target: Target) -> None:
         candidates, memories = candidates_in(function), MemorySpaces(target)
         before = planned_peak(function, memories)
         saved = _place(candidates, costs, lambda candidate: True)
@@ -86,7 +85,7 @@ class SelectStoragePass(ModulePass):
                     clear_decision(op)
             check = PeakCheck(function, memories, before)
             saved = _place(candidates[:_MOST_TRIALS], costs, check.accept)
-        smaller = select_overlaps(function, costs, memories)
+        smaller = select_overlaps(function, costs.kernels, memories)
         after = planned_peak(function, memories)
         copied = sum(storage_bytes(c.whole.type) for c in candidates if c.group in saved)
         emit_remark(
@@ -107,7 +106,7 @@ class SelectStoragePass(ModulePass):
 
 
 def _place(
-    candidates: Sequence[Candidate], costs: KernelCosts, accept: Callable[[Candidate], bool]
+    candidates: Sequence[Candidate], costs: DeviceCosts, accept: Callable[[Candidate], bool]
 ) -> dict[FusedOp, float]:
     """The candidates that are spared, and how many seconds each saves."""
     placement = StoragePlacement(costs)

@@ -24,8 +24,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import PadOp, ReshapeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
-from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.op_seconds import op_seconds
+from braid.targets.costs.cost_source import DeviceCosts
 
 _DECISION = (STRIDES, BOXES, VIEW_OFFSET)
 
@@ -38,7 +37,7 @@ class StoragePlacement:
     generic lowering, which takes them unless it reshapes.
     """
 
-    costs: KernelCosts
+    costs: DeviceCosts
     strides: dict[SSAValue, Strides] = field(default_factory=dict[SSAValue, Strides])
     placed: set[SSAValue] = field(default_factory=set[SSAValue])
 
@@ -160,16 +159,16 @@ class StoragePlacement:
         if is_only_storage(group):
             return 0.0
         choice = stored_choice(group)
-        match = self.costs.match_for(group, choice)
+        match = self.costs.kernels.match_for(group, choice)
         if match is not None:
             return match.seconds(choice)
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
-        return None if boxes_of(group) or (strided and reshapes) else op_seconds(group)
+        return None if boxes_of(group) or (strided and reshapes) else self.costs.cost(group).seconds
 
     def _saved(self, candidate: Candidate) -> float:
         """Seconds of the copies that are not made."""
-        whole = op_seconds(candidate.group)
+        whole = self.costs.cost(candidate.group).seconds
         if not isinstance(candidate.op, PadOp):
             return whole
         inner, outer = (storage_bytes(v.type) for v in (*candidate.group.operands, candidate.whole))

@@ -30,9 +30,9 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.support.errors import BraidError
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_records import CostRecords
+from braid.targets.costs.cost_source import DeviceCosts, measured_seconds
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.op_seconds import measured_seconds
-from braid.targets.costs.roofline import Roofline
+from braid.targets.costs.op_amounts import flops, moved_bytes
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import BackendDescription
@@ -70,7 +70,7 @@ class LayoutCosts:
         Without a backend, what no family makes costs nothing.
         """
         self._resource = resource
-        self._roofline = None if backend is None else Roofline(backend)
+        self._device = None if backend is None else DeviceCosts(backend, records)
         if families is None:
             families = () if backend is None else kernel_families(backend.name, backend.machine)
         self._kernels = KernelCosts(families, records)
@@ -108,9 +108,7 @@ class LayoutCosts:
             options = self._kernels.options(reorder_group(tensor, source, target))
             if options:
                 return self._launch + min(option.seconds for option in options)
-        if self._roofline is None:
-            return 0.0
-        return self._roofline.amount(self._resource, 2 * logical_bytes(tensor), 0)
+        return self._amount(2 * logical_bytes(tensor), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
         """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
@@ -123,7 +121,16 @@ class LayoutCosts:
         return tuple(others) if shortened.any() else ()
 
     def _estimate(self, op: Operation) -> float:
-        return 0.0 if self._roofline is None else self._roofline.of_op(op, self._resource)
+        return self._amount(moved_bytes(op), flops(op)) if op.results else 0.0
+
+    def _amount(self, bytes: int, flops: int) -> float:
+        """The resource of what moves and computes this much; 0 if it has neither."""
+        if self._device is None:
+            return 0.0
+        amounts = {"bytes": float(bytes), "flops": float(flops)}
+        if self._resource == "seconds":
+            return self._launch + self._device.roofline_seconds(bytes, flops)
+        return amounts.get(self._resource, 0.0)
 
     def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
         options = self._kernels.options(group)

@@ -18,7 +18,7 @@ from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
-from braid.targets.costs.roofline import flops
+from braid.targets.costs.op_amounts import flops
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
 from braid.targets.costs.model_summary import label_of
-from braid.targets.costs.roofline import flops, moved_bytes
+from braid.targets.costs.op_amounts import flops, moved_bytes
 from braid.tools.explain.views import Edge, Graph, Node
 from braid.tools.explain.views import Region as DrawnRegion
 

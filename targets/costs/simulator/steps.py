@@ -17,7 +17,7 @@ from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.targets.costs.roofline import flops
+from braid.targets.costs.op_amounts import flops
 from braid.targets.machines.target import BackendDescription, Unit
 
 MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)

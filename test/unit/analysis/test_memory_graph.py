@@ -6,7 +6,8 @@ from xdsl.dialects.func import FuncOp
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import UnsupportedError
-from braid.targets.costs.op_seconds import BYTES_PER_SECOND, FLOPS_PER_SECOND, op_seconds
+from braid.targets.costs.cost_source import CostSource, Source
+from braid.targets.machines.resolve import resolve_target
 from braid.universe import make_context
 
 
@@ -101,6 +102,13 @@ def test_costs_are_declared_or_a_roofline() -> None:
         func.return %3 : tensor<64x64xf32>""",
         "%x: tensor<64x64xf32>",
     )
-    product = 2 * 64**3 / FLOPS_PER_SECOND
-    moved = 2 * 4 * 64**2 / BYTES_PER_SECOND
-    assert [op_seconds(op) for op in graph.ops] == pytest.approx([0.5, 2.0, product, moved])
+    costs = CostSource(resolve_target("host", {"cpu": "x86-64-v3"}))
+    machine = resolve_target("host", {"cpu": "x86-64-v3"}).host_device.machine
+    product = 2 * 64**3 / machine.fact("flops")
+    moved = 2 * 4 * 64**2 / machine.fact("memory_bandwidth")
+    found = [costs.cost(op) for op in graph.ops]
+    expected = pytest.approx([0.5, 2.0, max(product, 1.5 * moved), moved])
+    assert [cost.seconds for cost in found] == expected
+    assert [cost.source for cost in found] == [Source.DECLARED] * 2 + [Source.ROOFLINE] * 2
+    assert found[1].declared["bytes"] == found[1].bytes == 9
+    assert costs.sources() == "2 declared, 2 roofline"

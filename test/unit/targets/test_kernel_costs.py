@@ -17,9 +17,9 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.families import cpu_families
 from braid.targets.costs.cost_records import RecordTable, record_key
+from braid.targets.costs.cost_source import CostSource, Source
 from braid.targets.costs.kernel_costs import KernelCosts
 from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
-from braid.targets.costs.op_seconds import op_seconds
 from braid.targets.machines.load import load_target
 from test.machines import HOST
 
@@ -197,7 +197,8 @@ def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
     plain, turned = negation(shape=shape, layout=Layout.row_major(4)), negation(last, shape=shape)
     for group in (plain, turned):
         group.attributes[SECONDS] = FloatAttr(0.125, f64)
-        assert op_seconds(group) == 0.125
+        cost = CostSource(load_target("host")).cost(group)
+        assert (cost.seconds, cost.source) == (0.125, Source.MEASURED)
     assert 0.125 not in [choice.cost for choice in costs.choices(plain)]
     known = [c.layouts.results[0] for c in costs.choices(turned) if c.cost == 0.125]
     assert known == [last]

@@ -24,7 +24,7 @@ from braid.passes.storage.placement import live_peak
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.solvers.rematerialization import minimum_budget
 from braid.support.errors import BraidError, InfeasibleError
-from braid.targets.costs.op_seconds import op_seconds
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 from test.unit.passes.storage.test_measured_peak import declare_in_place
@@ -209,7 +209,9 @@ def test_what_is_too_large_remains_only_beside_its_reader(text: str) -> None:
 @given(programs(most=9), st.integers(0, 4))
 def test_budgets_are_respected(text: str, quarter: int) -> None:
     graph = main_graph(parsed(text))
-    least = minimum_budget(budget_problem(graph, op_seconds), time_limit=1.0).found
+    least = minimum_budget(
+        budget_problem(graph, CostSource(load_target()).seconds), time_limit=1.0
+    ).found
     budget = least + max(graph.peak - least, 0) * quarter // 4
     select = f"select-rematerialization{{budget={budget} time-limit=1.0}}"
     module, remarks = transformed(text, f"{select},apply-rematerialization")
@@ -227,7 +229,9 @@ def costs(text: str, budgets: list[int]) -> list[Remark]:
 @given(programs(most=8))
 def test_proven_cost_never_falls_with_the_budget(text: str) -> None:
     graph = main_graph(parsed(text))
-    least = minimum_budget(budget_problem(graph, op_seconds), time_limit=1.0).found
+    least = minimum_budget(
+        budget_problem(graph, CostSource(load_target()).seconds), time_limit=1.0
+    ).found
     budgets = sorted({max(graph.peak, least), (graph.peak + least) // 2, least}, reverse=True)
     found = costs(text, [budget for budget in budgets if budget >= least])
     # Sums of the same costs in another order differ by rounding.

@@ -1,11 +1,6 @@
-"""Cost of an op from what it must move and compute, and the rates of a backend.
-
-The roofline model of S. Williams, A. Waterman, D. Patterson, "Roofline: An Insightful Visual
-Performance Model", 2009: the larger of the time to move and the time to compute.
-"""
+"""What an op moves and computes: bytes and scalar operations, from its types and structure."""
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
@@ -17,35 +12,8 @@ from braid.dialects.braid.elementwise import TABLE
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
 from braid.dialects.braid.structure import Stage
-from braid.targets.machines.target import BackendDescription
 
 _FLOPS = {row.name: row.flops for row in TABLE}
-
-
-@dataclass(frozen=True)
-class Roofline:
-    """Estimates on one core of `backend`."""
-
-    backend: BackendDescription
-
-    def of_op(self, op: Operation, resource: str) -> float:
-        """Amount of `resource` (`seconds`, `bytes`, `flops`) that one run of `op` takes."""
-        if not op.results:
-            return 0.0
-        return self.amount(resource, moved_bytes(op), flops(op))
-
-    def amount(self, resource: str, bytes: int, flops: int) -> float:
-        """`resource` of a kernel that moves and computes this much; 0 if it has neither."""
-        match resource:
-            case "seconds":
-                moving = bytes / self.backend.rate("bytes")
-                return self.backend.launch_seconds + max(moving, flops / self.backend.rate("flops"))
-            case "bytes":
-                return float(bytes)
-            case "flops":
-                return float(flops)
-            case _:
-                return 0.0
 
 
 def moved_bytes(op: Operation) -> int:
