@@ -146,9 +146,30 @@ class MemoryGraph:
         """The most bytes that are live at once."""
         return int(self.profile.max(initial=0))
 
-    def peak_between(self, first: int, last: int) -> int:
-        """The most bytes that are live while an op strictly between two others runs."""
-        return int(self.profile[first + 1 : last].max(initial=0))
+    @cached_property
+    def outside_profile(self) -> NDArray[np.int64]:
+        """Bytes of tensors made elsewhere that are live while each op runs.
+
+        These are inputs, weights and what blocks around make, from the first op to their last use.
+        """
+        change = np.zeros(len(self.ops) + 1, dtype=np.int64)
+        for tensor, maker in enumerate(self.producer):
+            if maker < 0:
+                change[0] += self.sizes[tensor]
+                change[self.last_use[tensor] + 1] -= self.sizes[tensor]
+        return np.cumsum(change[:-1])
+
+    def peak_between(self, first: int, last: int, *, everything: bool = False) -> int:
+        """The most bytes that are live while an op on a path between two others runs.
+
+        `everything` counts tensors that are made elsewhere too.
+        """
+        live = self.profile + self.outside_profile if everything else self.profile
+        between = [op for op in range(first + 1, last) if self._is_between(op, first, last)]
+        return int(live[between].max(initial=0))
+
+    def _is_between(self, op: int, first: int, last: int) -> bool:
+        return bool(self._descendants[first] >> op & 1 and self._descendants[op] >> last & 1)
 
     @cached_property
     def _descendants(self) -> tuple[int, ...]:

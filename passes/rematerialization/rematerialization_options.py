@@ -16,7 +16,7 @@ from braid.support.errors import BraidError
 
 SIZES = ("tensor_threshold", "peak_threshold", "jump_threshold", "budget")
 THRESHOLDS = (*SIZES[:3], "fusion_rules")
-NAMES = (*THRESHOLDS, "mode", "budget")
+NAMES = (*THRESHOLDS, "mode", "peak", "budget")
 
 Option = int | str
 
@@ -64,6 +64,9 @@ def _parameters(function: FuncOp, options: Mapping[str, Option]) -> Parameters:
     mode = options.get("mode", "union")
     if mode not in ("union", "all"):
         raise _error(function, f"mode is '{mode}', expected 'union' or 'all'")
+    peak = options.get("peak", "intermediates")
+    if peak not in ("intermediates", "all"):
+        raise _error(function, f"peak is '{peak}', expected 'intermediates' or 'all'")
     rules = options.get("fusion_rules")
     criteria = Criteria(
         load_rules("default" if rules is None else str(rules)),
@@ -72,6 +75,7 @@ def _parameters(function: FuncOp, options: Mapping[str, Option]) -> Parameters:
         sizes["jump_threshold"],
         rules is not None,
         mode == "all",
+        peak == "all",
     )
     return Parameters(criteria=criteria)
 
@@ -108,5 +112,6 @@ def _error(owner: Operation, message: str) -> BraidError:
         message,
         location=source_location(owner),
         hint="give some of tensor-threshold, peak-threshold, jump-threshold (sizes such as 64MiB), "
-        "fusion-rules ('default' or a file) and mode (union or all), or a budget alone",
+        "fusion-rules ('default' or a file), mode (union or all) and peak (intermediates or all), "
+        "or a budget alone",
     )

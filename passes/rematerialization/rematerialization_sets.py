@@ -21,7 +21,8 @@ class Criteria:
     """What makes an edge between producer and reader worth recomputing; sizes are in bytes.
 
     `fuse` switches the criterion on that is named after the fusion rules; `rules` also say how
-    far sets grow. With `require_all` every criterion that is given must hold, otherwise one.
+    far sets grow. A peak is of what the graph makes, with `count_all` also of what it only reads.
+    With `require_all` every criterion that is given must hold, otherwise one.
     """
 
     rules: RematerializationRules
@@ -30,6 +31,7 @@ class Criteria:
     jump: int | None = None
     fuse: bool = False
     require_all: bool = False
+    count_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class _Selection:
         high = (
             criteria.peak is not None
             and indirect
-            and graph.peak_between(producer, reader) > criteria.peak
+            and graph.peak_between(producer, reader, everything=criteria.count_all) > criteria.peak
         )
         if criteria.tensor is not None and criteria.peak is not None:
             # Each has its own kind of edge, so together they are one criterion.

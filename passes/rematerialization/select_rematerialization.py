@@ -6,7 +6,6 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -44,8 +43,9 @@ class SelectRematerializationPass(ModulePass):
     is a direct edge beside that. A set, the producer with what it needs, is picked if
 
     - `tensor-threshold`: what it makes is larger than this;
-    - `peak-threshold`: the path is indirect and the bytes live while an op between the two runs
-      are more than this;
+    - `peak-threshold`: the path is indirect and the bytes live while an op on it runs are more
+      than this: of what the ops make (`peak=intermediates`), or also of inputs, weights and what
+      blocks around make (`peak=all`), from the beginning of the block to their last use;
     - `jump-threshold`: what it makes is larger than one of its inputs by more than this (weights
       and constants are not counted);
     - `fusion-rules` (`default` or a TOML file as `rematerialization_rules.toml`): the producer
@@ -80,6 +80,7 @@ class SelectRematerializationPass(ModulePass):
     jump_threshold: int | str | None = None
     fusion_rules: str | None = None
     mode: Literal["union", "all"] | None = None
+    peak: Literal["intermediates", "all"] | None = None
     budget: int | str | None = None
     time_limit: float = 60.0
     workers: int = 1
@@ -94,6 +95,7 @@ class SelectRematerializationPass(ModulePass):
             "jump_threshold": self.jump_threshold,
             "fusion_rules": self.fusion_rules,
             "mode": self.mode,
+            "peak": self.peak,
             "budget": self.budget,
         }
         counts, costs = ExecutionCounts.of(op), CostSource(target_of(op))
@@ -102,21 +104,23 @@ class SelectRematerializationPass(ModulePass):
             for block in blocks_outside_groups(function):
                 clear_sets(block)
             if parameters.criteria is not None:
-                for block in blocks_outside_groups(function):
-                    self._select_sets(function, block, parameters.criteria)
+                self._select_sets(function, parameters.criteria)
             elif parameters.budget is not None:
                 self._fit_budget(function, parameters.budget, costs.expected_seconds(counts))
 
-    def _select_sets(self, function: FuncOp, block: Block, criteria: Criteria) -> None:
-        graph = MemoryGraph.of(block)
-        sets = select_sets(graph, criteria)
-        write_sets(graph, sets)
-        for chosen in sets:
-            self._report_set(graph, chosen)
-        if block is function.body.block:
-            members = sum(len(chosen.members) for chosen in sets)
-            message = f"sets: {len(sets)}, ops to recompute: {members}"
-            emit_remark(function, self.name, message, sets=len(sets), ops=members)
+    def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
+        """Decides for each block of the function; the remark counts the sets of all of them."""
+        chosen: list[RecomputeSet] = []
+        for block in blocks_outside_groups(function):
+            graph = MemoryGraph.of(block)
+            sets = select_sets(graph, criteria)
+            write_sets(graph, sets)
+            for each in sets:
+                self._report_set(graph, each)
+            chosen.extend(sets)
+        members = sum(len(each.members) for each in chosen)
+        message = f"sets: {len(chosen)}, ops to recompute: {members}"
+        emit_remark(function, self.name, message, sets=len(chosen), ops=members)
 
     def _report_set(self, graph: MemoryGraph, chosen: RecomputeSet) -> None:
         size = graph.sizes[chosen.tensor]
