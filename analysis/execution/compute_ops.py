@@ -10,6 +10,7 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.opaque import OpaqueOp
 
 
 def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -17,6 +18,11 @@ def runtime_functions(module: ModuleOp) -> Iterator[FuncOp]:
     for op in module.ops:
         if isinstance(op, FuncOp) and op.body.blocks and PREPARED_KEYS not in op.attributes:
             yield op
+
+
+def may_fuse(op: Operation) -> bool:
+    """Whether `op` is computed, and a group around it would hide nothing that it declares."""
+    return is_compute(op) and not (isinstance(op, OpaqueOp) and op.declares_facts)
 
 
 def is_compute(op: Operation) -> bool:

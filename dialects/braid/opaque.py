@@ -95,6 +95,12 @@ class OpaqueOp(TensorOp):
         """The declared cost as plain numbers, None where none is declared."""
         return None if self.cost is None else plain_cost(self.cost)
 
+    @property
+    def declares_facts(self) -> bool:
+        """Whether anything is declared that a group around the op would hide."""
+        facts = (self.cost, self.layouts, self.backends, self.bytes)
+        return any(fact is not None for fact in facts)
+
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Whatever they are declared as; checks the form of the declared facts."""
         if self.cost is not None:

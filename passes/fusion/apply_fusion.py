@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.execution.compute_ops import is_compute, runtime_functions
+from braid.analysis.execution.compute_ops import may_fuse, runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.constants import ConstantOp
@@ -37,7 +37,7 @@ def _groups(func: FuncOp) -> list[list[Operation]]:
     groups: dict[tuple[Block, int], list[Operation]] = {}
     for block in blocks_outside_groups(func):
         for op in block.ops:
-            if is_compute(op) or FUSION_GROUP in op.attributes:
+            if may_fuse(op) or FUSION_GROUP in op.attributes:
                 groups.setdefault((block, _group_number(op)), []).append(op)
     return list(groups.values())
 
@@ -90,7 +90,8 @@ class ApplyFusionPass(ModulePass):
     """Makes one `braid.fused` of every fusion group, in the place of the group's last op.
 
     In: `braid.fusion_group` on every compute op, as `select-fusion` writes it. Out: compute ops
-    stand only inside groups; beside these are parameters, views and control flow. Constants are
+    stand only inside groups; beside these are parameters, views, control flow, and opaque ops that
+    declare costs or layouts, which a group would hide. Constants are
     copied into the groups that read them. Raises `BraidError` for an op without a group.
 
     ```mlir

@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.compute_ops import is_compute, runtime_functions
+from braid.analysis.execution.compute_ops import may_fuse, runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.base import shape_of
@@ -115,7 +115,7 @@ def _select(
     group_of: dict[Operation, _Group] = {}
     anchors = _anchors(block, rules)
     for op in reversed(list(block.ops)):
-        if not is_compute(op) or op in closed:
+        if not may_fuse(op) or op in closed:
             continue
         if (given := _given_number(op)) is not None:
             group_of[op] = given_groups.setdefault(given, _Group(given, op, anchors.get(op)))
@@ -145,7 +145,8 @@ class SelectFusionPass(ModulePass):
     In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number
     per group. An op joins the group of its users if all of them are in one group of the same
     block, a rule allows it (`rules`: `default` or a TOML file as `fusion_rules.toml`), the group
-    has no second anchor, and nothing is computed twice. Ops that have a group already keep it.
+    has no second anchor, and nothing is computed twice. Opaque ops that declare something stay
+    alone. Ops that have a group already keep it.
     Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
     With `tiles`, ops with large tensors between them, such as those of attention, come first:
@@ -171,6 +172,6 @@ class SelectFusionPass(ModulePass):
                 closed = _select_tiles(block, rules, numbers) if self.tiles else set[Operation]()
                 groups += len({op.attributes[FUSION_GROUP] for op in closed})
                 groups += len(_select(block, rules, numbers, closed))
-                ops += sum(1 for inner in block.ops if is_compute(inner))
+                ops += sum(1 for inner in block.ops if may_fuse(inner))
             message = f"{ops} ops in {groups} groups"
             emit_remark(func, self.name, message, ops=ops, groups=groups)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation
 
-from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.execution.compute_ops import may_fuse
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import tile_sizes
@@ -78,7 +78,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
 def _is_candidate(op: Operation) -> bool:
     """Whether `op` may be a member: one static result, and not in a group already."""
     return (
-        is_compute(op)
+        may_fuse(op)
         and isinstance(op, TensorOp)
         and not op.regions
         and len(op.results) == 1

@@ -22,41 +22,92 @@ from braid.targets.costs.layout_costs import shortest_paths
 ReorderCost = Callable[[Layout, Layout], float]
 Matrix = npt.NDArray[np.float64]
 
-MAX_LAYOUTS = 5
-"""Sets of more layouts than this are enumerated up to two members only."""
+MAX_LAYOUTS = 8
+"""All sets of so many layouts are enumerated; of more only some are, and nothing is proven."""
 
 
 @dataclass(frozen=True)
 class LayoutSets:
-    """The sets in which a value can be available, and the cheapest ways to extend them."""
+    """The sets in which a value can be available, and the cheapest ways to extend them.
+
+    Without `is_complete`, sets are left out, and the best may be among these.
+    """
 
     layouts: tuple[Layout, ...]
     sets: tuple[frozenset[int], ...]
     reorder: Matrix
+    is_complete: bool = True
 
     @staticmethod
     def of(layouts: Sequence[Layout], cost: ReorderCost) -> "LayoutSets":
-        """All sets of `layouts`, whose reorders cost `cost`."""
+        """The sets of `layouts`, whose reorders cost `cost`.
+
+        Of more than `MAX_LAYOUTS`, those of one or two, and all that can be made of each.
+        """
         indices = range(len(layouts))
-        largest = len(layouts) if len(layouts) <= MAX_LAYOUTS else 2
-        sets = [frozenset(c) for n in range(1, largest + 1) for c in combinations(indices, n)]
         matrix = np.array([[cost(a, b) for b in layouts] for a in layouts])
-        return LayoutSets(tuple(layouts), tuple(sets), matrix)
+        is_complete = len(layouts) <= MAX_LAYOUTS
+        largest = len(layouts) if is_complete else 2
+        sets = [frozenset(c) for n in range(1, largest + 1) for c in combinations(indices, n)]
+        if not is_complete:
+            reach = np.isfinite(shortest_paths(matrix))
+            sets.extend(frozenset(np.flatnonzero(row).tolist()) for row in reach)
+        return LayoutSets(tuple(layouts), tuple(dict.fromkeys(sets)), matrix, is_complete)
 
     @cached_property
-    def has_detours(self) -> bool:
-        """Whether some reorder is cheaper through a third layout."""
-        return bool((shortest_paths(self.reorder) < self.reorder).any())
+    def distances(self) -> Matrix:
+        """Least cost of the reorders from one layout to another, through any others."""
+        return shortest_paths(self.reorder)
+
+    def path(self, source: int, target: int) -> list[tuple[int, int]]:
+        """The reorders (from, to) that lead from one layout to another at least cost, in order.
+
+        Raises ValueError if there is no way.
+        """
+        cost = np.full(len(self.layouts), np.inf)
+        cost[source] = 0.0
+        before = np.full(len(self.layouts), -1)
+        left = set(range(len(self.layouts)))
+        while left:  # E. W. Dijkstra, 1959
+            nearest = min(left, key=lambda layout: float(cost[layout]))
+            left.remove(nearest)
+            for layout in left:
+                if cost[nearest] + self.reorder[nearest, layout] < cost[layout]:
+                    cost[layout] = cost[nearest] + self.reorder[nearest, layout]
+                    before[layout] = nearest
+        if math.isinf(cost[target]):
+            raise ValueError("a layout cannot be reached by reorders")
+        steps: list[tuple[int, int]] = []
+        while target != source:
+            steps.append((int(before[target]), target))
+            target = int(before[target])
+        return steps[::-1]
 
     def steps(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
         """The reorders (from, to) that extend `have` to `want` at least cost, in order.
 
         Raises ValueError if there is no way.
         """
+        if len(want) > MAX_LAYOUTS:
+            return self._tree(have, want)
         cost, steps = self._extend(have, want - have, {})
         if math.isinf(cost):
             raise ValueError("a layout cannot be reached by reorders")
         return list(steps)
+
+    def _tree(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
+        """Reorders that extend `have` to `want`, the cheapest next one first."""
+        steps: list[tuple[int, int]] = []
+        there, missing = set(have), set(want - have)
+        while missing:
+            pairs = ((s, t) for s in sorted(there) for t in sorted(missing))
+            source, target = min(pairs, key=lambda pair: float(self.reorder[pair]))
+            if math.isinf(self.reorder[source, target]):
+                raise ValueError("a layout cannot be reached by reorders")
+            steps.append((source, target))
+            there.add(target)
+            missing.remove(target)
+        return steps
 
     def from_layout(self, made: Sequence[Layout]) -> Matrix:
         """Cost per (option that makes layout `made[i]`, set): the reorders needed."""
@@ -83,11 +134,16 @@ class LayoutSets:
     def _costs(self, rows: Iterable[frozenset[int]], columns: Sequence[frozenset[int]]) -> Matrix:
         known: _Extensions = {}
         return np.array(
-            [
-                [self._extend(r, c - r, known)[0] if r <= c else math.inf for c in columns]
-                for r in rows
-            ]
+            [[self._cost(r, c, known) if r <= c else math.inf for c in columns] for r in rows]
         )
+
+    def _cost(self, have: frozenset[int], want: frozenset[int], known: "_Extensions") -> float:
+        if len(want) <= MAX_LAYOUTS:
+            return self._extend(have, want - have, known)[0]
+        try:
+            return sum(float(self.reorder[step]) for step in self._tree(have, want))
+        except ValueError:
+            return math.inf
 
     def _extend(
         self, have: frozenset[int], missing: frozenset[int], known: "_Extensions"

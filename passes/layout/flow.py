@@ -111,7 +111,7 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
             carried.extend(carried_values(op))
         elif not _hands_on_to_control_flow(op):
             flow.choosers.append(_op_chooser(op, costs, expressions))
-    flow.choosers.extend(_carried_choosers(carried, flow.choosers, expressions))
+    flow.choosers.extend(_carried_choosers(carried, flow.choosers, costs, expressions))
     return flow
 
 
@@ -210,13 +210,15 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
 
 
 def _carried_choosers(
-    carried: Sequence[Carried], choosers: Sequence[Chooser], expressions: ParameterExpressions
+    carried: Sequence[Carried],
+    choosers: Sequence[Chooser],
+    costs: LayoutCosts,
+    expressions: ParameterExpressions,
 ) -> list[Chooser]:
-    """Choosers whose options are all layouts in which a neighbour makes or wants the value."""
-    options = _candidate_layouts(carried, choosers)
+    """Choosers whose options are all layouts that can be best for the value."""
+    options = _candidate_layouts(carried, choosers, costs)
     result: list[Chooser] = []
-    for item, layouts in zip(carried, options, strict=True):
-        ordered = tuple(layouts)
+    for item, ordered in zip(carried, options, strict=True):
         result.append(
             Chooser(
                 item.owner,
@@ -240,27 +242,36 @@ def _carried_choosers(
 
 
 def _candidate_layouts(
-    carried: Sequence[Carried], choosers: Sequence[Chooser]
-) -> list[dict[Layout, None]]:
-    """Layouts of what each carried value is connected to, spread until nothing changes."""
-    of_value: dict[SSAValue, dict[Layout, None]] = {}
+    carried: Sequence[Carried], choosers: Sequence[Chooser], costs: LayoutCosts
+) -> list[tuple[Layout, ...]]:
+    """Layouts of all that a carried value is connected to, and those on the way between them."""
+    parent: dict[SSAValue, SSAValue] = {}
+    for item in carried:
+        first, *others = _values(item)
+        for value in others:
+            parent[_root(parent, value)] = _root(parent, first)
+    layouts: dict[SSAValue, dict[Layout, None]] = {}
     for chooser in choosers:
         for port in (*chooser.makes, *chooser.reads):
-            of_value.setdefault(port.value, {}).update(dict.fromkeys(port.layouts))
-    result = [{layout_of(item.value.type): None} for item in carried]
-    if any(layout.is_abstract for layouts in of_value.values() for layout in layouts):
-        result = [dict[Layout, None]() for _ in carried]
-    changed = True
-    while changed:
-        changed = False
-        for item, layouts in zip(carried, result, strict=True):
-            for value in (*item.makes, *(user.operands[index] for user, index in item.reads)):
-                shared = of_value.setdefault(value, {})
-                before = len(layouts) + len(shared)
-                layouts.update(shared)
-                shared.update(layouts)
-                changed |= len(layouts) + len(shared) != before
-    return [
-        layouts or {layout_of(c.value.type): None}
-        for c, layouts in zip(carried, result, strict=True)
-    ]
+            layouts.setdefault(_root(parent, port.value), {}).update(dict.fromkeys(port.layouts))
+    for item in carried:
+        found = layouts.setdefault(_root(parent, item.value), {})
+        if not any(layout.is_abstract for layout in found):
+            found[layout_of(item.value.type)] = None
+    result: list[tuple[Layout, ...]] = []
+    for item in carried:
+        found = tuple(layouts[_root(parent, item.value)])
+        result.append((*found, *costs.stopovers(item.value.type, found)))
+    return result
+
+
+def _values(item: Carried) -> list[SSAValue]:
+    return [*item.makes, *(user.operands[index] for user, index in item.reads)]
+
+
+def _root(parent: dict[SSAValue, SSAValue], value: SSAValue) -> SSAValue:
+    """The value that stands for all that `value` is connected to (R. E. Tarjan, 1975)."""
+    while (above := parent.get(value, value)) is not value:
+        parent[value] = parent.get(above, above)
+        value = above
+    return value

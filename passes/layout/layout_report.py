@@ -69,7 +69,7 @@ def layout_report(
     Raises `InfeasibleAssignment` and `TimeoutError` as `solve`.
     """
     problem = LayoutProblemBuilder(function, collect_flow(function, costs), costs, counts).build()
-    solution = solve(problem.problem, time_limit=time_limit)
+    solution = problem.checked(solve(problem.problem, time_limit=time_limit))
     open_nodes = [
         number
         for number, chooser in enumerate(problem.choosers)

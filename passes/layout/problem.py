@@ -2,12 +2,12 @@
 
 Nodes are the choosers and, per value and block, the set of layouts in which the value is
 available there; edges are the reorders, weighted by how often their block runs. A value with one
-user in its own block needs no set: the edge between maker and user is the reorder, unless a
-third layout makes it cheaper.
+user in its own block needs no set: the edge between maker and user is the cheapest way between
+their layouts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -22,7 +22,7 @@ from braid.passes.layout.availability import Available, LayoutSets, Matrix, bloc
 from braid.passes.layout.flow import Chooser, Flow, Port
 from braid.passes.layout.memory_forms import Reader, ValueForms
 from braid.passes.layout.memory_rows import MemoryRows
-from braid.solvers.strategy import ProblemBuilder, StrategyProblem
+from braid.solvers.strategy import ProblemBuilder, Solution, StrategyProblem
 from braid.targets.costs.layout_costs import LayoutCosts
 
 
@@ -65,25 +65,40 @@ class LayoutProblem:
     problem: StrategyProblem
     available: list[Available]
     values: dict[SSAValue, _Value]
+    direct: dict[SSAValue, LayoutSets]
+    """The layouts of values that need no sets."""
+
+    @property
+    def most_layouts(self) -> int | None:
+        """The most layouts of a value of which not all sets are considered; None: all sets are."""
+        cut = [len(item.sets.layouts) for item in self.available if not item.sets.is_complete]
+        return max(cut, default=None)
+
+    def checked(self, solution: Solution) -> Solution:
+        """`solution` with a bound for all sets of layouts, also those that were left out."""
+        if self.most_layouts is None:
+            return solution
+        # What reorders cost at least is not known then.
+        bound = sum(float(costs.min()) for costs in self.problem.node_costs)
+        return replace(solution, lower_bound=min(bound, solution.cost), proven=False)
 
     def reorders(self, assignment: Sequence[int]) -> list[Reorder]:
         """The reorders of an assignment; for each value, outer blocks and sources come first."""
         result: list[Reorder] = []
-        with_sets: set[SSAValue] = set()
         for item in self.available:
-            with_sets.add(item.value)
             sets = item.sets
             have = self._before(item, assignment)
             for source, target in sets.steps(have, sets.sets[assignment[item.node]]):
                 layouts = sets.layouts[source], sets.layouts[target]
                 result.append(Reorder(item.value, *layouts, item.block))
-        for value, flow in self.values.items():
-            if value not in with_sets:
-                made = flow.port.layouts[assignment[flow.maker]]
-                for user in flow.users:
-                    wanted = user.port.layouts[assignment[user.node]]
-                    if wanted != made:
-                        result.append(Reorder(value, made, wanted, flow.port.block))
+        for value, sets in self.direct.items():
+            flow = self.values[value]
+            (user,) = flow.users
+            made = sets.layouts.index(flow.port.layouts[assignment[flow.maker]])
+            wanted = sets.layouts.index(user.port.layouts[assignment[user.node]])
+            for source, target in sets.path(made, wanted):
+                layouts = sets.layouts[source], sets.layouts[target]
+                result.append(Reorder(value, *layouts, flow.port.block))
         return result
 
     def _before(self, item: Available, assignment: Sequence[int]) -> frozenset[int]:
@@ -107,6 +122,7 @@ class LayoutProblemBuilder:
         self._counts = counts
         self._builder = ProblemBuilder()
         self._available: list[Available] = []
+        self._direct: dict[SSAValue, LayoutSets] = {}
         self._sets: dict[tuple[object, tuple[Layout, ...]], LayoutSets] = {}
 
     def build(self, memory_limit: int | None = None) -> LayoutProblem:
@@ -128,7 +144,7 @@ class LayoutProblemBuilder:
             elif memory is not None:
                 memory.add_fixed(value, (flow.maker, flow.port.layouts))
         problem = self._builder.build(memory_limit=memory_limit)
-        return LayoutProblem(self._flow.choosers, problem, self._available, values)
+        return LayoutProblem(self._flow.choosers, problem, self._available, values, self._direct)
 
     def _connect(
         self,
@@ -140,11 +156,12 @@ class LayoutProblemBuilder:
         sets = self._layout_sets(value, layouts)
         home = flow.port.block
         has_one_user = len(flow.users) == 1 and flow.users[0].port.block is home
-        if has_one_user and not sets.has_detours and memory is None:
+        if has_one_user and memory is None:
+            self._direct[value] = sets
             user = flow.users[0]
             rows = [layouts.index(layout) for layout in flow.port.layouts]
             columns = [layouts.index(layout) for layout in user.port.layouts]
-            costs = _weighted(sets.reorder[np.ix_(rows, columns)], self._counts.of_block(home))
+            costs = _weighted(sets.distances[np.ix_(rows, columns)], self._counts.of_block(home))
             self._builder.add_edge(flow.maker, user.node, costs)
             return
         nodes = self._add_sets(value, flow, sets)

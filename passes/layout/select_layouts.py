@@ -141,7 +141,7 @@ class SelectLayoutsPass(ModulePass):
         if self.algorithm.startswith("fixed:"):
             flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
         problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())
-        solution = self._solve(func, problem)
+        solution = problem.checked(self._solve(func, problem))
         reorders = _write(func, problem, solution.assignment)
         message = (
             f"cost {solution.cost:.9g} {self.cost}, lower bound {solution.lower_bound:.9g}, "
@@ -156,6 +156,8 @@ class SelectLayoutsPass(ModulePass):
         if (memory := problem.problem.memory) is not None:
             data["peak_bytes"] = peak_usage(memory, np.array(solution.assignment))
             message += f", peak {data['peak_bytes']} of {memory.limit} bytes"
+        if (most := problem.most_layouts) is not None:
+            message += f", not all sets of the {most} layouts of a value were tried"
         emit_remark(func, self.name, message, **data)
 
     def _solve(self, func: Operation, problem: LayoutProblem) -> Solution:

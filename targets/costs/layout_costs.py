@@ -6,7 +6,7 @@ where none does the roofline of the target.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -32,7 +32,7 @@ from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_records import CostRecords
 from braid.targets.costs.cost_source import DeviceCosts, measured_seconds
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.op_amounts import flops, moved_bytes
+from braid.targets.costs.op_amounts import ESTIMATED, flops, moved_bytes
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import BackendDescription
@@ -76,7 +76,9 @@ class LayoutCosts:
         self._kernels = KernelCosts(families, records)
         self._launch = _CALL_SECONDS if backend is None else backend.launch_seconds
         self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
-        self._declared_reorders = _declared_reorders(module, resource)
+        self._declared_reorders = _declared_reorders(module)
+        self._location = source_location(module)
+        self._check_resource(module)
 
     def choices(self, op: Operation) -> list[CostedChoice]:
         """The ways to run `op`, the preferred one first; at least one.
@@ -90,18 +92,49 @@ class LayoutCosts:
         return [CostedChoice(as_typed(op), self._estimate(op))]
 
     def reorder(self, tensor: Attribute, source: Layout, target: Layout) -> float:
-        """Cost of one reorder of a tensor of this type, infinity where there is none."""
+        """Cost of one reorder of a tensor of this type, infinity where there is none.
+
+        What is declared counts before what is estimated, except where nothing moves. Raises
+        `BraidError` where a declared reorder says nothing about the resource.
+        """
         if source == target:
             return 0.0
-        if source.is_abstract or target.is_abstract:
-            return self._declared_reorders.get((source.tag, target.tag), math.inf)
+        is_physical = not (source.is_abstract or target.is_abstract)
         tensor_type = cast(AnyTensor, tensor)
-        if stored_alike(tensor_type.get_shape(), source, target):
+        if is_physical and stored_alike(tensor_type.get_shape(), source, target):
             return 0.0
+        if (declared := self._declared_reorders.get((source, target))) is not None:
+            return self._declared_reorder(source, target, declared)
+        if not is_physical:
+            return math.inf
         key = (tensor_type.element_type, tensor_type.shape, source, target)
         if key not in self._reorder_costs:
             self._reorder_costs[key] = self._reorder_cost(tensor_type, source, target)
         return self._reorder_costs[key]
+
+    def _declared_reorder(self, source: Layout, target: Layout, cost: Cost) -> float:
+        amount = self._declared(cost)
+        if amount is None:
+            raise BraidError(
+                f"the reorder from '{source}' to '{target}' declares no '{self._resource}'",
+                location=self._location,
+                hint=f"give its cost as {{{self._resource} = …}}; a plain number is seconds",
+            )
+        return amount
+
+    def _check_resource(self, module: ModuleOp) -> None:
+        """Raises `BraidError` for a resource of which nothing is known."""
+        if self._resource in ESTIMATED:
+            return
+        declared = [*self._declared_reorders.values(), *_declared_costs(module)]
+        names = {name for cost in declared if isinstance(cost, Mapping) for name in cost}
+        if self._resource not in names:
+            known = sorted(names | set(ESTIMATED))
+            raise BraidError(
+                f"nothing declares a cost in '{self._resource}'",
+                location=self._location,
+                hint=f"expected one of {', '.join(known)}",
+            )
 
     def _reorder_cost(self, tensor: AnyTensor, source: Layout, target: Layout) -> float:
         if self._resource == "seconds":
@@ -111,14 +144,26 @@ class LayoutCosts:
         return self._amount(2 * logical_bytes(tensor), 0)
 
     def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
-        """Declared layouts through which a reorder between two of `layouts` gets cheaper."""
-        names = dict.fromkeys(name for pair in self._declared_reorders for name in pair)
-        others = [x for x in map(Layout.named, names) if x not in layouts]
+        """Other declared layouts that lie on a way from one of `layouts` to another.
+
+        Also where each of these ways is longer than the direct one: from a layout that is made
+        once, several can be made cheaply.
+        """
+        rank = len(cast(AnyTensor, tensor).get_shape())
+        names = dict.fromkeys(layout for pair in self._declared_reorders for layout in pair)
+        fitting = [x for x in names if x.is_abstract or x.rank == rank]
+        others = [x for x in fitting if x not in layouts]
+        if len(layouts) < 2 or not others:
+            return ()
         every = [*layouts, *others]
         cost = np.array([[self.reorder(tensor, a, b) for b in every] for a in every])
+        between = np.isfinite(shortest_paths(cost))
         count = len(layouts)
-        shortened = (shortest_paths(cost) < cost)[:count, :count]
-        return tuple(others) if shortened.any() else ()
+        return tuple(
+            other
+            for index, other in enumerate(others, count)
+            if _leads_on(between[:count, index], between[index, :count])
+        )
 
     def _estimate(self, op: Operation) -> float:
         return self._amount(moved_bytes(op), flops(op)) if op.results else 0.0
@@ -160,20 +205,24 @@ class LayoutCosts:
     def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
         whole = None if op.cost is None else self._declared(plain_cost(op.cost))
         if op.layouts is None:
+            if whole is None and op.cost is not None:
+                raise self._undeclared(op)
             return [CostedChoice(as_typed(op), whole or 0.0)]
         choices: list[CostedChoice] = []
         for entry in op.layouts:
             attribute = entry.data.get("cost")
             cost = whole if attribute is None else self._declared(plain_cost(attribute))
             if cost is None:
-                raise BraidError(
-                    f"opaque op '{op.kind.data}' declares no '{self._resource}' for a choice of "
-                    "layouts",
-                    location=source_location(op),
-                    hint="give the choice, or the op, a 'cost'",
-                )
+                raise self._undeclared(op, " for a choice of layouts")
             choices.append(CostedChoice(_declared_choice(entry), cost))
         return choices
+
+    def _undeclared(self, op: OpaqueOp, where: str = "") -> BraidError:
+        return BraidError(
+            f"opaque op '{op.kind.data}' declares no '{self._resource}'{where}",
+            location=source_location(op),
+            hint="give the choice, or the op, a 'cost'",
+        )
 
     def _declared(self, cost: Cost) -> float | None:
         if isinstance(cost, Mapping):
@@ -219,13 +268,26 @@ def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:
     return LayoutChoice(layouts("operands"), layouts("results"))
 
 
-def _declared_reorders(module: ModuleOp, resource: str) -> dict[tuple[str, str], float]:
+def _leads_on(into: npt.NDArray[np.bool_], out: npt.NDArray[np.bool_]) -> bool:
+    """Whether there are a way in from one layout and a way out to a different one."""
+    return bool(into.any() and out.any() and (into | out).sum() > 1)
+
+
+def _declared_costs(module: ModuleOp) -> Iterator[Cost]:
+    """All costs that ops of `module` declare."""
+    for op in module.walk():
+        if isinstance(op, OpaqueOp):
+            entries = (entry.data.get("cost") for entry in op.layouts or ())
+            yield from (plain_cost(cost) for cost in (op.cost, *entries) if cost is not None)
+
+
+def _declared_reorders(module: ModuleOp) -> dict[tuple[Layout, Layout], Cost]:
     entries = module.attributes.get(REORDER_COSTS)
     if entries is None:
         return {}
     if not isinstance(entries, ArrayAttr):
         raise _malformed(module, entries)
-    costs: dict[tuple[str, str], float] = {}
+    costs: dict[tuple[Layout, Layout], Cost] = {}
     for entry in cast(ArrayAttr[Attribute], entries):
         if not isinstance(entry, DictionaryAttr):
             raise _malformed(module, entry)
@@ -234,11 +296,10 @@ def _declared_reorders(module: ModuleOp, resource: str) -> dict[tuple[str, str],
             raise _malformed(module, entry)
         try:
             amount = plain_cost(cost)
-            _ = [Layout.named(name.data) for name in (source, target)]
+            pair = Layout.named(source.data), Layout.named(target.data)
         except (VerifyException, InvalidLayout) as error:
             raise _malformed(module, entry) from error
-        per_run = amount.get(resource, math.inf) if isinstance(amount, Mapping) else amount
-        costs[source.data, target.data] = per_run
+        costs[pair] = amount
     return costs
 
 

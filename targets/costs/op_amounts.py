@@ -13,6 +13,9 @@ from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
 from braid.dialects.braid.structure import Stage
 
+ESTIMATED = ("seconds", "bytes", "flops")
+"""The resources of which the roofline says something for every op."""
+
 _FLOPS = {row.name: row.flops for row in TABLE}
 
 

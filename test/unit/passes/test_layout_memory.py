@@ -16,6 +16,7 @@ from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.liveness import Numbering
 from braid.analysis.storage.memory_graph import value_bytes
+from braid.dialects.braid.layout import Layout
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.flow import Chooser, collect_flow
@@ -125,7 +126,7 @@ class Definition:
             ):
                 continue
             cost = sum(
-                self.counts.of_block(b) * self.costs._declared_reorders[made, other]  # pyright: ignore
+                self.counts.of_block(b) * self.costs.reorder(value.type, Layout.named(made), Layout.named(other))
                 for b in adding
             )
             ways.append((cost, self._spans(value, home, made, adding, reads)))

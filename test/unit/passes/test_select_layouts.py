@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.dialects.braid.layout import Layout
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.flow import Chooser, collect_flow
@@ -23,6 +24,7 @@ from test.unit.passes.declared_graphs import DeclaredGraph
 
 LAYOUTS = ("l0", "l1", "l2")
 EXTENT = 4
+VECTOR = TensorType(f32, [EXTENT])
 MAX_ASSIGNMENTS = 200
 
 
@@ -136,7 +138,7 @@ class BruteForce:
         )
 
     def _reorder(self, source: str, target: str) -> float:
-        return self.costs._declared_reorders[source, target]  # pyright: ignore[reportPrivateUsage]
+        return self.costs.reorder(VECTOR, Layout.named(source), Layout.named(target))
 
 
 def _subsets(items: set[str]) -> Iterator[frozenset[str]]:
