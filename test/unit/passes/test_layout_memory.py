@@ -126,7 +126,8 @@ class Definition:
             ):
                 continue
             cost = sum(
-                self.counts.of_block(b) * self.costs.reorder(value.type, Layout.named(made), Layout.named(other))
+                self.counts.of_block(b)
+                * self.costs.reorder(value.type, Layout.named(made), Layout.named(other))
                 for b in adding
             )
             ways.append((cost, self._spans(value, home, made, adding, reads)))
