@@ -93,13 +93,14 @@ class Code:
 
     `seconds` is how long it takes once, where that is known without a device, such as by
     simulating it, and None elsewhere; `executions` is how often a run of the model is expected to
-    come by.
+    come by. `function` is the one of the functions that it is of, where it is of one.
     """
 
     kind: str
     parts: tuple[bytes, ...]
     seconds: float | None = None
     executions: float = 1.0
+    function: str = ""
 
 
 class EmittedKernels(Protocol):

@@ -127,6 +127,7 @@ def device_facts(
             device.plugin,
             any(code.kind == OBJECT for code in own) or not own,
             tuple(LoadedCode(c.kind, b"".join(c.parts)) for c in own if c.kind != OBJECT),
+            {c.function: c.seconds for c in own if c.function and c.seconds is not None},
         )
     return facts
 

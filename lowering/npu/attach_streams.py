@@ -5,15 +5,26 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, ModuleOp, StringAttr, f64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    f64,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import STREAMS
 from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.clusters import Placement, placement_of
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.variants import public_functions
@@ -24,7 +35,7 @@ from braid.targets.costs.backend_support import is_supported
 from braid.targets.costs.simulator.instructions import to_text
 from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.resolve import device_of, target_of
-from braid.targets.machines.target import BackendDescription
+from braid.targets.machines.target import BackendDescription, Target
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,8 @@ class AttachStreamsPass(ModulePass):
     In: ops that fit the device, and none that are grouped. Out: the same, with `braid.streams` on
     the function: the text of each stream, how often it is expected to run, and the simulated time
     of one run. Ops that stand together are one stream; control flow, and ops that the device does
-    not run, are the host's. Of a function without these there is one stream. The order of each
+    not run, are the host's. Of a function without these there is one stream, of ops
+    with clusters one for each `cluster` of a chip. The order of each
     subgraph is searched for `search_seconds` at most, by `jobs` processes.
 
     ```mlir
@@ -55,16 +67,15 @@ class AttachStreamsPass(ModulePass):
         counts = ExecutionCounts.of(op)
         options = SubgraphOptions(search_seconds=self.search_seconds)
         for function in public_functions(op):
-            chip = target.backend_of(device_of(function, target))
             built: list[BuiltStream] = []
             entries: list[Attribute] = []
             total = 0.0
-            for block, part in _parts(function.body.block, chip):
+            for block, part, chip, cluster in _parts_of(function, target):
                 stream = build_stream(part, chip, default_cache(), options, jobs=self.jobs)
                 seconds, executions = simulate(stream.stream, chip).seconds, counts.of_block(block)
                 stream = replace(stream, stream=replace(stream.stream, target=target.name))
                 built.append(stream)
-                entries.append(_entry(to_text(stream.stream), seconds, executions))
+                entries.append(_entry(to_text(stream.stream), seconds, executions, cluster))
                 total += seconds * executions
             function.attributes[STREAMS] = ArrayAttr(entries)
             self._report(op, built, total)
@@ -84,14 +95,34 @@ class AttachStreamsPass(ModulePass):
         )
 
 
-def _entry(text: str, seconds: float, executions: float) -> DictionaryAttr:
+def _entry(text: str, seconds: float, executions: float, cluster: int | None) -> DictionaryAttr:
+    entry: dict[str, Attribute] = {
+        "text": StringAttr(text),
+        "seconds": FloatAttr(seconds, f64),
+        "executions": FloatAttr(executions, f64),
+    }
     return DictionaryAttr(
-        {
-            "text": StringAttr(text),
-            "seconds": FloatAttr(seconds, f64),
-            "executions": FloatAttr(executions, f64),
-        }
+        entry if cluster is None else entry | {"cluster": IntegerAttr(cluster, i64)}
     )
+
+
+def _parts_of(
+    function: func.FuncOp, target: Target
+) -> Iterator[tuple[Block, Block, BackendDescription, int | None]]:
+    """As `_parts`; where ops have clusters, each of a chip's clusters, and its number."""
+    clusters: dict[Placement, list[Operation]] = {}
+    for block in blocks_outside_groups(function):
+        for op in block.ops:
+            if (placement := placement_of(op)) is not None:
+                clusters.setdefault(placement, []).append(op)
+    if not clusters:
+        chip = target.backend_of(device_of(function, target))
+        yield from ((*part, chip, None) for part in _parts(function.body.block, chip))
+    for placement, ops in clusters.items():
+        chip = target.backend_of(target.device(placement.device))
+        block = ops[0].parent
+        if chip.issue is not None and block is not None and all(_runs_on(op, chip) for op in ops):
+            yield from ((*part, chip, placement.cluster) for part in _alone(block, ops))
 
 
 def _parts(block: Block, chip: BackendDescription) -> Iterator[tuple[Block, Block]]:

@@ -93,8 +93,10 @@ class NpuKernels:
                 (to_bytes(from_text(_text(entry))),),
                 _number(entry, "seconds"),
                 _number(entry, "executions"),
+                function.sym_name.data,
             )
-            for entry in _entries(functions)
+            for function in functions
+            for entry in _entries([function])
         ]
         return [*self.kernels.link(functions), *streams]
 

@@ -2,9 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -20,7 +30,7 @@ from braid.analysis.structure.clusters import (
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.attribute_names import DEVICE, STREAMS
 from braid.dialects.braid.clusters import (
     Placement,
     clear_placement,
@@ -159,11 +169,28 @@ def _launch(
     signature = FunctionType.from_lists([v.type for v in operands], [v.type for v in escaping])
     function = FuncOp(symbol, signature, Region(body), visibility=StringAttr("private"))
     function.attributes[DEVICE] = StringAttr(placement.device)
+    _take_streams(members[0], placement, function)
     module.body.block.add_op(function)
     launch = LaunchOp(symbol, operands, [v.type for v in escaping], _tokens(operands))
     launch.location = members[0].location
     set_names(launch, [name for op in members for name in names_of(op)])
     return launch
+
+
+def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> None:
+    """Moves the streams of the cluster from the function that it was in to its own."""
+    around = member.parent_op()
+    while around is not None and not isinstance(around, FuncOp):
+        around = around.parent_op()
+    entries = None if around is None else around.attributes.get(STREAMS)
+    if around is None or not isinstance(entries, ArrayAttr):
+        return
+    all_entries = cast(ArrayAttr[DictionaryAttr], entries).data
+    number = IntegerAttr(placement.cluster, i64)
+    own = [entry for entry in all_entries if entry.data.get("cluster") == number]
+    if own:
+        function.attributes[STREAMS] = ArrayAttr(own)
+        around.attributes[STREAMS] = ArrayAttr([e for e in all_entries if e not in own])
 
 
 def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:

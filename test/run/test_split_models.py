@@ -189,6 +189,11 @@ def test_nothing_is_merged_across_clusters() -> None:
     x = np.random.default_rng(0).normal(size=(1, 6, 4, 4)).astype(np.float32)
     expected = braid.interpret(parse(CROSSING))(x)
     np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-5)
+    simulated = model.device_seconds()["npu:0"]
+    assert simulated > 0
+    assert model.launched_seconds()["npu:0"] == pytest.approx(simulated, abs=1e-8)
+    model(x)
+    assert model.launched_seconds()["npu:0"] == pytest.approx(2 * simulated, abs=2e-8)
 
 
 @pytest.fixture(scope="module")
