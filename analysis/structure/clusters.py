@@ -62,8 +62,8 @@ def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) 
     for op, block in alone:
         around = (*_readers(op, block), *(o.owner for o in op.operands))
         inside = (i for owner in around if isinstance(owner, Operation) for i in owner.walk())
-        near = next((p for i in inside if (p := placement_of(i)) is not None), known[0])
-        set_placement(op, Placement(number, near.device))
+        near = [p for i in inside if (p := placement_of(i)) is not None] or known
+        set_placement(op, Placement(number, near[0].device))
         number += 1
 
 

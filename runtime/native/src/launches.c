@@ -8,6 +8,7 @@
  * but its stack.
  */
 #include "devices.h"
+#include "float_mode.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ typedef struct launch {
   int64_t capacity; /* of `lists`, in pointers */
   void **lists;     /* inputs, outputs, and the launches to wait for */
   int64_t dependents;
+  unsigned float_mode; /* the caller's */
   bool ended, free;
 } launch;
 
@@ -152,6 +154,7 @@ static void compute(braid_submission *submission) {
   const braid_loaded_device *device = &own->launches->model->devices[function->device];
   device_state *state = (device_state *)(uintptr_t)submission->env;
   state->failure[0] = '\0';
+  braid_set_float_mode(own->float_mode);
   submission->status = function->run(submission->env, submission->inputs, submission->outputs,
                                      device->described.weights, submission->arena);
   if (submission->status == 0)
@@ -200,6 +203,7 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   };
   own->ended = false;
   own->dependents = 0;
+  own->float_mode = braid_float_mode();
   if (device->plugin->submit(device->device, &own->submission) != 0) {
     char message[2 * BRAID_DEVICE_ERROR];
     snprintf(message, sizeof message, "cannot start '@%s' on '%s': %s", function->name,
