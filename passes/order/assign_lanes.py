@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.lanes import lane_count, set_lane
 from braid.dialects.braid.attribute_names import LANES, ORDER
+from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.order import order_attribute, ordered_ops, plain_orders
 from braid.dialects.braid.variants import public_functions
 from braid.passes.order.block_graph import BlockGraph
@@ -61,6 +62,11 @@ def write_schedule(function: FuncOp, block: BlockGraph, schedule: LaneSchedule) 
     function.attributes[ORDER] = order_attribute([block_order(block, schedule.order)])
 
 
+def _launches(function: FuncOp) -> bool:
+    """Whether `function` launches others, which then run side by side as it is."""
+    return any(isinstance(op, LaunchOp) for op in function.walk())
+
+
 @dataclass(frozen=True)
 class AssignLanesPass(ModulePass):
     """Schedules the kernels of each public function on lanes, for the least time.
@@ -91,7 +97,7 @@ class AssignLanesPass(ModulePass):
         """Writes the decision."""
         backend, pool = require_pool(target_of(op, self.target), self.lanes)
         SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
-        functions = public_functions(op)
+        functions = [f for f in public_functions(op) if not _launches(f)]
         for function in functions:
             block = BlockGraph.of(function.body.block)
             problem = lane_problem(block, backend, pool, self.lanes)
