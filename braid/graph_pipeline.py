@@ -86,7 +86,8 @@ def with_search(
     seconds are given, and no pass searches that way.
     """
     limit = {} if seconds is None else {SEARCH_SECONDS: float(seconds)}
-    searching = [any(field.name == SEARCH_SECONDS for field in fields(p)) for p in passes]
+    options = {SEARCH_SECONDS, "jobs"}
+    searching = [options <= {field.name for field in fields(p)} for p in passes]
     if seconds is not None and not any(searching):
         raise BraidError(
             "no pass searches the order of subgraphs",

@@ -21,19 +21,21 @@
 // CHECK-NEXT:    irdl.results (output: %2)
 // CHECK-NEXT:  }
 
-// A region and an attribute of the dialect's own.
-// CHECK:       irdl.operation @cluster {
+// A region.
+// CHECK:       irdl.operation @fused {
 // CHECK:         irdl.operands (inputs: variadic %0)
 // CHECK:         irdl.results (outputs: variadic %1)
-// CHECK-NEXT:    %2 = irdl.base @braid::@backend
-// CHECK-NEXT:    irdl.attributes {"backend" = %2}
-// CHECK-NEXT:    %3 = irdl.region with size 1
-// CHECK-NEXT:    irdl.regions (body: %3)
+// CHECK-NEXT:    %2 = irdl.region with size 1
+// CHECK-NEXT:    irdl.regions (body: %2)
 
 // The same for values of several types: one variadic for each run of one type.
-// CHECK:       irdl.operation @mixed_cluster {
+// CHECK:       irdl.operation @mixed_fused {
 // CHECK:         irdl.operands (inputs0: variadic %0, inputs1: variadic %1,
 // CHECK:         irdl.results (outputs0: variadic %64,
+
+// A type of the dialect's own.
+// CHECK:       irdl.operation @launch {
+// CHECK-NEXT:    %0 = irdl.base @braid::@token
 
 // Optional attributes are not mentioned: IRDL would require them.
 // CHECK:       irdl.operation @opaque {

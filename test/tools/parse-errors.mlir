@@ -18,4 +18,4 @@
 // TYPE:      <stdin>:1:{{[0-9]+}}: error: {{.*}}no.type
 // SHAPE:     <stdin>:1:{{[0-9]+}}: error:
 // MISSING:   braid-opt: error: cannot read '{{.*}}does-not-exist': No such file or directory
-// DIRECTORY: braid-opt: error: cannot read '{{.*}}': Is a directory
+// DIRECTORY: braid-opt: error: cannot read '{{.*}}': it is a directory, expected a file

@@ -58,10 +58,22 @@ OrderSecondsOption = Annotated[
     float | None,
     seconds_option("For chips: how long to search the order of each subgraph; by default 1."),
 ]
+
+
+def _stages_to_complete(incomplete: str) -> list[str]:
+    """What shells offer behind `--emit`: what every target has."""
+    from braid.lowering.host.stages import stages_of
+    from braid.targets.machines.load import load_target
+
+    known = (ARTIFACT, LIBRARY, *stages_of(load_target()))
+    return [stage for stage in known if stage.startswith(incomplete)]
+
+
 EmitOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT",
+        autocompletion=_stages_to_complete,
         help="What to write: the artifact, a shared object with a C header beside it (so), or a "
         "stage of the lowering: text (mlir, linalg, llvm, asm, and those of the target's backends, "
         "such as stream), or an object file (obj).",
