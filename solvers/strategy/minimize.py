@@ -139,7 +139,8 @@ class Minimizer:
         dual.write_back(self._work)
         if self.cost == inf:
             self.limits.slice *= 2  # until something fits
-            return bool(self._work.alive and self._work.capacity.size)
+            large = self._work.cells() > self.limits.exact_cells
+            return bool(large and self._work.alive and self._work.capacity.size)
         fix_by_bound(self._work, dual, self.cutoff(), self.limits.deadline)
         presolve(self._work, self.limits.deadline)
         self._note("fix")
