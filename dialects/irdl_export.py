@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AttrConstraint,
     IRDLOperation,
@@ -110,7 +110,8 @@ def _attribute(attribute: type[Attribute], bases: dict[type[Attribute], str]) ->
     parameters = attribute.get_irdl_definition().parameters
     entries = [f"{name}: {definition.constraint(p.constr)}" for name, p in parameters]
     definition.use("irdl.parameters", entries)
-    return definition.text("irdl.attribute", _own_name(attribute.name))
+    kind = "irdl.type" if issubclass(attribute, TypeAttribute) else "irdl.attribute"
+    return definition.text(kind, _own_name(attribute.name))
 
 
 _Values = Sequence[tuple[str, RangeConstraint, bool]]

@@ -146,5 +146,5 @@ def test_lanes_run_on_any_number_of_threads(lanes: int, tmp_path: Path) -> None:
 
 def test_there_is_at_least_one_lane() -> None:
     module = parse_mlir(make_context(), BRANCHES, "f.mlir").module
-    with pytest.raises(BraidError, match="0 inter-op threads, expected at least 1"):
+    with pytest.raises(BraidError, match="inter_op_threads is 0, expected at least 1"):
         braid.compile(module, inter_op_threads=0)

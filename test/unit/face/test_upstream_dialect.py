@@ -61,7 +61,16 @@ def braid_ops(module: ModuleOp) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT / "test")))
+# Launches arise behind the passes that upstream modules go through; their two lists of operands of
+# several types have no form for upstream.
+LAUNCHES = ROOT / "test" / "dialects" / "braid" / "launch.mlir"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for file in FILES if file != LAUNCHES],
+    ids=lambda file: str(file.relative_to(ROOT / "test")),
+)
 def test_upstream_accepts_every_module(file: Path) -> None:
     for module in valid_modules(file):
         expected = braid_ops(module)

@@ -147,7 +147,9 @@ def test_artifacts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = COMMANDS[command]
     assert "No such file" in refused(capsys, command, "none.braid", *options)
     Path("bad.braid").write_bytes(b"BRAIDART")
-    assert "not a usable braid artifact" in refused(capsys, command, "bad.braid", *options)
+    assert "is not a braid artifact: shorter than its header" in refused(
+        capsys, command, "bad.braid", *options
+    )
     assert "cannot be interpreted" in refused(capsys, command, "bad.braid", "--interpret", *options)
 
 

@@ -58,7 +58,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     passes = {p.name: (lambda p=p: p) for p in (TalkPass, SpoilPass, RefusePass)}
     available = registry.available_passes() | passes
     for module in ("registry", "pipeline_parser"):
-        monkeypatch.setattr(f"braid.passes.{module}.available_passes", lambda: available)
+        monkeypatch.setattr(
+            f"braid.passes.infrastructure.{module}.available_passes", lambda: available
+        )
     monkeypatch.setattr("braid.tools.opt.arguments.available_passes", lambda: available)
     path = tmp_path / "in.mlir"
     path.write_text(MODULE)

@@ -119,7 +119,7 @@ def test_the_peak_never_grows(seed: int) -> None:
 
 def test_compiled() -> None:
     """The first networks whose concatenations are split, from the pass to machine code."""
-    at = DEFAULT.index("expand-padding")
+    at = DEFAULT.index("prepare-backends")
     passes = parse_pipeline(",".join((*DEFAULT[:at], "split-concats", *DEFAULT[at:])))
     split = 0
     for seed in range(2):
