@@ -205,6 +205,13 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 }""")
     with pytest.raises(BraidError, match=r"model.mlir:3:8: error: opaque op 'attention'"):
         interpret(opaque, [f32(1, 2)])
+    foreign = parsed("""
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = "test.op"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  func.return %0 : tensor<2xf32>
+}""")
+    with pytest.raises(BraidError, match=r"model.mlir:3:8: error: 'test.op' op cannot be"):
+        interpret(foreign, [f32(1, 2)])
 
 
 def test_index_outside_is_an_error_at_the_op() -> None:
