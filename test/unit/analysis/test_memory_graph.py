@@ -32,6 +32,18 @@ def test_inputs_are_not_counted_and_results_live_to_the_end() -> None:
     assert graph.peak_between(1, 2) == 0
 
 
+def test_a_peak_between_two_ops_is_that_of_ops_on_a_path() -> None:
+    graph = graph_of("""
+        %0 = braid.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+        %1 = braid.abs %x : (tensor<8xf32>) -> tensor<8xf32>
+        %2 = braid.exp %0 : (tensor<8xf32>) -> tensor<8xf32>
+        %3 = braid.add %0, %2 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+        func.return %1, %3 : tensor<8xf32>, tensor<8xf32>""")
+    assert graph.profile.tolist() == [32, 64, 96, 128]
+    assert graph.peak_between(0, 3) == 96  # while op 2 runs; op 1 is on no path from 0 to 3
+    assert graph.peak_between(1, 3) == 0
+
+
 def test_a_view_is_what_it_shows() -> None:
     graph = graph_of("""
         %0 = braid.neg %x : (tensor<8xf32>) -> tensor<8xf32>
