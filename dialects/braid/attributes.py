@@ -86,7 +86,7 @@ class TargetAttr(ParametrizedAttribute):
     that the target and its options exist is checked by who resolves it.
 
     ```mlir
-    module attributes {braid.target = #braid.target<"host", {cpu = "haswell"}>} { … }
+    {braid.target = #braid.target<"host", {cpu = "haswell"}>}
     ```
     """
 

@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block
 
 import braid
-from braid.analysis.interpreter.loop_nests import run_structure
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
+from test.unit.dialects.loop_nests import run_structure
 
 Array = np.ndarray
 BOOL = np.dtype(np.bool_)

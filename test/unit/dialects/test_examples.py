@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, TypeAttribute
 
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid import Braid
@@ -30,14 +30,24 @@ def example(documented: type[Operation] | type[Attribute]) -> str:
 
 
 def with_arguments(text: str) -> str:
-    """The example as the body of a function whose arguments are its free values."""
+    """The example as the body of a function whose arguments are its free values.
+
+    What `[…]` lists are tokens; a symbol is a function for a device.
+    """
     head, _, rest = text.partition(": (")
     if "=" not in head or not rest:
         return text
-    operands = re.findall(r"%\w+", head.split("= ", 1)[1].split("{")[0])
+    names = head.split("= ", 1)[1].split("{")[0]
+    tokens = re.findall(r"%\w+", "".join(re.findall(r"\[(.*?)\]", names)))
+    operands = [name for name in re.findall(r"%\w+", names) if name not in tokens]
     types = re.findall(r"tensor<[^>]*>", rest.split(") ->")[0])
-    arguments = ", ".join(f"{o}: {t}" for o, t in zip(operands, types, strict=True))
-    return f"func.func @example({arguments}) {{\n{text}\nfunc.return\n}}"
+    arguments = [f"{o}: {t}" for o, t in zip(operands, types, strict=True)]
+    arguments += [f"{token}: !braid.token" for token in tokens]
+    callees = "".join(
+        f'func.func private @{callee}({rest.strip()} attributes {{braid.device = "cpu:0"}}\n'
+        for callee in re.findall(r"@(\w+)", names)
+    )
+    return f"{callees}func.func @example({', '.join(arguments)}) {{\n{text}\nfunc.return\n}}"
 
 
 def parsed(text: str) -> ModuleOp:
@@ -58,7 +68,8 @@ def test_example_of_attribute(name: str) -> None:
     text = example(ATTRIBUTES[name]).strip()
     attribute = text if text.startswith("{") else f"{{example = {text}}}"
     module = parsed(f"builtin.module attributes {attribute} {{}}")
-    assert f"#{name}<" in str(module)
+    sigil = "!" if issubclass(ATTRIBUTES[name], TypeAttribute) else "#"
+    assert f"{sigil}{name}" in str(module)
     assert module.is_structurally_equivalent(parsed(str(module)))
 
 
