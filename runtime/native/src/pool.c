@@ -23,6 +23,9 @@ enum { MAX_WORKERS = 1024 };
 /* In `left`. */
 #define CALLER_SLEEPS 0x80000000u
 
+/* Shorter than any time slice, longer than what the system itself does in between. */
+#define SHORT_SLICE_NS 500000u
+
 struct braid_worker {
   _Alignas(128) _Atomic(braid_seat *) mail;
   atomic_uint asleep; /* 1: to be woken; the futex */
@@ -88,33 +91,33 @@ static braid_seat *await_mail(braid_worker *worker) {
   }
 }
 
-/* Moves the calling thread from a CPU to another one that it may use, if it is there. A thread that
- * wakes up while all CPUs are taken often finds itself on that of its caller. */
-static void leave_cpu(int cpu) {
+/* Moves the calling thread from a CPU to another one that it may use, if it is there; whether it
+ * was moved. A thread that wakes up while all CPUs are taken often finds itself on that of its
+ * caller. */
+static bool leave_cpu(int cpu) {
   cpu_set_t allowed, others;
   if (sched_getcpu() != cpu || cpu < 0 || cpu >= CPU_SETSIZE ||
       sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-    return;
+    return false;
   others = allowed;
   CPU_CLR((size_t)cpu, &others);
-  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
-    sched_setaffinity(0, sizeof allowed, &allowed);
+  return CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0 &&
+         sched_setaffinity(0, sizeof allowed, &allowed) == 0;
 }
 
 static void take_seat(braid_worker *worker, braid_seat *seat) {
   braid_team *team = seat->team;
-  bool crowded = false;
   if (sched_getcpu() == team->cpu && !team->must_come) {
-    crowded = true; /* the caller waits for this CPU, and is faster without help */
+    /* The caller waits for this CPU, and is faster without help. */
+    atomic_fetch_add_explicit(&team->homeless, 1, memory_order_relaxed);
   } else {
     braid_set_float_mode(team->float_mode);
     team->work(seat);
     /* Rarely does the caller have to sleep, so that looking is not expensive. */
-    if (atomic_load_explicit(&team->left, memory_order_relaxed) & CALLER_SLEEPS)
-      crowded = was_preempted(worker);
+    if (atomic_load_explicit(&team->left, memory_order_relaxed) & CALLER_SLEEPS &&
+        was_preempted(worker))
+      atomic_fetch_add_explicit(&team->preempted, 1, memory_order_relaxed);
   }
-  if (crowded)
-    atomic_fetch_add_explicit(&team->crowded, 1, memory_order_relaxed);
   /* Free before the caller goes on, so that its next team finds this worker. */
   atomic_store_explicit(&worker->mail, NULL, memory_order_release);
   if (atomic_fetch_sub(&team->left, 1) == (CALLER_SLEEPS | 1))
@@ -126,7 +129,8 @@ static void *serve(void *argument) {
   worker->preemptions = count_preemptions();
   for (braid_seat *seat; (seat = await_mail(worker)) != NULL;) {
     /* Moving may take long, so that the seat is not taken before. */
-    leave_cpu(atomic_load_explicit(&worker->caller_cpu, memory_order_relaxed));
+    if (leave_cpu(atomic_load_explicit(&worker->caller_cpu, memory_order_relaxed)))
+      worker->preemptions = count_preemptions(); /* the move is one to the system */
     if (atomic_compare_exchange_strong(&worker->mail, &seat, &busy))
       take_seat(worker, seat);
   }
@@ -248,7 +252,8 @@ void braid_team_start(braid_team *team) {
   team->cpu = sched_getcpu();
   team->float_mode = braid_float_mode();
   atomic_init(&team->left, (unsigned)team->size - 1);
-  atomic_init(&team->crowded, 0);
+  atomic_init(&team->homeless, 0);
+  atomic_init(&team->preempted, 0);
   for (int i = 0; i < team->size; ++i)
     team->seats[i].team = team;
   for (int i = 1; i < team->size; ++i) {
@@ -268,18 +273,26 @@ static void take_seats_back(braid_team *team) {
   atomic_fetch_sub(&team->left, free);
 }
 
+/* Waits asleep; true if for so long that another process had a worker's CPU meanwhile, rather than
+ * the system for a moment. */
+static bool sleep_until_done(braid_team *team) {
+  uint64_t start = braid_now();
+  unsigned left = atomic_fetch_or(&team->left, CALLER_SLEEPS) | CALLER_SLEEPS;
+  for (; left != CALLER_SLEEPS; left = atomic_load(&team->left))
+    braid_futex_wait(&team->left, left);
+  return braid_now() - start > SHORT_SLICE_NS;
+}
+
 void braid_team_finish(braid_team *team) {
   if (!team->must_come)
     take_seats_back(team);
   braid_spin spin = {0};
   while (atomic_load_explicit(&team->left, memory_order_acquire) != 0 && braid_spin_on(&spin))
     ;
-  if (atomic_load(&team->left) != 0) {
-    unsigned left = atomic_fetch_or(&team->left, CALLER_SLEEPS) | CALLER_SLEEPS;
-    for (; left != CALLER_SLEEPS; left = atomic_load(&team->left))
-      braid_futex_wait(&team->left, left);
-  }
-  int crowded = atomic_load_explicit(&team->crowded, memory_order_relaxed);
+  bool late = atomic_load(&team->left) != 0 && sleep_until_done(team);
+  int crowded = atomic_load_explicit(&team->homeless, memory_order_relaxed);
+  if (late)
+    crowded += atomic_load_explicit(&team->preempted, memory_order_relaxed);
   if (crowded > 0)
     braid_pace_crowded(team->size - 1, crowded);
 }

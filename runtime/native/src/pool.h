@@ -23,7 +23,7 @@ typedef struct braid_worker braid_worker;
 
 /* A place in a team, and the range of units of the work that belong to it. */
 typedef struct braid_seat {
-  _Alignas(64) _Atomic uint64_t units; /* see loops.c */
+  _Alignas(64) _Atomic uint64_t units; /* see parallel.c */
   braid_team *team;
   braid_worker *worker; /* who was offered it; NULL for the caller's own, which is the first */
 } braid_seat;
@@ -40,8 +40,8 @@ struct braid_team {
   unsigned float_mode;           /* the caller's */
   bool must_come;                /* seats are not taken back, and nobody declines one */
   _Alignas(64) atomic_uint left; /* workers that are not done, and whether the caller sleeps */
-  atomic_int
-      crowded; /* workers that another process kept off their CPU, or that shared the caller's */
+  atomic_int homeless;           /* workers that found no CPU but the caller's */
+  atomic_int preempted;          /* workers that lost their CPU while the caller waited for them */
   braid_seat seats[BRAID_MAX_TEAM];
 };
 
