@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from braid.targets.machines.cpus import cpu_machine
     from braid.targets.machines.load import load_target
     from braid.targets.machines.machine import Machine
+    from braid.targets.machines.resolve import device_of, runs_on, target_of
+    from braid.targets.machines.target import Device, Target
     from braid.universe import make_context
 
 _HOMES = {
@@ -137,6 +139,8 @@ _HOMES = {
     ),
     "braid.targets.backends": ("backend", "kernel_families"),
     "braid.targets.machines.load": ("load_target",),
+    "braid.targets.machines.resolve": ("device_of", "runs_on", "target_of"),
+    "braid.targets.machines.target": ("Device", "Target"),
     "braid.dialects.braid.attributes": ("layout_of",),
     "braid.universe": ("make_context",),
 }
@@ -159,6 +163,7 @@ __all__ = [
     "Code",
     "ConstantOp",
     "DecomposableOp",
+    "Device",
     "EmittedKernels",
     "Emitter",
     "FusedOp",
@@ -188,6 +193,7 @@ __all__ = [
     "StageSource",
     "Structure",
     "StructuredOp",
+    "Target",
     "TensorOp",
     "UnsupportedError",
     "Value",
@@ -195,6 +201,7 @@ __all__ = [
     "backend",
     "call_kernel",
     "cpu_machine",
+    "device_of",
     "each",
     "element_type_of",
     "emit_remark",
@@ -213,9 +220,11 @@ __all__ = [
     "pointwise_stage",
     "reduce_stage",
     "require",
+    "runs_on",
     "shape_of",
     "source_location",
     "stored_bytes",
+    "target_of",
     "union_names",
 ]
 

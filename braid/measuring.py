@@ -44,7 +44,7 @@ def measure_model(
     )
     run_pipeline(context, model.module, _before_layouts(passes_for(model.module)))
     host = known_target(model.module).host_device
-    families = kernel_families(host.backend, host.machine)
+    families = kernel_families(host)
     return measure_layouts(model.module, families, time_limit, jobs=jobs)
 
 

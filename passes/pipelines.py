@@ -40,6 +40,8 @@ DEFAULT = (
     "apply-order",
     # What is joined, padded or cut then lies where it is wanted, as far as kernels can address it.
     "select-storage",
+    # What a backend does with its functions when all of this is decided.
+    "prepare-backends{before=kernels}",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
     # how much scratch each kernel needs.
     "outline-kernels",

@@ -34,7 +34,6 @@ from typing import Protocol
 from xdsl.dialects.func import FuncOp
 
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
-from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
 OBJECT = "object"
@@ -55,8 +54,12 @@ class Preparation:
     """Names of passes and pipelines, with options as in a textual pipeline.
 
     `before_fusion` run on the graph when all that holds for every backend was simplified, and
-    again hoists what depends on weights alone. `before_kernels` run when groups, layouts and the
-    order are decided.
+    again hoists what depends on weights alone. `before_kernels` run when groups, layouts, order
+    and storage are decided, and clusters are functions.
+
+    Of a model on several devices, a pass with an option `devices` gets the names of those that ask
+    for it, and changes what runs on these alone (`runs_on`). One without it runs on the whole
+    graph: what it does must hold for every backend, as what simplifies does.
     """
 
     before_fusion: tuple[str, ...] = ()
@@ -136,10 +139,8 @@ class Backend(Protocol):
         """Names of the stages of its lowering that `braid compile --emit` can show."""
         ...
 
-    def families(
-        self, machine: Machine, installed: Sequence[KernelFamily]
-    ) -> Sequence[KernelFamily]:
-        """The kernel families for `machine`, in order of preference among equals.
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
+        """The kernel families for the machine of `device`, in order of preference among equals.
 
         Those that other packages have `installed` are among them, usually first.
         """

@@ -10,7 +10,7 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import Device
 
 _PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
 """What the protocol asks of a backend."""
@@ -32,8 +32,8 @@ def backend_names() -> tuple[str, ...]:
     return installed_backends()
 
 
-def kernel_families(name: str, machine: Machine) -> tuple[KernelFamily, ...]:
-    """The kernel families of the backend of this name for `machine`, in order of preference.
+def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
+    """The kernel families of the backend of `device` for its machine, in order of preference.
 
     Those that installed packages add to it (entry points `braid.kernel_families.NAME`) stand
     first. There are none inside of `without_families`. Raises `BraidError` as `backend`, and where
@@ -41,7 +41,7 @@ def kernel_families(name: str, machine: Machine) -> tuple[KernelFamily, ...]:
     """
     if _HIDDEN.get():
         return ()
-    return _families(name, machine)
+    return _families(device)
 
 
 @contextmanager
@@ -55,10 +55,10 @@ def without_families() -> Generator[None]:
 
 
 @cache
-def _families(name: str, machine: Machine) -> tuple[KernelFamily, ...]:
+def _families(device: Device) -> tuple[KernelFamily, ...]:
     """Made once, since families remember what they have searched."""
-    added = cast(tuple[KernelFamily, ...], installed_families(name, machine))
-    return tuple(backend(name).families(machine, added))
+    added = cast(tuple[KernelFamily, ...], installed_families(device.backend, device.machine))
+    return tuple(backend(device.backend).families(device, added))
 
 
 @cache

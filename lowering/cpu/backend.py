@@ -11,7 +11,7 @@ from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import Device
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,9 @@ class CpuBackend:
     name: str
     stages: tuple[str, ...] = ("linalg",)
 
-    def families(
-        self, machine: Machine, installed: Sequence[KernelFamily]
-    ) -> Sequence[KernelFamily]:
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """See `cpu_families`."""
-        return cpu_families(machine, installed)
+        return cpu_families(device.machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
         """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
@@ -35,7 +33,7 @@ class CpuBackend:
         """Emits those that were not compiled before."""
         return CpuKernels(
             kernels,
-            kernel_families(self.name, job.device.machine),
+            kernel_families(job.device),
             machine=job.device.machine,
             jobs=job.jobs,
             cache=default_cache(),

@@ -1,7 +1,8 @@
 """`attach-streams`: the instruction streams of what a chip runs of each function."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -34,7 +35,7 @@ from braid.support.object_cache import default_cache
 from braid.targets.costs.backend_support import is_supported
 from braid.targets.costs.simulator.instructions import to_text
 from braid.targets.costs.simulator.simulate import simulate
-from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.resolve import device_of, runs_on, target_of
 from braid.targets.machines.target import BackendDescription, Target
 
 
@@ -46,8 +47,8 @@ class AttachStreamsPass(ModulePass):
     the function: the text of each stream, how often it is expected to run, and the simulated time
     of one run. Ops that stand together are one stream; control flow, and ops that the device does
     not run, are the host's. Of a function without these there is one stream, of ops
-    with clusters one for each `cluster` of a chip. The order of each
-    subgraph is searched for `search_seconds` at most, by `jobs` processes.
+    with clusters one for each `cluster` of a chip; with `devices` only those of these chips. The
+    order of each subgraph is searched for `search_seconds` at most, by `jobs` processes.
 
     ```mlir
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -60,6 +61,7 @@ class AttachStreamsPass(ModulePass):
     target: str | None = None
     search_seconds: float = 1.0
     jobs: int = 1
+    devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Attach them; raises BraidError as `build_stream`."""
@@ -68,14 +70,16 @@ class AttachStreamsPass(ModulePass):
         options = SubgraphOptions(search_seconds=self.search_seconds)
         for function in public_functions(op):
             built: list[BuiltStream] = []
-            entries: list[Attribute] = []
+            entries = _of_others(function, self.devices)
             total = 0.0
-            for block, part, chip, cluster in _parts_of(function, target):
-                stream = build_stream(part, chip, default_cache(), options, jobs=self.jobs)
-                seconds, executions = simulate(stream.stream, chip).seconds, counts.of_block(block)
+            for part in _parts_of(function, target, self.devices):
+                chip = target.backend_of(target.device(part.device))
+                stream = build_stream(part.alone, chip, default_cache(), options, jobs=self.jobs)
+                seconds = simulate(stream.stream, chip).seconds
+                executions = counts.of_block(part.block)
                 stream = replace(stream, stream=replace(stream.stream, target=target.name))
                 built.append(stream)
-                entries.append(_entry(to_text(stream.stream), seconds, executions, cluster))
+                entries.append(_entry(to_text(stream.stream), seconds, executions, part))
                 total += seconds * executions
             function.attributes[STREAMS] = ArrayAttr(entries)
             self._report(op, built, total)
@@ -95,34 +99,56 @@ class AttachStreamsPass(ModulePass):
         )
 
 
-def _entry(text: str, seconds: float, executions: float, cluster: int | None) -> DictionaryAttr:
+@dataclass(frozen=True)
+class _Part:
+    """What a chip runs at once: `alone` in a block, of what stands in `block`."""
+
+    block: Block
+    alone: Block
+    device: str
+    cluster: int | None = None
+
+
+def _of_others(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
+    """The streams that the function has for other devices already."""
+    known = function.attributes.get(STREAMS)
+    if not devices or known is None:
+        return []
+    entries = cast(ArrayAttr[DictionaryAttr], known)
+    return [e for e in entries if cast(StringAttr, e.data["device"]).data not in devices]
+
+
+def _entry(text: str, seconds: float, executions: float, part: _Part) -> DictionaryAttr:
     entry: dict[str, Attribute] = {
         "text": StringAttr(text),
         "seconds": FloatAttr(seconds, f64),
         "executions": FloatAttr(executions, f64),
+        "device": StringAttr(part.device),
     }
-    return DictionaryAttr(
-        entry if cluster is None else entry | {"cluster": IntegerAttr(cluster, i64)}
-    )
+    if part.cluster is not None:
+        entry["cluster"] = IntegerAttr(part.cluster, i64)
+    return DictionaryAttr(entry)
 
 
-def _parts_of(
-    function: func.FuncOp, target: Target
-) -> Iterator[tuple[Block, Block, BackendDescription, int | None]]:
-    """As `_parts`; where ops have clusters, each of a chip's clusters, and its number."""
+def _parts_of(function: func.FuncOp, target: Target, devices: Collection[str]) -> Iterator[_Part]:
+    """What chips run of the function; where ops have clusters, each of a chip's clusters."""
     clusters: dict[Placement, list[Operation]] = {}
     for block in blocks_outside_groups(function):
         for op in block.ops:
             if (placement := placement_of(op)) is not None:
                 clusters.setdefault(placement, []).append(op)
-    if not clusters:
-        chip = target.backend_of(device_of(function, target))
-        yield from ((*part, chip, None) for part in _parts(function.body.block, chip))
+    if not clusters and runs_on(function, devices, target):
+        device = device_of(function, target)
+        for block, alone in _parts(function.body.block, target.backend_of(device)):
+            yield _Part(block, alone, device.name)
     for placement, ops in clusters.items():
         chip = target.backend_of(target.device(placement.device))
         block = ops[0].parent
+        if devices and placement.device not in devices:
+            continue
         if chip.issue is not None and block is not None and all(_runs_on(op, chip) for op in ops):
-            yield from ((*part, chip, placement.cluster) for part in _alone(block, ops))
+            for _, alone in _alone(block, ops):
+                yield _Part(block, alone, placement.device, placement.cluster)
 
 
 def _parts(block: Block, chip: BackendDescription) -> Iterator[tuple[Block, Block]]:

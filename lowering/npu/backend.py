@@ -18,7 +18,7 @@ from braid.targets.backends import backend, kernel_families
 from braid.targets.costs.simulator.instructions import from_text, to_bytes
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
-from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import Device
 
 STREAM = "stream"
 """The kind of the code of a chip, and the stage that shows it."""
@@ -36,12 +36,10 @@ class NpuBackend:
     name: str
     stages: tuple[str, ...] = ("linalg", STREAM, STREAM_TEXT)
 
-    def families(
-        self, machine: Machine, installed: Sequence[KernelFamily]
-    ) -> Sequence[KernelFamily]:
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Those of the host, which computes."""
-        host = load_target().host_device
-        return (*installed, *kernel_families(host.backend, host.machine))
+        host = device.host or load_target().host_device
+        return (*installed, *kernel_families(host))
 
     def prepare(self, job: Job) -> Preparation:
         """Splits what does not fit, and streams while ops stand alone; then what the host needs.

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.nesting import ops_outside_groups, parent_block
+from braid.dialects.braid.clusters import clear_placement
 
 
 def _hoist(op: Operation) -> None:
@@ -22,6 +23,7 @@ def _hoist(op: Operation) -> None:
         if any(parent_block(operand) is block for operand in op.operands):
             return
         op.detach()
+        clear_placement(op)  # a cluster stands in one block
         assert around.parent is not None
         around.parent.insert_op_before(op, around)
 
@@ -31,7 +33,7 @@ class HoistViewsPass(ModulePass):
     """Moves views of what is made outside of a loop or branch to where it is made.
 
     A view costs nothing where it stands, but its result is a value of that block: were it inside
-    of a loop, a reorder of it would have to be there too.
+    of a loop, a reorder of it would have to be there too. It leaves its cluster with its block.
 
     ```mlir
     scf.for … { %r = braid.reshape %x … }     // becomes

@@ -1,13 +1,15 @@
 """`prepare-backends`: the passes that the backends of a model's devices ask for."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.targets.backend import Job
+from braid.targets.backend import Job, Preparation
 from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -15,10 +17,11 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class PrepareBackendsPass(ModulePass):
-    """Runs what `Backend.prepare` names for the device on which ops of `target` run.
+    """Runs what `Backend.prepare` names for each device of `target`, on what runs there.
 
-    In: a simplified graph without groups. Out: one in which every op has the form that kernels of
-    its backend take; for CPUs, no window has a padding.
+    In: with `before=fusion` a simplified graph without groups, with `before=kernels` one whose
+    groups, layouts, order and storage are decided. Out: one in which every op has the form that
+    kernels of its backend take; for CPUs, no window has a padding.
 
     ```mlir
     %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
@@ -30,13 +33,20 @@ class PrepareBackendsPass(ModulePass):
     name = "prepare-backends"
 
     target: str | None = None
+    before: Literal["fusion", "kernels"] = "fusion"
 
     def passes(self, target: Target) -> tuple[ModulePass, ...]:
         """The passes for `target`, with the option of this one. Raises BraidError as `backend`."""
-        job = Job(target, target.default_device)
-        preparation = backend(job.device.backend).prepare(job)
-        found = parse_pipeline(",".join(preparation.before_fusion))
-        return tuple(_for_target(pass_, self.target) for pass_ in found)
+        found: list[ModulePass] = []
+        for preparation, devices in _preparations(target).items():
+            names = (
+                preparation.before_fusion if self.before == "fusion" else preparation.before_kernels
+            )
+            # On one device there is nothing to tell apart.
+            restricted = devices if len(target.devices) > 1 else ()
+            for pass_ in parse_pipeline(",".join(names)):
+                found.append(_for(pass_, self.target, restricted))
+        return tuple(found)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Run them."""
@@ -44,7 +54,18 @@ class PrepareBackendsPass(ModulePass):
             pass_.apply(ctx, op)
 
 
-def _for_target(pass_: ModulePass, target: str | None) -> ModulePass:
-    """The pass, asking this target if it asks one."""
-    asks = any(field.name == "target" for field in fields(pass_))
-    return replace(pass_, target=target) if asks else pass_
+def _preparations(target: Target) -> dict[Preparation, list[str]]:
+    """What backends ask for, and the devices it is for: that of ops that name none comes first."""
+    default = target.default_device
+    found: dict[Preparation, list[str]] = {}
+    for device in (default, *(other for other in target.devices if other.name != default.name)):
+        preparation = backend(device.backend).prepare(Job(target, device))
+        found.setdefault(preparation, []).append(device.name)
+    return found
+
+
+def _for(pass_: ModulePass, target: str | None, devices: Collection[str]) -> ModulePass:
+    """The pass for this target and these devices, as far as it asks for them."""
+    options = {"target": target, "devices": tuple(devices)}
+    asked = {field.name for field in fields(pass_)}
+    return replace(pass_, **{name: value for name, value in options.items() if name in asked})

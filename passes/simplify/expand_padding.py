@@ -12,6 +12,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.pooling import PoolOp
+from braid.targets.machines.resolve import runs_on, target_of
 
 
 def _padding_value(op: ConvOp | PoolOp) -> float | int | bool:
@@ -40,7 +41,8 @@ class ExpandPaddingPass(ModulePass):
     """Puts the padding of windows into `braid.pad`, so that kernels have no edge cases.
 
     In: any module. Out: no `braid.conv` or `braid.pool` has a padding. The pad is a group of its
-    own, or part of what makes the tensor if a kernel can write it padded.
+    own, or part of what makes the tensor if a kernel can write it padded. With `devices` only
+    windows of ops on these are expanded.
 
     ```mlir
     %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
@@ -51,8 +53,13 @@ class ExpandPaddingPass(ModulePass):
 
     name = "expand-padding"
 
+    target: str | None = None
+    devices: tuple[str, ...] = ()
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand the padding of every window in `op`."""
-        for candidate in list(op.walk()):
-            if isinstance(candidate, ConvOp | PoolOp) and candidate.windows.is_padded:
-                _expand(candidate)
+        target = target_of(op, self.target)
+        for window in list(op.walk()):
+            is_padded = isinstance(window, ConvOp | PoolOp) and window.windows.is_padded
+            if is_padded and runs_on(window, self.devices, target):
+                _expand(window)

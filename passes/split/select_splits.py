@@ -1,6 +1,7 @@
 """`select-splits`: into how many parts each op that does not fit a memory is split."""
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -22,31 +23,38 @@ from braid.passes.split.sizes import op_bytes, part_bytes
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.simulator.steps import is_addressing, steps_of
-from braid.targets.machines.resolve import target_of
-from braid.targets.machines.target import Target
+from braid.targets.machines.resolve import device_of, runs_on, target_of
+from braid.targets.machines.target import Device, Target
 
 MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""
 
 
-def memory_limits(memory: str | int | None, target: Target) -> Callable[[Operation], int]:
-    """Bytes that an op may use: `memory`, or the memory of the target's units less a margin.
+def memory_limits(
+    memory: str | int | None, target: Target, devices: Collection[str] = ()
+) -> Callable[[Operation], int]:
+    """Bytes that an op may use: `memory`, or the memory of its device's units less a margin.
 
-    An op on several units may use the least of their memories.
+    An op on several units may use the least of their memories, and one that does not run on
+    `devices`, where these are given, as much as there can be.
     """
-    if memory is not None:
-        try:
-            size = parse_size(memory)
-        except ValueError as error:
-            raise BraidError(f"option 'memory': {error}") from error
-        return lambda op: size
-    backend = target.default_backend
-    if not backend.memories:
-        raise BraidError(
-            f"target '{target.name}' has no memory", hint="give the option memory=<bytes>"
-        )
+    try:
+        size = None if memory is None else parse_size(memory)
+    except ValueError as error:
+        raise BraidError(f"option 'memory': {error}") from error
 
     def limit(op: Operation) -> int:
+        if not runs_on(op, devices, target):
+            return sys.maxsize
+        return memory_of(device_of(op, target), op) if size is None else size
+
+    def memory_of(device: Device, op: Operation) -> int:
+        backend = target.backend_of(device)
+        if not backend.memories:
+            raise BraidError(
+                f"device '{device.name}' of target '{target.name}' has no memory",
+                hint="give the option memory=<bytes>",
+            )
         found = [backend.memory_of(backend.units[step.unit]) for step in steps_of(op, backend)]
         memories = [memory for memory in found if memory is not None] or backend.memories
         return min(memory.bytes for memory in memories) * (MARGIN - 1) // MARGIN
@@ -77,7 +85,8 @@ class SelectSplitsPass(ModulePass):
 
     In: ops before fusion. Out: `braid.split` on those ops: parts per dim of the result, then per
     reduced dim. An op uses its operands, each once, and its results. The default of `memory` is
-    that of the units of `target` that the op runs on, less an eighth; sizes may have units.
+    that of the units of `target` that the op runs on, less an eighth; sizes may have units. With
+    `devices` only ops on these are split.
     Reduced dims are split only with `allow_split_reduction`. An op that reads what a split op
     makes is split alike where it can be, so that parts flow on without being joined. With
     `follow_readers` more of them do: where the kind of an op leaves the choice, it is split along
@@ -97,10 +106,11 @@ class SelectSplitsPass(ModulePass):
     target: str | None = None
     allow_split_reduction: bool = False
     follow_readers: bool = False
+    devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        limit_of = memory_limits(self.memory, target_of(op, self.target))
+        limit_of = memory_limits(self.memory, target_of(op, self.target), self.devices)
         chosen: Chosen = {}
         for each in list(splittable_ops(op)):
             each.attributes.pop(SPLIT, None)

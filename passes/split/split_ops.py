@@ -27,9 +27,11 @@ class SplitOpsPass(ModulePass):
     target: str | None = None
     allow_split_reduction: bool = False
     follow_readers: bool = False
+    devices: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Runs both passes."""
-        options = self.memory, self.target, self.allow_split_reduction, self.follow_readers
-        SelectSplitsPass(*options).apply(ctx, op)
+        SelectSplitsPass(
+            self.memory, self.target, self.allow_split_reduction, self.follow_readers, self.devices
+        ).apply(ctx, op)
         ApplySplitsPass(through_concats=self.follow_readers).apply(ctx, op)

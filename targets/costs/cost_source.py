@@ -140,7 +140,8 @@ class DeviceCosts:
         """What families make of groups."""
         families = self._families
         if families is None:
-            families = kernel_families(self.backend.name, self.backend.machine)
+            device = self.backend.device
+            families = () if device is None else kernel_families(device)
         return KernelCosts(families, self._records)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:

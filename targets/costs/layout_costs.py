@@ -72,7 +72,8 @@ class LayoutCosts:
         self._resource = resource
         self._device = None if backend is None else DeviceCosts(backend, records)
         if families is None:
-            families = () if backend is None else kernel_families(backend.name, backend.machine)
+            device = None if backend is None else backend.device
+            families = () if device is None else kernel_families(device)
         self._kernels = KernelCosts(families, records)
         self._launch = _CALL_SECONDS if backend is None else backend.launch_seconds
         self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}

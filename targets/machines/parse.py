@@ -4,7 +4,16 @@ from collections.abc import Sequence, Set
 
 from braid.targets.machines.parse_devices import parse_devices, parse_memory
 from braid.targets.machines.table import Table
-from braid.targets.machines.target import BackendDescription, Issue, Link, Pool, Port, Target, Unit
+from braid.targets.machines.target import (
+    BackendDescription,
+    Issue,
+    Link,
+    Pool,
+    Port,
+    Target,
+    Unit,
+    hosted,
+)
 
 _INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 """Resources of units that are programmed by instructions."""
@@ -34,7 +43,7 @@ def parse_target(table: Table, default: Target | None) -> Target:
     links = tuple(
         _link(entry, {device.name for device in devices}) for entry in table.tables("link")
     )
-    return Target(name, backends, devices, links, host)
+    return Target(name, backends, hosted(devices, host), links, host)
 
 
 def _backend(table: Table) -> BackendDescription:

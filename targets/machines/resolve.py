@@ -1,6 +1,6 @@
 """The target of a module and the device of an op: what every pass, plan and driver asks."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -65,6 +65,14 @@ def device_of(op: Operation, target: Target) -> Device:
             return target.device(device.data)
         at = at.parent_op()
     return target.default_device
+
+
+def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
+    """Whether `op` runs on one of `devices`, by their names; all ops do where there are none.
+
+    Raises `BraidError` for a device that the target has not.
+    """
+    return not devices or device_of(op, target).name in devices
 
 
 @cache

@@ -1,5 +1,6 @@
 """Target descriptions: devices and their links, backends, and how fast all of it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -89,7 +90,7 @@ class Device:
     `backend` makes code for it, and `plugin` is the name of the runtime's device plugin that runs
     that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of
     the machine that is `described` by the target's file. `memories` are its own, empty where it
-    has those of the backend's description.
+    has those of the backend's description. `host` is that of its target, None for this itself.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Device:
     described: Machine | None = None
     memories: tuple[Memory, ...] = ()
     plugin_name: str = ""
+    host: "Device | None" = None
 
     @property
     def plugin(self) -> str:
@@ -164,6 +166,12 @@ class BackendDescription:
         return total
 
 
+def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:
+    """`devices` of one target, which know the one of them that is called `host`."""
+    (own,) = (device for device in devices if device.name == host)
+    return tuple(device if device.name == host else replace(device, host=own) for device in devices)
+
+
 @dataclass(frozen=True)
 class Target:
     """Machines to compile for.
@@ -226,4 +234,4 @@ class Target:
             else device
             for device in self.devices
         )
-        return replace(self, devices=devices)
+        return replace(self, devices=hosted(devices, self.host))

@@ -22,3 +22,21 @@ func.func @main(%x: tensor<2x6xf32>) -> tensor<12xf32> {
   }
   func.return %y : tensor<12xf32>
 }
+
+// A cluster stands in one block: a view that leaves that joins one out there.
+// CHECK-LABEL: @clusters
+// CHECK:       braid.reshape %{{.*}} {braid.cluster = 1 : i64, braid.device = "cpu:0"}
+// CHECK:       scf.for
+// CHECK:         braid.add %{{.*}} {braid.device = "npu:0", braid.cluster = 0 : i64}
+func.func private @clusters(%x: tensor<2x6xf32>) -> tensor<12xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %e = braid.exp %x {braid.device = "cpu:0", braid.cluster = 1 : i64} : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %start = braid.constant {value = dense<0.0> : tensor<12xf32>} : tensor<12xf32>
+  %y = scf.for %i = %zero to %one step %one iter_args(%v = %start) -> (tensor<12xf32>) {
+    %r = braid.reshape %e {braid.device = "npu:0", braid.cluster = 0 : i64} : (tensor<2x6xf32>) -> tensor<12xf32>
+    %s = braid.add %r, %v {braid.device = "npu:0", braid.cluster = 0 : i64} : (tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
+    scf.yield %s : tensor<12xf32>
+  }
+  func.return %y : tensor<12xf32>
+}

@@ -27,7 +27,7 @@ rate = 2e9
 def test_the_host_runs_everything_and_its_families_load() -> None:
     (cpu,) = load_target("host").backends
     assert cpu.supports("braid.conv") and cpu.rate("flops") > 0 and cpu.rate("bytes") > 0
-    assert all(hasattr(family, "match") for family in kernel_families(cpu.name, cpu.machine))
+    assert all(hasattr(family, "match") for family in kernel_families(load_target().host_device))
 
 
 def test_a_file_of_the_user(load_text) -> None:
@@ -92,10 +92,10 @@ def test_numbers_that_no_machine_has(load_text, number: str) -> None:
 
 
 def test_families_can_be_left_out() -> None:
-    cpu = load_target("host").default_backend
+    cpu = load_target("host").host_device
     with without_families():
-        assert kernel_families(cpu.name, cpu.machine) == ()
-    assert len(kernel_families(cpu.name, cpu.machine)) > 1
+        assert kernel_families(cpu) == ()
+    assert len(kernel_families(cpu)) > 1
 
 
 DEVICES = """

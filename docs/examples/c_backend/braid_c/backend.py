@@ -15,7 +15,6 @@ from braid.extend import (
     KernelNeeds,
     backend,
     kernel_families,
-    load_target,
 )
 from braid_c.source import c_source
 
@@ -27,10 +26,9 @@ class CBackend:
     name: str
     stages: tuple[str, ...] = ("c",)
 
-    def families(self, machine, installed):
+    def families(self, device, installed):
         """Fusion and layouts are chosen as for the host, which makes most kernels."""
-        host = load_target().host_device
-        return (*installed, *kernel_families(host.backend, host.machine))
+        return (*installed, *kernel_families(device.host))
 
     def prepare(self, job):
         """What the kernels of the host need."""
