@@ -1,4 +1,4 @@
-"""Kernels of outlined functions as objects, each emitted and compiled once for all time.
+"""Kernels of outlined functions as objects, equal ones emitted and compiled once for all time.
 
 An object is kept under a digest of the code it is compiled from and of the code generator, and so
 cannot be stale. A record under the kernel's `KernelKey` says which object that was, so that a model
@@ -7,8 +7,8 @@ version, or another version of a package is installed.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects import func
@@ -28,7 +28,10 @@ from braid.targets.machines.machine import Machine
 
 @dataclass(frozen=True)
 class _Order:
-    """A kernel to be made: as `match` says, or by the fallback; `key` is its record's."""
+    """A kernel to be made: as `match` says, or by the fallback; `key` is its record's.
+
+    Two of one key differ in their symbols alone.
+    """
 
     symbol: str
     group: FusedOp
@@ -53,11 +56,10 @@ class _Recorded:
 
 @dataclass(frozen=True)
 class _Emitted:
-    """A kernel that is still to be compiled; `key` is its record's."""
+    """A kernel that is still to be compiled."""
 
     needs: KernelNeeds
     kernel: Kernel
-    key: str
 
 
 class CpuKernels:
@@ -76,21 +78,27 @@ class CpuKernels:
         self._machine, self._jobs, self._cache = machine, jobs, cache
         selection = KernelSelection(families)
         self._orders = [_order(function, selection, machine) for function in functions]
-        self._kernels = [_recorded(order, cache) or _emitted(order) for order in self._orders]
+        self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
+        for order in self._orders:
+            if order.key not in self._kernels:
+                self._kernels[order.key] = _recorded(order, cache) or _emitted(order)
 
     @property
     def needs(self) -> tuple[KernelNeeds, ...]:
         """What each kernel needs."""
-        return tuple(kernel.needs for kernel in self._kernels)
+        return tuple(
+            replace(self._kernels[order.key].needs, symbol=order.symbol) for order in self._orders
+        )
 
     def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
         """One object a kernel; the functions themselves are the host program's."""
-        missing = [kernel for kernel in self._kernels if isinstance(kernel, _Emitted)]
-        made = iter(_compile(missing, self._machine, self._jobs, self._cache))
-        objects = [
-            kernel.object_code if isinstance(kernel, _Recorded) else next(made)
-            for kernel in self._kernels
-        ]
+        emitted = {k: one for k, one in self._kernels.items() if isinstance(one, _Emitted)}
+        made = _compile(emitted, self._machine, self._jobs, self._cache)
+        recorded = {
+            key: one.object_code for key, one in self._kernels.items() if isinstance(one, _Recorded)
+        }
+        codes = made | recorded
+        objects = [with_symbol(codes[order.key], order.symbol) for order in self._orders]
         return (Code(OBJECT, tuple(objects)),)
 
     def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
@@ -117,31 +125,31 @@ def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
     object_code = cache.get(Kind.OBJECT, fields["object"])
     if object_code is None:
         return None
-    symbol = order.symbol
     needs = KernelNeeds(
-        symbol,
+        order.symbol,
         grid=int(fields["grid"]),
         scratch_bytes=int(fields["scratch_bytes"]),
         in_place=tuple((int(operand), int(result)) for operand, result in fields["in_place"]),
         overlap=fields["overlap"],
         barriers=tuple(fields["barriers"]),
     )
-    return _Recorded(needs, with_symbol(object_code, symbol))
+    return _Recorded(needs, object_code)
 
 
 def _emitted(order: _Order) -> _Emitted:
     kernel = order.emit()
-    return _Emitted(needs_of(kernel), kernel, order.key)
+    return _Emitted(needs_of(kernel), kernel)
 
 
 def _compile(
-    emitted: Sequence[_Emitted], machine: Machine, jobs: int, cache: ObjectCache
-) -> list[bytes]:
-    names = [one.kernel.symbol for one in emitted]
-    texts = [anonymous_text(one.kernel) for one in emitted]
+    emitted: Mapping[str, _Emitted], machine: Machine, jobs: int, cache: ObjectCache
+) -> dict[str, bytes]:
+    """Return the object by key, with no symbol yet."""
+    names = [one.kernel.symbol for one in emitted.values()]
+    texts = [anonymous_text(one.kernel) for one in emitted.values()]
     compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
-    objects: list[bytes] = []
-    for one, (key, object_code) in zip(emitted, compiled, strict=True):
+    objects: dict[str, bytes] = {}
+    for (record, one), (key, object_code) in zip(emitted.items(), compiled, strict=True):
         needs = one.needs
         facts: dict[str, Any] = {
             "grid": needs.grid,
@@ -150,6 +158,6 @@ def _compile(
             "overlap": needs.overlap,
             "barriers": needs.barriers,
         }
-        cache.put(Kind.KERNEL, one.key, json.dumps({**facts, "object": key}).encode())
-        objects.append(with_symbol(object_code, needs.symbol))
+        cache.put(Kind.KERNEL, record, json.dumps({**facts, "object": key}).encode())
+        objects[record] = object_code
     return objects

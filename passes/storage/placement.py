@@ -94,9 +94,8 @@ class LiveBytes:
         """For each of `storages`, at how many moments of the peak it is live."""
         before = np.concatenate(([0], np.cumsum(self._live == self.peak)))
         owner, begin, end = self._intervals.T
-        counts = np.zeros(len(self.storages), np.int64)
-        np.add.at(counts, owner, before[end] - before[begin])
-        return counts
+        weights = before[end] - before[begin]
+        return np.bincount(owner, weights, len(self.storages)).astype(np.int64)
 
     def remove(self, storage: Storage) -> None:
         """Takes away the bytes of one of `storages`."""
@@ -113,36 +112,100 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
     """
     outputs = [s for s in storages if s.place is not None and s.place.output_number is not None]
     for output in sorted(outputs, key=lambda storage: -storage.size):
-        chosen = _chosen_for(storages, output)
-        packing = _pack_before(chosen, output)
-        for storage, offset in zip(chosen, packing.offsets, strict=True):
+        for storage, offset in _chosen_for(storages, output).items():
             assert output.place is not None
             storage.place = output.place.after(offset)
             if _padding(storage, output):
                 storage.place = storage.place.aligned()
 
 
-def _chosen_for(storages: Sequence[Storage], output: Storage) -> list[Storage]:
-    """The storages at the peak of the arena that are to live in `output` instead."""
+def _chosen_for(storages: Sequence[Storage], output: Storage) -> dict[Storage, int]:
+    """The storages at the peak of the arena that are to live in `output` instead, and where."""
     live = LiveBytes(storages)
-    movable = [s.size <= output.size and _is_before(s, output) for s in live.storages]
-    chosen: list[Storage] = []
-    while any(movable):
-        at_peak = live.moments_at_peak()
-        ranked = sorted(
-            (i for i, possible in enumerate(movable) if possible and at_peak[i]),
-            key=lambda i: (-live.storages[i].size, -at_peak[i]),
-        )
-        for index in ranked:
-            movable[index] = False
-            candidate = live.storages[index]
-            if _pack_before([*chosen, candidate], output).arena_size <= output.size:
-                chosen.append(candidate)
-                live.remove(candidate)
+    sizes = np.array([storage.size for storage in live.storages], np.int64)
+    movable = np.array(
+        [s.size <= output.size and _is_before(s, output) for s in live.storages], bool
+    )
+    chosen = _BeforeOutput(output)
+    at_peak = live.moments_at_peak()
+    while True:
+        possible = np.flatnonzero(movable & (at_peak > 0))
+        if not possible.size:
+            return chosen.offsets
+        largest = possible[sizes[possible] == sizes[possible].max()]
+        index = int(largest[at_peak[largest].argmax()])
+        movable[index] = False
+        if chosen.add(live.storages[index]):
+            live.remove(live.storages[index])
+            at_peak = live.moments_at_peak()
+
+
+class _BeforeOutput:
+    """What is in an output before that is written; `offsets` says where."""
+
+    def __init__(self, output: Storage) -> None:
+        self.offsets: dict[Storage, int] = {}
+        self._output = output
+        self._taken = np.zeros((0, 4), np.int64)
+        """Per interval of a lifetime: begin, end, first byte, end of bytes; then spare rows."""
+        self._rows = 0
+
+    def add(self, storage: Storage) -> bool:
+        """Adds a storage where it fits beside the others, if need be by packing all anew."""
+        if storage.within is not self._output:
+            beside = self._beside(storage)
+            offset = self._lowest(storage, beside)
+            if offset + self._size(storage) <= self._output.size:
+                self._take(storage, offset)
+                return True
+            if self._is_too_much(storage, beside):
+                return False
+        storages = [*self.offsets, storage]
+        packing = _pack_before(storages, self._output)
+        if packing.arena_size > self._output.size:
+            return False
+        self._rows = 0
+        for each, offset in zip(storages, packing.offsets, strict=True):
+            self._take(each, offset)
+        return True
+
+    def _take(self, storage: Storage, offset: int) -> None:
+        self.offsets[storage] = offset
+        for begin, end in storage.lifetimes:
+            if self._rows == len(self._taken):
+                spare = np.zeros((len(self._taken) + 64, 4), np.int64)
+                self._taken = np.concatenate([self._taken, spare])
+            self._taken[self._rows] = begin, end, offset, offset + self._size(storage)
+            self._rows += 1
+
+    def _size(self, storage: Storage) -> int:
+        return storage.size + _padding(storage, self._output)
+
+    def _beside(self, storage: Storage) -> npt.NDArray[np.int64]:
+        """Rows of what is live at the same time."""
+        taken = self._taken[: self._rows]
+        meets = np.zeros(self._rows, bool)
+        for begin, end in storage.lifetimes:
+            meets |= (taken[:, 0] < end) & (begin < taken[:, 1])
+        return taken[meets]
+
+    def _lowest(self, storage: Storage, beside: npt.NDArray[np.int64]) -> int:
+        """Where there is room below and above the others."""
+        offset, size = 0, self._size(storage)
+        for low, high in sorted(map(tuple, beside[:, 2:].tolist())):
+            if offset + size <= low:
                 break
-        else:
-            break
-    return chosen
+            offset = max(offset, -(-high // ALIGNMENT) * ALIGNMENT)
+        return offset
+
+    def _is_too_much(self, storage: Storage, beside: npt.NDArray[np.int64]) -> bool:
+        """Whether more bytes would be live at once than the output has."""
+        for begin, end in storage.lifetimes:
+            for moment in {begin, *beside[(begin <= beside[:, 0]) & (beside[:, 0] < end), 0]}:
+                live = beside[(beside[:, 0] <= moment) & (moment < beside[:, 1])]
+                if int((live[:, 3] - live[:, 2]).sum()) + self._size(storage) > self._output.size:
+                    return True
+        return False
 
 
 def _is_before(first: Storage, second: Storage) -> bool:

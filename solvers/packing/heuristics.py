@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from time import monotonic
 
-from braid.solvers.packing.placement import Placer
+from braid.solvers.packing.placement import Bases, Placer
 
 
 def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
@@ -25,7 +25,7 @@ def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
     ]
 
 
-def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[list[int]]:
+def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[dict[int, int]]:
     """Yield the bases by each rule of placement."""
     candidates = orders(placer, members)
     for order in candidates:
@@ -33,18 +33,15 @@ def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[list[int
     for order in candidates[:2]:
         yield placer.in_order(order, tight=True)
     for order in candidates[:3]:
-        rank = [0.0] * len(placer.items)
-        for position, item in enumerate(order):
-            rank[item] = position
-        yield placer.lowest_first(members, rank)
+        yield placer.lowest_first(members, {item: float(at) for at, item in enumerate(order)})
 
 
-def greedy(placer: Placer, members: Sequence[int], target: int, deadline: float) -> list[int]:
+def greedy(placer: Placer, members: Sequence[int], target: int, deadline: float) -> dict[int, int]:
     """Return the lowest greedy packing of `members`, the first that ends at or below `target`.
 
     After `deadline` (of `time.monotonic`) no further rule is tried.
     """
-    best: list[int] = []
+    best: dict[int, int] = {}
     best_height = -1
     for bases in greedy_packings(placer, members):
         height = placer.height(bases, members)
@@ -58,11 +55,11 @@ def greedy(placer: Placer, members: Sequence[int], target: int, deadline: float)
 def promote(
     placer: Placer,
     members: Sequence[int],
-    start: list[int],
+    start: Bases,
     target: int,
     deadline: float,
     seed: int,
-) -> list[int]:
+) -> Bases:
     """Improve `start` by placing what ends above the target earlier, and again.
 
     "Squeaky wheel" optimization (Joslin and Clements, JAIR 1999). Stops at `target`, at

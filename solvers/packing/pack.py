@@ -7,7 +7,7 @@ from braid.solvers.packing.bounds import max_live
 from braid.solvers.packing.canonical import search
 from braid.solvers.packing.conflicts import find_conflicts
 from braid.solvers.packing.heuristics import greedy, orders, promote
-from braid.solvers.packing.placement import Placer
+from braid.solvers.packing.placement import Bases, Placer
 from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, validate
 
 EXACT_MEMBERS = 4000
@@ -63,7 +63,7 @@ class _Packer:
         self.placer = Placer(items, conflicts)
         self.components = conflicts.components()
         self.lower_bound = max_live(items)
-        self.bases = self.placer.start()
+        self.bases = list(self.placer.start(range(len(items))).values())
         self._check_fixed()
 
     def _check_fixed(self) -> None:
@@ -138,7 +138,7 @@ class _Packer:
         if best.lower_bound > target:
             self.lower_bound = max(self.lower_bound, best.lower_bound)
 
-    def _adopt(self, bases: Sequence[int] | dict[int, int], members: Sequence[int]) -> None:
+    def _adopt(self, bases: Bases, members: Sequence[int]) -> None:
         for i in members:
             self.bases[i] = bases[i]
 

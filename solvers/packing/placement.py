@@ -1,12 +1,15 @@
 """Place items one by one, each into a gap between those already placed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from braid.solvers.packing.conflicts import Conflicts
 from braid.solvers.packing.problem import Item
 
 UNPLACED = -1
+
+Bases = Sequence[int] | Mapping[int, int]
+"""Where items lie, by item: of all, or of some."""
 
 
 class Placer:
@@ -18,15 +21,16 @@ class Placer:
         self.alignments = [item.alignment for item in items]
         self.extents = [item.extent for item in items]
 
-    def start(self) -> list[int]:
-        """Return the bases before anything but the fixed items is placed."""
-        return [UNPLACED if item.fixed is None else item.fixed for item in self.items]
+    def start(self, members: Iterable[int]) -> dict[int, int]:
+        """Return the bases of `members` before anything but the fixed items is placed."""
+        fixed = ((i, self.items[i].fixed) for i in members)
+        return {i: UNPLACED if base is None else base for i, base in fixed}
 
-    def height(self, bases: Sequence[int], members: Sequence[int]) -> int:
+    def height(self, bases: Bases, members: Sequence[int]) -> int:
         """Return the end of the highest of `members`."""
         return max((bases[i] + self.extents[i] for i in members), default=0)
 
-    def lowest(self, item: int, bases: Sequence[int]) -> int:
+    def lowest(self, item: int, bases: Bases) -> int:
         """Return the lowest base of `item` that conflicts with nothing placed."""
         base = 0
         alignment = self.alignments[item]
@@ -37,7 +41,7 @@ class Placer:
                 base = -(-high // alignment) * alignment
         return base
 
-    def tightest(self, item: int, bases: Sequence[int]) -> int:
+    def tightest(self, item: int, bases: Bases) -> int:
         """Return the base in the smallest gap that takes `item`, else on top of all."""
         base, chosen, smallest = 0, UNPLACED, 0
         alignment = self.alignments[item]
@@ -48,7 +52,7 @@ class Placer:
                 base = -(-high // alignment) * alignment
         return base if chosen == UNPLACED else chosen
 
-    def _blocked(self, item: int, bases: Sequence[int]) -> list[tuple[int, int]]:
+    def _blocked(self, item: int, bases: Bases) -> list[tuple[int, int]]:
         """Return the open intervals that the base of `item` must avoid, ascending."""
         return sorted(
             (bases[other] + low, bases[other] + high)
@@ -56,22 +60,25 @@ class Placer:
             if bases[other] != UNPLACED
         )
 
-    def in_order(self, order: Sequence[int], *, tight: bool = False) -> list[int]:
-        """Return the bases when the items of `order` are placed in that order."""
-        bases = self.start()
+    def in_order(self, order: Sequence[int], *, tight: bool = False) -> dict[int, int]:
+        """Return the bases when the items of `order` are placed in that order.
+
+        What they conflict with is among them.
+        """
+        bases = self.start(order)
         place = self.tightest if tight else self.lowest
         for item in order:
             if bases[item] == UNPLACED:
                 bases[item] = place(item, bases)
         return bases
 
-    def lowest_first(self, members: Sequence[int], rank: Sequence[float]) -> list[int]:
+    def lowest_first(self, members: Sequence[int], rank: Mapping[int, float]) -> dict[int, int]:
         """Return the bases when always the item that can lie lowest is placed, then least rank.
 
         This is the best-fit rule for known lifetimes of Sekiyama et al., "Profile-guided memory
         optimization for deep neural networks" (2018), with holes filled.
         """
-        bases = self.start()
+        bases = self.start(members)
         queue = [
             (self.lowest(item, bases), rank[item], item)
             for item in members

@@ -70,7 +70,6 @@ class DualAscent:
         loads = [(k, load) for k, node in enumerate(self.nodes) for load in residual.loads[node]]
         owners = np.array([k for k, _ in loads], dtype=np.int64)
         sizes = np.array([load.usage.size for _, load in loads], dtype=np.int64)
-        self.load_owner = owners
         self.load_start = np.array([load.start for _, load in loads], dtype=np.int64)
         self.load_end = np.array([load.end for _, load in loads], dtype=np.int64)
         self.load_usage = np.concatenate([load.usage for _, load in loads] or [np.zeros(0)])
@@ -103,12 +102,27 @@ class DualAscent:
         """Return, per position, the strategy of least belief."""
         return np.array([belief.argmin() for belief in self.beliefs], dtype=np.int64)
 
-    def excess(self, choice: Integers) -> Vector:
-        """Return, per memory row, how far the usage of `choice` exceeds the capacity."""
-        usage = self.load_usage[self.load_offset + choice[self.load_owner]]
-        change = np.zeros(self.capacity.size + 1)
-        np.add.at(change, self.load_start, usage)
-        np.subtract.at(change, self.load_end, usage)
+    def regrets(self) -> Vector:
+        """Return, for all strategies in a row, their beliefs beyond the least of their nodes."""
+        if not self.nodes:
+            return self._belief
+        least = np.minimum.reduceat(self._belief, self.starts[:-1])
+        least[np.isinf(least)] = 0.0
+        return self._belief - np.repeat(least, np.diff(self.starts))
+
+    def expected_excess(self, temperature: float) -> Vector:
+        """Return, per memory row, how far the expected usage exceeds the capacity.
+
+        A strategy is as likely as ``exp(-regret / temperature)`` says.
+        """
+        if not self.load_usage.size:
+            return -self.capacity
+        weight = np.exp(-self.regrets() / max(temperature, 1e-300))
+        total = np.add.reduceat(weight, self.starts[:-1])
+        weight /= np.repeat(np.where(total > 0, total, 1.0), np.diff(self.starts))
+        usage = np.add.reduceat(self.load_usage * weight[self._load_slot], self.load_offset)
+        change = np.bincount(self.load_start, usage, minlength=self.capacity.size + 1)
+        change -= np.bincount(self.load_end, usage, minlength=self.capacity.size + 1)
         return np.cumsum(change)[:-1] - self.capacity
 
     def reprice(self, prices: Vector) -> None:

@@ -1,4 +1,4 @@
-"""Ascend the dual bound: sweeps, and projected subgradient steps on the memory prices."""
+"""Ascend the dual bound: sweeps, and steps of the memory prices along smoothed subgradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from braid.solvers.strategy.dual import DualAscent
 from braid.solvers.strategy.problem import Vector
 
 _PATIENCE = 15
-"""Iterations without a better bound after which the step shrinks."""
+"""Iterations without a better bound after which sweeping alone has converged."""
+_WARM = 0.1
+"""Share of the first step where prices are known already."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,6 @@ def ascend(
 ) -> Ascent:
     """Improve the bound of `dual`, leaving it at the best prices found.
 
-    Steps are Polyak's (towards `target`, an upper bound) along an average of subgradients, as in
-    the volume algorithm of Barahona and Anbil (Math. Programming 87, 2000).
-
     Args:
         dual: improved in place.
         iterations: most pairs of sweeps.
@@ -38,7 +37,7 @@ def ascend(
         tolerance: gain per iteration below which sweeping has converged; at most a part in 10^5
             of the bound counts.
     """
-    steps = _PriceSteps(dual)
+    steps: _PriceSteps | None = None
     best = Ascent(-np.inf, dual.prices)
     idle = 0
     for _ in range(iterations):
@@ -53,8 +52,10 @@ def ascend(
             break
         if idle > 3 and not dual.prices.size:
             break
-        if idle > 3 or dual.prices.any():  # prices move only after the messages have settled
-            steps.step(bound, best.bound, target, improved=idle == 0)
+        if steps is None and (idle > 3 or dual.prices.any()):  # the messages have settled
+            steps = _PriceSteps(dual)
+        if steps is not None:
+            steps.step(improved=gain > 0)
     dual.reprice(best.prices)
     return Ascent(max(best.bound, _settle(dual, best.bound, deadline)), best.prices)
 
@@ -72,28 +73,45 @@ def _settle(dual: DualAscent, goal: float, deadline: Deadline) -> float:
 
 
 class _PriceSteps:
-    """Subgradient steps whose length shrinks while the bound does not improve."""
+    """Steps whose length grows while the bound improves, and shrinks where it does not.
+
+    What a row uses is averaged over the strategies of each node, by what they cost more than the
+    best one as a softmin has it: where strategies tie, a subgradient that picks one of them jumps
+    back and forth. The step of every row is scaled by how large its excess has been, and follows an
+    average, as in D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (ICLR 2015).
+    """
+
+    _AVERAGE, _SPREAD = 0.9, 0.99
 
     def __init__(self, dual: DualAscent) -> None:
         self._dual = dual
-        self._scale = 0.3
-        self._unit = float(dual.capacity.max(initial=1.0)) or 1.0
-        self._direction = np.zeros(dual.capacity.size)
+        regrets = dual.regrets()
+        positive = regrets[np.isfinite(regrets) & (regrets > 0)]
+        regret = float(np.median(positive)) if positive.size else 1.0
+        usage = float(np.mean(np.abs(dual.load_usage))) if dual.load_usage.size else 0.0
+        share = 0.2 * (_WARM if dual.prices.any() else 1.0)
+        self._temperature = share * regret
+        self._length = share * regret / (usage or 1.0)
+        self._mean = np.zeros(dual.capacity.size)
+        self._square = np.zeros(dual.capacity.size)
+        self._count = 0
         self._stalled = 0
 
-    def step(self, bound: float, best: float, target: float, *, improved: bool) -> None:
-        """Move the prices along the averaged excess of the current choice."""
+    def step(self, *, improved: bool) -> None:
+        """Move the prices along the averaged excess."""
+        self._temperature *= 0.99
         self._stalled = 0 if improved else self._stalled + 1
-        if self._stalled > _PATIENCE:
-            self._scale *= 0.8
+        if improved:
+            self._length *= 1.02
+        elif self._stalled > 3:
+            self._length *= 0.7
+            self._temperature *= 0.7
             self._stalled = 0
-        dual = self._dual
-        excess = dual.excess(dual.choice()) / self._unit
-        self._direction = 0.7 * self._direction + 0.3 * excess
-        direction = np.where((dual.prices <= 0) & (self._direction < 0), 0.0, self._direction)
-        norm = float(direction @ direction)
-        if norm < 1e-14:
-            return
-        goal = target if np.isfinite(target) else best + 0.1 * abs(best) + 1e-9
-        length = self._scale * max(goal - bound, 0.0) / norm / self._unit
-        dual.reprice(np.maximum(0.0, dual.prices + length * direction))
+        excess = self._dual.expected_excess(self._temperature)
+        self._count += 1
+        self._mean = self._AVERAGE * self._mean + (1 - self._AVERAGE) * excess
+        self._square = self._SPREAD * self._square + (1 - self._SPREAD) * excess**2
+        mean = self._mean / (1 - self._AVERAGE**self._count)
+        spread = np.sqrt(self._square / (1 - self._SPREAD**self._count))
+        change = self._length * mean / np.where(spread > 0, spread, 1.0)
+        self._dual.reprice(np.maximum(0.0, self._dual.prices + change))

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "assignment.h"
 
+#include "random_search.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOVES_PER_GLANCE = 1024 /* moves between two looks at the clock */ };
-
-static double clock_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* The generator of S. Vigna, as in anneal.c. */
-static uint64_t draw(uint64_t *state) {
-  *state ^= *state >> 12;
-  *state ^= *state << 25;
-  *state ^= *state >> 27;
-  return *state * 0x2545f4914f6cdd1dull;
-}
 
 /* What the edges of a node cost more with another strategy. */
 static double edges_change(const braid_assignment *a, const int32_t *choice, int32_t k,
@@ -85,9 +72,9 @@ double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double 
         break;
       temperature = hot * pow(cold / hot, passed > done ? passed : done);
     }
-    int32_t k = (int32_t)((draw(&random) >> 32) * (uint64_t)p->nodes >> 32);
+    int32_t k = (int32_t)draw_below(&random, p->nodes);
     const int64_t begin = p->node_begin[k], size = p->node_begin[k + 1] - begin;
-    int64_t now = choice[k], next = (int64_t)((draw(&random) >> 32) * (uint64_t)size >> 32);
+    int64_t now = choice[k], next = draw_below(&random, size);
     if (next == now)
       continue;
     double edges = edges_change(a, choice, k, next);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The annealing of solvers/strategy/annealing.py.
+ * The annealing and the repair of solvers/strategy/annealing.py.
  */
 #ifndef BRAID_ASSIGNMENT_H
 #define BRAID_ASSIGNMENT_H
@@ -26,5 +26,15 @@ typedef struct {
 BRAID_API double braid_anneal_assignment(const braid_assignment *a, int32_t *best, double *slack,
                                          double hot, double cold, int64_t moves, double seconds,
                                          uint64_t random);
+
+/* Changes one strategy at a time for the sake of a row below 0 or a forbidden pair, drawn at
+ * random, as long as there is one: `guided` costs, forbidden pairs and what rows lack are added up
+ * with weights, and what no change lessens weighs more from then on. `choice` and its `slack` are
+ * where it begins and ends. Returns how many constraints are violated then, or -1 without memory.
+ *
+ * P. Morris, "The breakout method for escaping from local minima" (AAAI 1993). */
+BRAID_API int64_t braid_repair_assignment(const braid_assignment *a, int32_t *choice, double *slack,
+                                          double row_weight, double edge_weight, int64_t steps,
+                                          double seconds, uint64_t random);
 
 #endif
