@@ -1,12 +1,12 @@
 """Operands that begin where the results of the kernels that read them last do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
-from xdsl.traits import SymbolTable
 
 from braid.analysis.storage.strided_storage import overlap_of
+from braid.analysis.structure.functions import functions_beside
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 
@@ -20,15 +20,18 @@ def link_overlaps(function: FuncOp, assignment: StorageAssignment) -> None:
     """
     if assignment.order.lanes > 1:
         return
+    functions = functions_beside(function)
     for op in function.walk():
-        for operand, result in _declared(op, assignment):
+        for operand, result in _declared(op, assignment, functions):
             if _is_free(op, operand, result, assignment):
                 operand.within = result
 
 
-def _declared(op: Operation, assignment: StorageAssignment) -> Iterator[tuple[Storage, Storage]]:
+def _declared(
+    op: Operation, assignment: StorageAssignment, functions: Mapping[str, FuncOp]
+) -> Iterator[tuple[Storage, Storage]]:
     """The storage of the operand that `op` may write over, with that of its result."""
-    speaker = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else op
+    speaker = functions.get(op.callee.string_value()) if isinstance(op, CallOp) else op
     number = None if speaker is None else overlap_of(speaker)
     if number is not None:
         values = (op.operands[number], op.results[0])

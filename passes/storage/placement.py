@@ -192,7 +192,8 @@ class _BeforeOutput:
     def _lowest(self, storage: Storage, beside: npt.NDArray[np.int64]) -> int:
         """Where there is room below and above the others."""
         offset, size = 0, self._size(storage)
-        for low, high in sorted(map(tuple, beside[:, 2:].tolist())):
+        spans: list[list[int]] = beside[:, 2:].tolist()
+        for low, high in sorted(spans):
             if offset + size <= low:
                 break
             offset = max(offset, -(-high // ALIGNMENT) * ALIGNMENT)

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import (
     ARENA_BOUND,
@@ -66,9 +66,10 @@ class Plan:
         self.values = StorageAssignment(function, memories)
         self.scratch: dict[Operation, Storage] = {}
         self.staging: dict[Operation, dict[int, Storage]] = {}
+        functions = functions_beside(function)
         for op in function.walk():
             if isinstance(op, func.CallOp):
-                self._plan_scratch(op)
+                self._plan_scratch(op, functions.get(op.callee.string_value()))
             elif isinstance(op, scf.YieldOp | scf.ConditionOp):
                 self._plan_staging(op)
         link_overlaps(function, self.values)
@@ -92,8 +93,7 @@ class Plan:
             found |= {storage: {order.in_body(terminator)} for storage in staged.values()}
         return found
 
-    def _plan_scratch(self, call: func.CallOp) -> None:
-        callee = SymbolTable.lookup_symbol(call, call.callee)
+    def _plan_scratch(self, call: func.CallOp, callee: func.FuncOp | None) -> None:
         size = callee.attributes.get(SCRATCH_BYTES) if callee is not None else None
         if isinstance(size, IntegerAttr) and size.value.data > 0:
             number = self.values.numbering.span(call).start

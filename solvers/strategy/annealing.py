@@ -1,6 +1,7 @@
-"""Simulated annealing of a feasible choice, in C: one node changes its strategy at a time.
+"""Local search over choices, in C: one node changes its strategy at a time.
 
-Which changes are taken is decided by costs in which memory has the prices of the dual bound: there
+`repair` looks for a feasible choice near one that is not, `run` anneals a feasible one. Which
+changes are taken is decided by costs in which memory has the prices of the dual bound: there
 a good choice looks good at every node by itself. S. Kirkpatrick, C. Gelatt, M. Vecchi,
 "Optimization by simulated annealing" (Science 1983).
 """
@@ -42,7 +43,14 @@ _SIGNATURES = {
         c_double,
         (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
     ),
+    "braid_repair_assignment": (
+        c_int64,
+        (POINTER(CAssignment), c_void_p, c_void_p, *_NUMBERS),
+    ),
 }
+_STEPS = 50
+"""Steps of a repair, per node."""
+_LEAST_STEPS = 10_000
 
 
 @cache
@@ -102,17 +110,11 @@ class Annealing:
             deadline: when to stop; a number of changes per node is another limit.
             rng: of all decisions.
         """
-        residual = self._residual
-        guided = self._costs.copy()
-        total = np.concatenate([[0.0], np.cumsum(prices)])
-        for node, start in zip(self.nodes, self._starts.tolist(), strict=False):
-            for own in residual.loads[node]:
-                price = total[own.end] - total[own.start]
-                guided[start : start + own.usage.size] += price * own.usage
+        guided = self._guided(prices)
         self._struct.guided = guided.ctypes.data
         best = choice[self.nodes].astype(np.int32)
-        slack = residual.slack_of(choice)
-        hot = self._scale * float(rng.choice([0.1, 0.3, 1.0])) or 1.0
+        slack = self._residual.slack_of(choice)
+        hot = self._scale * float(rng.choice([0.03, 0.1, 0.3, 1.0])) or 1.0
         moves = len(self.nodes) * int(rng.choice([500, 2000]))
         seconds = min(max(deadline.remaining, 1e-6), LONGEST)
         seed = int(rng.integers(1, 1 << 62))
@@ -124,3 +126,51 @@ class Annealing:
         found = choice.copy()
         found[self.nodes] = best
         return found
+
+    def repair(
+        self, choice: Integers, prices: Vector, deadline: Deadline, rng: np.random.Generator
+    ) -> Integers | None:
+        """Return a feasible choice near `choice`, which need not be one; None where none is found.
+
+        Arguments are those of `run`.
+        """
+        if not self.nodes:
+            return None
+        guided = self._guided(prices)
+        self._struct.guided = guided.ctypes.data
+        found = choice.copy()
+        for node, start in zip(self.nodes, self._starts.tolist(), strict=False):
+            if not np.isfinite(guided[start + found[node]]):
+                costs = guided[start : start + self._residual.costs[node].size]
+                found[node] = costs.argmin()
+                if np.isinf(costs.min()):
+                    return None
+        own = found[self.nodes].astype(np.int32)
+        slack = self._residual.slack_of(found)
+        usage = float(np.mean(self._usage)) if self._usage.size else 0.0
+        weight = self._scale or 1.0
+        seconds = min(max(deadline.remaining, 1e-6), LONGEST)
+        left = _library().braid_repair_assignment(
+            self._struct,
+            own.ctypes.data,
+            slack.ctypes.data,
+            weight / (usage or 1.0),
+            4 * weight,
+            max(_LEAST_STEPS, _STEPS * len(self.nodes)),
+            seconds,
+            int(rng.integers(1, 1 << 62)),
+        )
+        if left < 0:
+            raise MemoryError("no memory for a repair")
+        found[self.nodes] = own
+        return None if left else found
+
+    def _guided(self, prices: Vector) -> Vector:
+        """The costs of nodes in a row, with what the memory that they use is worth."""
+        guided = self._costs.copy()
+        total = np.concatenate([[0.0], np.cumsum(prices)])
+        for node, start in zip(self.nodes, self._starts.tolist(), strict=False):
+            for own in self._residual.loads[node]:
+                price = total[own.end] - total[own.start]
+                guided[start : start + own.usage.size] += price * own.usage
+        return guided

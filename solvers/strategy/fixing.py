@@ -12,8 +12,8 @@ from braid.solvers.strategy.residual import Residual
 
 def fix_by_bound(
     residual: Residual, dual: DualAscent, cutoff: float, deadline: Deadline = NEVER
-) -> bool:
-    """Forbid strategies and pairs whose lower bound exceeds `cutoff`; return whether any was.
+) -> set[int]:
+    """Forbid strategies and pairs whose lower bound exceeds `cutoff`; return the nodes concerned.
 
     The bound of a strategy is that of the star around its node: its neighbours answer it one by
     one while everything else stays at its minimum.
@@ -48,7 +48,7 @@ def fix_by_bound(
         costs = residual.neighbours[a][b]
         if bool((beyond & np.isfinite(costs)).any()):
             residual.set_edge(a, b, np.where(beyond, np.inf, costs))
-            changed = True
+            changed |= {a, b}
     return changed
 
 
@@ -59,11 +59,11 @@ def _beyond(costs: Vector, least: Vector) -> Vector:
 
 def _forbid_strategies(
     residual: Residual, nodes: list[int], stars: list[Vector], gap: float
-) -> bool:
-    changed = False
+) -> set[int]:
+    changed: set[int] = set()
     for node, star in zip(nodes, stars, strict=True):
         beyond = star > gap
         if beyond.any():
             residual.costs[node] = np.where(beyond, np.inf, residual.costs[node])
-            changed = True
+            changed.add(node)
     return changed

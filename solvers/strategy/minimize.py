@@ -31,10 +31,14 @@ TABLE_LIMIT = 1 << 22
 ROUNDING = 1e-13
 """What adding up costs in another order changes, per unit of their absolute values."""
 
+_DEARER = (1.0, 1.02, 1.1, 1.5, 4.0)
+"""Factors of the prices at which choices are mended, until one can be."""
 _ANNEALINGS = 4
 """Most annealings before a search of neighbourhoods."""
 SLICE = 4.0
 """Seconds of the first round."""
+_PRESOLVING = 0.2
+"""Share of that for reducing the problem, twice; afterwards reductions go on."""
 SLICE_CELLS = 50_000
 """Cells of a problem for which the first round takes a second more."""
 
@@ -66,6 +70,15 @@ class Limits:
         """Return the deadline of a step that may take `part` of the slice."""
         return self.deadline.earlier(Deadline.after(part * self.slice))
 
+    def presolving(self, problem: Residual) -> Deadline:
+        """Return the deadline of reducing a whole problem."""
+        return self.deadline.earlier(Deadline.after(_PRESOLVING * first_slice(problem)))
+
+
+def first_slice(problem: Residual) -> float:
+    """Return the seconds of the first round."""
+    return SLICE + problem.cells() / SLICE_CELLS
+
 
 @dataclass
 class Minimizer:
@@ -77,6 +90,7 @@ class Minimizer:
         choice: best known, per node of `entry`, or None.
         cost: of `choice`; ``inf`` without one.
         bound: no feasible choice costs less.
+        pending: nodes that reductions have yet to look at; None for all.
         log: milestones: ``(seconds, phase, cost, bound, nodes left)``.
     """
 
@@ -85,6 +99,7 @@ class Minimizer:
     choice: Integers | None = None
     cost: float = inf
     bound: float = -inf
+    pending: set[int] | None = None
     log: list[tuple[float, str, float, float, int]] = field(
         default_factory=list[tuple[float, str, float, float, int]]
     )
@@ -97,7 +112,7 @@ class Minimizer:
         self._rounding = 0.0
         self._annealing: Annealing | None = None
         if self.limits.depth == 0:
-            slice_ = max(self.limits.slice, SLICE + self.entry.cells() / SLICE_CELLS)
+            slice_ = max(self.limits.slice, first_slice(self.entry))
             self.limits = replace(self.limits, slice=slice_)
 
     @property
@@ -112,7 +127,7 @@ class Minimizer:
             InfeasibleAssignment: it is proven that no feasible choice exists.
         """
         try:
-            presolve(self._work, self.limits.deadline)
+            self._presolve()
             self._note("presolve")
             while not self.proven and self._narrow():
                 pass
@@ -122,6 +137,14 @@ class Minimizer:
             if self.choice is None:
                 raise
             self.bound = self.cost  # nothing is left that is better than the best known
+
+    def _presolve(self) -> None:
+        """Reduce what is pending, for a share of the slice, or as long as it gets much smaller."""
+        while self.pending is None or self.pending:
+            before = self._work.cells()
+            self.pending = presolve(self._work, self.limits.share(_PRESOLVING), self.pending)
+            if self.limits.deadline.passed or self._work.cells() > 0.95 * before:
+                break
 
     def _narrow(self) -> bool:
         """Bound, round and fix; return whether the problem shrinks, so that it is worth again."""
@@ -141,8 +164,9 @@ class Minimizer:
             self.limits.slice *= 2  # until something fits
             large = self._work.cells() > self.limits.exact_cells
             return bool(large and self._work.alive and self._work.capacity.size)
-        fix_by_bound(self._work, dual, self.cutoff(), self.limits.deadline)
-        presolve(self._work, self.limits.deadline)
+        assert self.pending is not None
+        self.pending |= fix_by_bound(self._work, dual, self.cutoff(), self.limits.deadline)
+        self._presolve()
         self._note("fix")
         closing = self.cost - self.bound <= 0.9 * gap
         return closing or self._work.cells() <= 0.8 * cells
@@ -207,6 +231,11 @@ class Minimizer:
 
     def _round(self, dual: DualAscent) -> None:
         """Look for a better choice near the dual solution."""
+        if not self.limits.depth:
+            self._repair(dual)
+            if self.choice is not None and self._work.cells() > self.limits.exact_cells:
+                self._polish(self.limits.share(0.3), idle=30)
+                return
         ascending = list(range(len(dual.nodes)))
         for order in (ascending, ascending[::-1]):
             if self.choice is not None and self.limits.deadline.passed:
@@ -222,6 +251,33 @@ class Minimizer:
         close = self.cost - self.bound <= 1e-3 * abs(self.cost)
         if not (close and self._work.cells() <= self.limits.exact_cells):
             self._polish(self.limits.share(0.1), idle=30)
+
+    def _repair(self, dual: DualAscent) -> None:
+        """Mend what the nodes would choose by themselves, with memory ever dearer until it fits."""
+        if self._annealing is None:
+            self._annealing = Annealing(self.entry)
+        prices, deadline = dual.prices, self.limits.share(0.2)
+        for dearer in _DEARER if prices.size else _DEARER[:1]:
+            if deadline.passed or self.proven:
+                break
+            if dearer > 1:
+                dual.reprice(dearer * prices)
+                dual.sweep(forward=True, deadline=deadline)
+                dual.sweep(forward=False, deadline=deadline)
+            choice = np.zeros(len(self._work.costs), dtype=np.int64)
+            choice[dual.nodes] = dual.choice()
+            known = self._entry_prices()
+            found = self._annealing.repair(
+                self._work.complete(choice), known, deadline.share(0.5), self.limits.rng
+            )
+            if found is not None:
+                self._accept(found)
+                break
+        dual.reprice(prices)
+        self._note("repair")
+
+    def _entry_prices(self) -> Vector:
+        return np.array([self._prices.get(time, 0.0) for time in self.entry.times.tolist()])
 
     def _round_frugally(self, dual: DualAscent) -> None:
         """Dive with ever dearer memory until something fits; the prices of `dual` are restored."""
@@ -250,8 +306,7 @@ class Minimizer:
         assert self.choice is not None
         if self._annealing is None:
             self._annealing = Annealing(self.entry)
-        times = self.entry.times.tolist()
-        prices = np.array([self._prices.get(time, 0.0) for time in times])
+        prices = self._entry_prices()
         for left in range(_ANNEALINGS, 0, -1):
             if self.proven or deadline.passed:
                 break

@@ -19,20 +19,33 @@ _REMOVING = (
 )
 
 
-def presolve(residual: Residual, deadline: Deadline = NEVER) -> None:
+def presolve(
+    residual: Residual, deadline: Deadline = NEVER, pending: Iterable[int] | None = None
+) -> set[int]:
     """Reduce `residual` to a fixed point, or until `deadline`: what is left is equivalent.
+
+    Args:
+        residual: what is reduced.
+        deadline: when to stop.
+        pending: nodes at which something has changed since the last fixed point; all by default.
+
+    Returns:
+        The nodes that are still pending at `deadline`.
 
     Raises:
         InfeasibleAssignment: a node or a memory row cannot be satisfied.
     """
-    pending: set[int] = set(residual.alive)
-    while pending and not deadline.passed:
-        pending |= tighten_rows(residual)
-        _reduce_nodes(residual, sorted(pending & residual.alive), deadline)
-        pending = tighten_rows(residual)
+    queue = set(residual.alive if pending is None else pending)
+    while queue and not deadline.passed:
+        queue |= tighten_rows(residual)
+        queue = _reduce_nodes(residual, sorted(queue & residual.alive), deadline)
+        if not queue:
+            queue = tighten_rows(residual)
+    return queue & residual.alive
 
 
-def _reduce_nodes(residual: Residual, nodes: Iterable[int], deadline: Deadline) -> None:
+def _reduce_nodes(residual: Residual, nodes: Iterable[int], deadline: Deadline) -> set[int]:
+    """Reduce `nodes` and what that changes; return those that are left at `deadline`."""
     queue = deque(nodes)
     queued = set(queue)
     while queue and not deadline.passed:
@@ -46,6 +59,7 @@ def _reduce_nodes(residual: Residual, nodes: Iterable[int], deadline: Deadline) 
                 if other in residual.alive and other not in queued:
                     queued.add(other)
                     queue.append(other)
+    return queued
 
 
 def _reduce(residual: Residual, node: int) -> bool:

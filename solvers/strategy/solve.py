@@ -78,8 +78,8 @@ def solve(
     deadline = Deadline.after(time_limit)
     limits = Limits(deadline, workers, np.random.default_rng(seed))
     residual = Residual.of(problem)
-    presolve(residual, deadline)
-    search = Minimizer(residual.fresh_copy(), limits)
+    pending = presolve(residual, limits.presolving(residual))
+    search = Minimizer(residual.fresh_copy(), limits, pending=pending)
     search.run()
     if search.choice is None:
         raise TimeoutError(

@@ -1,0 +1,20 @@
+"""Functions of a module, found by name all at once."""
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+
+def functions_beside(op: Operation) -> Mapping[str, FuncOp]:
+    """The functions of the module that `op` is in, by name; none outside of a module.
+
+    To look each callee up alone takes as long as there are functions.
+    """
+    parent = op
+    while parent is not None and not isinstance(parent, ModuleOp):
+        parent = parent.parent_op()
+    if parent is None:
+        return {}
+    return {each.sym_name.data: each for each in parent.ops if isinstance(each, FuncOp)}
