@@ -33,7 +33,7 @@ def check(seed: int) -> int:
         assert storage.place is not None
         begin = storage.place.offset.data
         assert storage.place.output_number == 0
-        assert 0 <= begin and begin + storage.size <= output.size
+        assert begin >= 0 and begin + storage.size <= output.size
         assert storage.upper < output.lower
         spans[storage] = (begin, begin + storage.size)
     for a, b in combinations(inside, 2):
