@@ -25,6 +25,9 @@ for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
 
+# Nothing that was measured on this machine before decides in a test.
+config.environment["BRAID_CACHE_DIR"] = str(Path(config.test_exec_root) / "cache")
+
 config.substitutions += [
     ("%braid-opt", f"{sys.executable} -m braid.tools.braid_opt"),
     ("%braid", f"{sys.executable} -m braid.tools.cli"),

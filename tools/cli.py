@@ -18,6 +18,7 @@ from braid.tools.commands.inspect import inspect
 from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
+from braid.tools.commands.targets import targets
 from braid.tools.commands.verify import verify
 from braid.tools.exhaustion import exhausted
 from braid.tools.standard_output import checked_output
@@ -38,6 +39,7 @@ app.command("bench")(bench)
 app.command("simulate")(simulate)
 app.command("verify")(verify)
 app.add_typer(cache)
+app.add_typer(targets)
 
 
 def _show_version(wanted: bool) -> None:

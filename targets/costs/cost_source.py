@@ -9,7 +9,7 @@ has several, without what starting a kernel costs.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias
@@ -30,10 +30,12 @@ from braid.dialects.braid.regions import FusedOp
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_records import CostRecords
 from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.op_amounts import flops, moved_bytes
+from braid.targets.costs.op_amounts import computed_type, flops, moved_bytes
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.calibration import flops_fact
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of
-from braid.targets.machines.target import BackendDescription, Device, Target
+from braid.targets.machines.target import BackendDescription, Device, Pool, Target
 
 OpSeconds: TypeAlias = Callable[[Operation], float]
 """Answers how long one run of an op takes."""
@@ -134,6 +136,7 @@ class DeviceCosts:
         self.backend = backend
         self.asked: Counter[Source] = Counter()
         self._families, self._records = families, records
+        self._rates: dict[tuple[str, str], float] = {}
 
     @cached_property
     def kernels(self) -> KernelCosts:
@@ -148,26 +151,52 @@ class DeviceCosts:
         """As in `CostSource`."""
         cost = self._on_one_core(op, layouts)
         self.asked[cost.source] += not (is_leaf(op) or is_view(op))
-        pool = self.backend.pool
+        pool = self.pool
         if threads == 1 or pool is None or not cost.seconds:
             return cost
         seconds = pool.seconds_on_all(cost.seconds, threads)
         return Cost(seconds, cost.bytes, cost.flops, cost.source, cost.declared, cost.family)
 
-    def roofline_seconds(self, bytes: float, flops: float) -> float:
+    def roofline_seconds(self, bytes: float, flops: float, element_type: str = "f32") -> float:
         """What moves and computes this much takes at least, at the rates of the device."""
-        if not bytes and not flops:
-            return 0.0
-        return max(bytes / self.rate("bytes"), flops / self.rate("flops") if flops else 0.0)
+        moving = bytes / self.rate("bytes") if bytes else 0.0
+        return max(moving, flops / self.rate("flops", element_type) if flops else 0.0)
 
-    def rate(self, resource: str) -> float:
+    @cached_property
+    def machine(self) -> Machine:
+        """The device's machine, with what was measured of it."""
+        return self.backend.machine
+
+    @property
+    def launch_seconds(self) -> float:
+        """What starting a kernel takes: as measured, otherwise as the target says."""
+        return self.machine.fact("launch_seconds", self.backend.launch_seconds)
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """The processors that run ops side by side, joined as fast as measured."""
+        pool, fact = self.backend.pool, self.machine.fact
+        if pool is None:
+            return None
+        return replace(
+            pool,
+            join_seconds=fact("join_seconds", pool.join_seconds),
+            efficiency=fact("thread_efficiency", pool.efficiency),
+        )
+
+    def rate(self, resource: str, element_type: str = "f32") -> float:
         """How much of `flops` or `bytes` the device does in a second.
 
-        A machine that says so is believed, otherwise the units of the backend. Raises BraidError
-        where neither does.
+        `element_type` is what is computed with. A machine that says so is believed, first what was
+        measured of it, otherwise the units of the backend. Raises BraidError where neither does.
         """
-        fact = self.backend.machine.fact(_FACTS[resource], 0.0)
-        return fact or self.backend.rate(_resource(self.backend, resource))
+        key = (resource, element_type)
+        if key not in self._rates:
+            fact = self.machine.fact(_FACTS[resource], 0.0)
+            if resource == "flops":
+                fact = self.machine.fact(flops_fact(element_type), fact)
+            self._rates[key] = fact or self.backend.rate(_resource(self.backend, resource))
+        return self._rates[key]
 
     def _on_one_core(self, op: Operation, layouts: LayoutChoice | None) -> Cost:
         if is_leaf(op) or is_view(op):
@@ -189,7 +218,7 @@ class DeviceCosts:
             seconds = sum(part.seconds for part in parts)
             return Cost(seconds, moved_bytes(op), flops(op), Source.ROOFLINE)
         moved = sum(value_bytes(value) for value in (*op.operands, *op.results))
-        return self._by_roofline(moved, flops(op))
+        return self._by_roofline(op, moved, flops(op))
 
     def _declared(self, op: OpaqueOp, declared: float | Mapping[str, float]) -> Cost:
         """Other resources than seconds stay apart: they are never added up to a time."""
@@ -198,13 +227,13 @@ class DeviceCosts:
         bytes, computed = int(declared.get("bytes", moved_bytes(op))), int(declared.get("flops", 0))
         seconds = declared.get("seconds")
         if seconds is None:
-            return self._by_roofline(bytes, computed, declared)
+            return self._by_roofline(op, bytes, computed, declared)
         return Cost(seconds, bytes, computed, Source.DECLARED, declared)
 
     def _by_roofline(
-        self, bytes: int, flops: int, declared: Mapping[str, float] | None = None
+        self, op: Operation, bytes: int, flops: int, declared: Mapping[str, float] | None = None
     ) -> Cost:
-        seconds = self.roofline_seconds(bytes, flops)
+        seconds = self.roofline_seconds(bytes, flops, computed_type(op))
         return Cost(seconds, bytes, flops, Source.ROOFLINE, declared or {})
 
 

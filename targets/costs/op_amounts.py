@@ -36,6 +36,14 @@ def flops(op: Operation) -> int:
     return 0
 
 
+def computed_type(op: Operation) -> str:
+    """What `op` computes with, such as `f32`: the elements of its first operand, or result."""
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TensorType):
+            return str(cast(AnyTensor, value.type).element_type)
+    return "f32"
+
+
 def stage_flops(stage: Stage) -> int:
     """Scalar operations of one stage, weighted in the same way."""
     per_point = sum(

@@ -1,4 +1,4 @@
-"""CPUs by LLVM's names: the one this process runs on, and those of `cpus.toml`."""
+"""CPUs by LLVM's names: the one this process runs on, and those of `facts/cpus.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,18 +11,7 @@ from braid.targets.machines.machine import Machine
 
 NATIVE = "native"
 _PREFER_512_BIT = "-prefer-256-bit"
-_FILE = Path(__file__).parent / "facts" / "cpus.toml"
-_AVX512 = {"vector_bytes": 64, "vector_registers": 32, "fma": 1, "flops": 110e9}
-_AVX2 = {"vector_bytes": 32, "vector_registers": 16, "fma": 1, "flops": 100e9}
-_SSE = {"vector_bytes": 16, "vector_registers": 16, "fma": 0, "flops": 25e9}
-_NEON = {"vector_bytes": 16, "vector_registers": 32, "fma": 1, "flops": 45e9}
-_MEMORY = {
-    "cache_bytes": 1 << 20,
-    "last_cache_bytes": 8 << 20,
-    "cached_bandwidth": 40e9,
-    "memory_bandwidth": 12e9,
-}
-"""What is assumed of one core until it is measured; it only has to rank schedules."""
+_FACTS = Path(__file__).parent / "facts"
 
 
 @cache
@@ -47,6 +36,21 @@ def check_cpu(text: str) -> None:
     """Raises as `cpu_machine`, without asking LLVM about the machine this process runs on."""
     if text != NATIVE:
         cpu_machine(text)
+
+
+def fact_origin(machine: Machine, fact: str) -> str:
+    """Which entry of braid's own files a fact of a CPU comes from, for people.
+
+    Empty for one that stands in none: then it is of a target's file.
+    """
+    name = machine.cpu if machine.name == NATIVE else machine.name.partition(",")[0]
+    changed = "," in machine.name and fact not in _assumed()["core"]
+    if name in _table() and fact in _facts(name) and not changed:
+        return f"cpus.toml, {_entry_with(name, fact)}"
+    vectors = _vectors(machine)
+    if fact in vectors["facts"]:
+        return f"vectors.toml, {vectors['name']}"
+    return "vectors.toml, core" if fact in _assumed()["core"] else ""
 
 
 def cpu_names() -> tuple[str, ...]:
@@ -83,7 +87,7 @@ def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
     """`known` with other features; its caches stay, its vectors follow from the features."""
     changed = {change[1:]: change for change in changes}
     kept = [f for f in known.features.split(",") if f[1:] not in changed and f != _PREFER_512_BIT]
-    facts = {key: value for key, value in known.facts if key in _MEMORY}
+    facts = {key: value for key, value in known.facts if key in _assumed()["core"]}
     return _machine(name, known.triple, known.cpu, ",".join((*kept, *changed.values())), facts)
 
 
@@ -99,23 +103,31 @@ def _machine(
     vectors = _vectors(machine)
     if "avx512f" in machine.enabled_features:
         features = f"{features},{_PREFER_512_BIT}"
-    merged = {**_MEMORY, **vectors, **facts}
+    merged = {**_assumed()["core"], **vectors["facts"], **facts}
     return Machine(name, triple, cpu, features, tuple(sorted(merged.items())))
 
 
-def _vectors(machine: Machine) -> Mapping[str, float]:
-    """Width and rate of the widest vectors that kernels use."""
-    features = set(machine.enabled_features)
-    if machine.architecture not in ("x86_64", "i686"):
-        return _NEON
-    if {"avx512f", "avx512vl"} <= features:
-        return _AVX512
-    return _AVX2 if {"avx2", "fma"} <= features else _SSE
+def _vectors(machine: Machine) -> Mapping[str, Any]:
+    """The entry of the widest vectors that kernels use."""
+    features, entries = set(machine.enabled_features), _assumed()["vectors"]
+    known = {name for entry in entries for name in entry["architectures"]}
+    architecture = machine.architecture if machine.architecture in known else None
+    return next(
+        entry
+        for entry in entries
+        if set(entry["features"]) <= features
+        and (architecture in entry["architectures"] or not (architecture or entry["architectures"]))
+    )
+
+
+@cache
+def _assumed() -> Mapping[str, Any]:
+    return tomllib.loads((_FACTS / "vectors.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def _table() -> Mapping[str, Mapping[str, Any]]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return tomllib.loads((_FACTS / "cpus.toml").read_text(encoding="utf-8"))
 
 
 def _features(name: str) -> frozenset[str]:
@@ -128,6 +140,12 @@ def _facts(name: str) -> Mapping[str, float]:
     entry = _table()[name]
     inherited: Mapping[str, float] = _facts(entry["like"]) if "like" in entry else {}
     return {**inherited, **entry.get("facts", {})}
+
+
+def _entry_with(name: str, fact: str) -> str:
+    """The entry that gives the fact: that of `name`, or of one that it is like."""
+    entry = _table()[name]
+    return name if fact in entry.get("facts", {}) else _entry_with(entry["like"], fact)
 
 
 def _inherited(name: str, key: str) -> Any:

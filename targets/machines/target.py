@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from braid.support.errors import BraidError
+from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
 
@@ -106,9 +106,17 @@ class Device:
         """The device plugin that runs its code."""
         return self.plugin_name or self.backend
 
-    @cached_property
+    @property
     def machine(self) -> Machine:
-        """What code for it is made for. Raises `BraidError` for an unknown CPU."""
+        """What code for it is made for, with what was measured of it.
+
+        Raises `BraidError` for an unknown CPU.
+        """
+        return calibrated(self.shipped_machine)
+
+    @property
+    def shipped_machine(self) -> Machine:
+        """The same as braid or the target's file describes it."""
         return cpu_machine(self.machine_name) if self.described is None else self.described
 
 

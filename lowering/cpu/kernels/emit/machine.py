@@ -1,4 +1,4 @@
-"""The vector unit that kernels are emitted for, and what the cost models assume of it."""
+"""The vector unit that kernels are emitted for, and what the cost models ask of it."""
 
 from dataclasses import dataclass
 
@@ -18,11 +18,11 @@ class VectorUnit:
     lanes: int
     registers: int
     flops: float
-    has_fma: bool = True
-    cache_bytes: int = 1 << 20
-    last_cache_bytes: int = 8 << 20
-    cached_bytes: float = 40e9
-    memory_bytes: float = 12e9
+    has_fma: bool
+    cache_bytes: int
+    last_cache_bytes: int
+    cached_bytes: float
+    memory_bytes: float
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
@@ -42,9 +42,3 @@ class VectorUnit:
     def fma_rate(self) -> float:
         """Vector multiply-adds per second."""
         return self.flops / (2 * self.lanes)
-
-
-AVX512 = VectorUnit(lanes=16, registers=32, flops=110e9)
-AVX2 = VectorUnit(lanes=8, registers=16, flops=100e9)
-SSE = VectorUnit(lanes=4, registers=16, flops=25e9, has_fma=False)
-NEON = VectorUnit(lanes=4, registers=32, flops=45e9)

@@ -9,7 +9,12 @@ from braid.lowering.cpu.kernels.contraction.tiling import (
     ranked_vectors,
     schedules,
 )
-from braid.lowering.cpu.kernels.emit.machine import AVX2, AVX512, NEON, SSE
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.targets.machines.cpus import cpu_machine
+
+AVX512, AVX2, SSE, NEON = (
+    VectorUnit.of(cpu_machine(name)) for name in ("x86-64-v4", "x86-64-v3", "x86-64", "armv8-a")
+)
 
 
 def size(rows, columns, depth, **options):

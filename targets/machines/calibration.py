@@ -1,0 +1,117 @@
+"""What was measured of the machine that braid runs on, by `braid targets calibrate`.
+
+A calibration gives facts that `Machine` explains; they stand before those that braid ships. It is
+kept in the record store under a digest of what was measured: the processor, how many of its cores
+this process may use, LLVM's names for it, and the code generator that made what was timed. A record
+of another machine, or one that does not hold what it should, is as good as none.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.toolchain import toolchain
+from braid.targets.machines.cpus import NATIVE
+from braid.targets.machines.identity import machine_text, processor_name
+from braid.targets.machines.machine import Machine
+
+CALIBRATION = "calibration"
+"""The kind of these records: `facts` by name, and for people `details` by name of a fact."""
+
+VERSION = 1
+"""Raised when what is measured, or how, changes: older records are not found then."""
+
+RATES = ("flops", "l1_bandwidth", "l2_bandwidth", "cached_bandwidth", "memory_bandwidth")
+"""Facts per second; beside `flops` there is one a type, such as `flops_f64`."""
+
+TIMES = ("launch_seconds", "join_seconds")
+"""Facts in seconds."""
+
+SHARES = ("thread_efficiency",)
+"""Facts between 0 and 1."""
+
+_FASTEST, _LONGEST = 1e18, 1.0
+"""Beyond these, a figure is not one of a machine."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Facts of this machine by name; `details` say to people, by fact, what was run."""
+
+    facts: Mapping[str, float]
+    details: Mapping[str, str]
+
+
+def flops_fact(element_type: str) -> str:
+    """The fact about the operations of this type, by its MLIR name; those of f32 are `flops`."""
+    return "flops" if element_type == "f32" else f"flops_{element_type}"
+
+
+def calibration_key(machine: Machine) -> str:
+    """Digest of what the calibration of `machine`, which this process runs on, is about."""
+    parts = (str(VERSION), machine_text(machine), str(core_count()), *toolchain())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def core_count() -> int:
+    """CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def keep_calibration(
+    machine: Machine, calibration: Calibration, store: RecordStore | None = None
+) -> None:
+    """Add a calibration of `machine` to a store, by default the user's.
+
+    Raises BraidError where the store cannot be written.
+    """
+    value = {"facts": dict(calibration.facts), "details": dict(calibration.details)}
+    record = Record(CALIBRATION, calibration_key(machine), value, processor_name())
+    (store or default_store()).append([record])
+
+
+def load_calibration(machine: Machine, store: RecordStore | None = None) -> Calibration | None:
+    """What a store, by default the user's, knows of `machine`.
+
+    None for another machine than that which this process runs on, and where nothing was kept.
+    """
+    if machine.name != NATIVE:
+        return None
+    records = (store or default_store()).read(CALIBRATION)
+    value = records.get(calibration_key(machine)) if records else None
+    return None if value is None else _checked(value)
+
+
+def calibrated(machine: Machine) -> Machine:
+    """`machine` with the facts that were measured of it; itself where there are none."""
+    calibration = load_calibration(machine)
+    if calibration is None:
+        return machine
+    facts = {**dict(machine.facts), **calibration.facts}
+    return replace(machine, facts=tuple(sorted(facts.items())))
+
+
+def _checked(value: Fields) -> Calibration | None:
+    """The calibration that a record holds, None where it holds something else."""
+    facts, details = value.get("facts"), value.get("details", {})
+    if not isinstance(facts, dict) or not isinstance(details, dict) or not facts:
+        return None
+    named = cast(dict[str, Any], facts)
+    if not all(_is_plausible(name, figure) for name, figure in named.items()):
+        return None
+    texts = cast(dict[str, Any], details)
+    return Calibration(named, {name: str(text) for name, text in texts.items()})
+
+
+def _is_plausible(name: str, figure: object) -> bool:
+    """Whether this is a figure that a calibration makes; also says no to NaN."""
+    if not isinstance(figure, float):
+        return False
+    if name in TIMES:
+        return 0 <= figure < _LONGEST
+    if name in SHARES:
+        return 0 < figure <= 1
+    return (name in RATES or name.startswith("flops_")) and 1 < figure < _FASTEST

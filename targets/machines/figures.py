@@ -1,0 +1,61 @@
+"""Every figure of a target's devices, as shipped and as measured, and where each is from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from braid.targets.machines.calibration import Calibration, load_calibration
+from braid.targets.machines.cpus import fact_origin
+from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import BackendDescription, Device, Target
+
+_OF_BACKEND = "launch_seconds"
+_OF_POOL = {"join_seconds": "join_seconds", "thread_efficiency": "efficiency"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A fact of a device: in bytes, per second, or in seconds, as its name says.
+
+    `shipped` comes from `origin`, `measured` from running what `detail` says; None is unknown.
+    """
+
+    name: str
+    shipped: float | None
+    origin: str
+    measured: float | None = None
+    detail: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """What costs are made of."""
+        return self.shipped if self.measured is None else self.measured
+
+
+def figures_of(device: Device, target: Target) -> tuple[Figure, ...]:
+    """The facts of the device's machine, and what starting kernels there takes, by name.
+
+    Raises `BraidError` for an unknown CPU.
+    """
+    machine, backend = device.shipped_machine, target.backend_of(device)
+    calibration = load_calibration(machine) or Calibration({}, {})
+    origin = f"target '{target.name}'"
+    shipped = {name: (value, _origin(machine, name, origin)) for name, value in machine.facts}
+    shipped |= {name: (value, origin) for name, value in _of_backend(backend)}
+    names = sorted({*shipped, *calibration.facts})
+    return tuple(_figure(name, shipped.get(name), calibration) for name in names)
+
+
+def _figure(name: str, shipped: tuple[float, str] | None, calibration: Calibration) -> Figure:
+    value, origin = (None, "") if shipped is None else shipped
+    measured = calibration.facts.get(name)
+    return Figure(name, value, origin, measured, calibration.details.get(name, ""))
+
+
+def _origin(machine: Machine, name: str, target: str) -> str:
+    return (fact_origin(machine, name) if machine.cpu else "") or target
+
+
+def _of_backend(backend: BackendDescription) -> Iterator[tuple[str, float]]:
+    yield _OF_BACKEND, backend.launch_seconds
+    if backend.pool is not None:
+        yield from ((name, getattr(backend.pool, key)) for name, key in _OF_POOL.items())

@@ -1,0 +1,7 @@
+"""What holds for all tests that pytest runs."""
+
+import os
+from pathlib import Path
+
+# Nothing that was measured on this machine before decides in a test.
+os.environ["BRAID_CACHE_DIR"] = str(Path(__file__).parents[1] / "build" / "test" / "cache")

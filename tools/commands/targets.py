@@ -1,0 +1,210 @@
+"""`braid targets`: what is known of machines, and measuring the one braid runs on."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from braid.targets.machines.figures import Figure
+    from braid.targets.machines.target import BackendDescription, Target
+
+targets = typer.Typer(
+    name="targets",
+    help="Show what is known of targets, or measure the machine braid runs on.",
+    rich_markup_mode=None,
+)
+
+_JsonOption = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write everything to FILE too, as JSON."),
+]
+
+
+@targets.command()
+def show(
+    target: Annotated[
+        str, typer.Argument(metavar="[TARGET]", help="Name of a target, or its file ….toml.")
+    ] = "host",
+    cpu: Annotated[
+        str | None, typer.Option("--cpu", metavar="NAME", help="Another CPU for the host.")
+    ] = None,
+    json_file: _JsonOption = None,
+) -> None:
+    """Show devices, machines, links and units of a target, and every rate.
+
+    Rates stand beside each other as shipped and as measured by 'braid targets calibrate', which
+    counts where it is there.
+    """
+    from rich.console import Console
+
+    from braid.targets.machines.figures import figures_of
+    from braid.targets.machines.load import target_names
+    from braid.targets.machines.resolve import CPU_OPTION, resolve_target
+    from braid.tools.outputs import check_outputs, write_files
+
+    check_outputs(json_file)
+    found = resolve_target(target, {} if cpu is None else {CPU_OPTION: cpu})
+    figures = {device.name: figures_of(device, found) for device in found.devices}
+    if json_file is not None:
+        write_files({json_file: json.dumps(_as_json(found, figures), indent=1).encode()})
+    console = Console()
+    print(f"target {found.name}, its host is {found.host}")
+    console.print(_devices(found))
+    if found.links:
+        console.print(_links(found))
+    for backend in found.backends:
+        if backend.units:
+            print(f"backend {backend.name}")
+            console.print(_units(backend))
+    for name, facts in figures.items():
+        print(f"device {name}")
+        console.print(_figures(facts))
+    print(f"known targets: {', '.join(sorted(target_names()))}")
+
+
+@targets.command()
+def calibrate(json_file: _JsonOption = None) -> None:
+    """Measure this machine: operations, bandwidths, starting kernels, joining threads.
+
+    It takes less than a minute, best while the machine does nothing else. All later costs are made
+    of what was measured, for this processor and version of the code generator.
+    """
+    import sys
+
+    from rich.console import Console
+
+    from braid.targets.machines.calibration import keep_calibration
+    from braid.targets.machines.cpus import NATIVE, cpu_machine
+    from braid.targets.machines.figures import figures_of
+    from braid.targets.machines.load import load_target
+    from braid.tools.outputs import check_outputs, write_files
+    from braid.tuning.calibrate import calibrate as measure
+
+    check_outputs(json_file)
+    machine = cpu_machine(NATIVE)
+    keep_calibration(machine, measure(machine, lambda what: print(what, file=sys.stderr)))
+    host = load_target()
+    figures = {host.host: figures_of(host.host_device, host)}
+    if json_file is not None:
+        write_files({json_file: json.dumps(_as_json(host, figures), indent=1).encode()})
+    Console().print(_figures(figures[host.host]))
+
+
+def _as_json(target: "Target", figures: "dict[str, tuple[Figure, ...]]") -> dict[str, Any]:
+    devices = [
+        {
+            "name": device.name,
+            "backend": device.backend,
+            "plugin": device.plugin,
+            "machine": device.machine_name,
+            "cpu": device.shipped_machine.cpu,
+            "features": list(device.shipped_machine.enabled_features),
+            "memories": [asdict(m) for m in target.backend_of(device).memories],
+            "figures": [asdict(f) | {"value": f.value} for f in figures.get(device.name, ())],
+        }
+        for device in target.devices
+    ]
+    backends = [
+        {"name": b.name, "operations": b.operations, "units": [asdict(u) for u in b.units]}
+        for b in target.backends
+    ]
+    links = [asdict(link) for link in target.links]
+    return {
+        "target": target.name,
+        "host": target.host,
+        "devices": devices,
+        "links": links,
+        "backends": backends,
+    }
+
+
+def _devices(target: "Target") -> "Table":
+    from rich.table import Table
+
+    table = Table("device", "backend", "machine", "plugin", "memories")
+    for device in target.devices:
+        cpu = device.shipped_machine.cpu
+        named = device.machine_name
+        machine = named if cpu in ("", named) else f"{named} ({cpu})"
+        memories = target.backend_of(device).memories
+        sizes = ", ".join(f"{m.name} {_number(m.bytes)}B" for m in memories)
+        table.add_row(device.name, device.backend, machine, device.plugin, sizes)
+    return table
+
+
+def _links(target: "Target") -> "Table":
+    rows = [
+        (link.source, link.destination, f"{_number(link.bandwidth)}B/s", _seconds(link.latency))
+        for link in target.links
+    ]
+    return _table(("from", "to"), ("bandwidth", "latency"), rows)
+
+
+def _units(backend: "BackendDescription") -> "Table":
+    rows = [
+        (
+            unit.name,
+            unit.resource,
+            unit.port,
+            f"{_number(unit.rate)}/s" if unit.rate else "as its machine",
+            _seconds(unit.startup_seconds),
+        )
+        for unit in backend.units
+    ]
+    return _table(("unit", "resource", "port"), ("rate", "start"), rows)
+
+
+def _figures(figures: "Sequence[Figure]") -> "Table":
+    rows = [
+        (
+            figure.name,
+            figure.origin,
+            figure.detail,
+            _figure(figure.name, figure.shipped),
+            _figure(figure.name, figure.measured),
+        )
+        for figure in figures
+    ]
+    return _table(("figure", "shipped in", "measured with"), ("shipped", "measured"), rows)
+
+
+def _table(words: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
+    """A table whose columns of numbers, the last ones, stand to the right."""
+    from rich.table import Table
+
+    table = Table(*words, *numbers)
+    for column in table.columns[len(words) :]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if name.endswith("_seconds"):
+        return _seconds(value)
+    if name.endswith("bandwidth"):
+        return f"{_number(value)}B/s"
+    if name.endswith("_bytes"):
+        return f"{_number(value)}B"
+    return f"{_number(value)}/s" if name.startswith("flops") else _number(value)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1e6 * seconds:.3g} us"
+
+
+def _number(value: float) -> str:
+    """Such as `110 G`, `2.1 M` and `0.8`."""
+    for power, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= power:
+            return f"{value / power:.3g} {prefix}"
+    return f"{value:.3g} " if value >= 10 else f"{value:.3g}"
