@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from braid.analysis.storage.tensor_storage import logical_bytes
-from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp
+from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, element_type_of
 from braid.dialects.braid.elementwise import TABLE
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
@@ -40,7 +40,7 @@ def computed_type(op: Operation) -> str:
     """What `op` computes with, such as `f32`: the elements of its first operand, or result."""
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType):
-            return str(cast(AnyTensor, value.type).element_type)
+            return str(element_type_of(value))
     return "f32"
 
 
