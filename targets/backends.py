@@ -10,6 +10,7 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
 
 _PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
@@ -41,7 +42,7 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     """
     if _HIDDEN.get():
         return ()
-    return _families(device)
+    return _families(device, device.machine)
 
 
 @contextmanager
@@ -55,9 +56,9 @@ def without_families() -> Generator[None]:
 
 
 @cache
-def _families(device: Device) -> tuple[KernelFamily, ...]:
-    """Made once, since families remember what they have searched."""
-    added = cast(tuple[KernelFamily, ...], installed_families(device.backend, device.machine))
+def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
+    """Made once for what is known of the machine, since families remember what they searched."""
+    added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     return tuple(backend(device.backend).families(device, added))
 
 

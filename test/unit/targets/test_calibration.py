@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from braid.support.record_store import Record, default_store
+from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines import calibration, identity
 from braid.targets.machines.calibration import (
@@ -58,6 +59,15 @@ def test_costs_are_made_of_what_was_measured() -> None:
     assert measured.pool is not None and measured.pool.seconds_on_all(4e-6, 3) == 8e-6 + 2e-6
     assert measured.roofline_seconds(0, 6e9, "f64") == 2.0
     assert measured.machine.fact("cached_bandwidth") == HOST.fact("cached_bandwidth")
+
+
+def test_families_predict_by_what_was_measured() -> None:
+    device = load_target().host_device
+    before = kernel_families(device)
+    assert kernel_families(device) is before
+    keep_calibration(HOST, Calibration(FACTS, {}))
+    machines = {getattr(family, "machine", device.machine) for family in kernel_families(device)}
+    assert machines == {device.machine} and device.machine.fact("flops") == 7e9
 
 
 def test_other_machines_are_as_shipped() -> None:
