@@ -4,15 +4,19 @@ xDSL's verifier neither says which op it rejects nor checks that definitions dom
 uses; both are added here.
 """
 
+from itertools import chain
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import definition_location, source_location
 from braid.analysis.structure.dominance import DominatorTree
-from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
 from braid.dialects.braid.base import TensorOp
 from braid.support.errors import BraidError, Note
+from braid.support.suggestions import did_you_mean
 
 _Kind = tuple[object, ...]
 
@@ -37,6 +41,7 @@ def verify_module(module: Operation) -> None:
         try:
             op.verify(verify_nested_ops=False)
             _verify_blocks_not_empty(op)
+            _verify_attribute_names(op)
         except VerifyException as error:
             message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
             if op.name not in message:
@@ -63,6 +68,20 @@ def _kind(op: Operation) -> _Kind | None:
         None,
         *((name, id(value)) for name, value in op.properties.items()),
     )
+
+
+def _verify_attribute_names(op: Operation) -> None:
+    """What is misspelled would be ignored: braid gives attributes of its namespace a meaning."""
+    ports = (op.properties.get(key) for key in ("arg_attrs", "res_attrs"))
+    of_ports = (each for port in ports if isinstance(port, ArrayAttr) for each in port)
+    dictionaries = (each.data for each in of_ports if isinstance(each, DictionaryAttr))
+    for name in chain(op.attributes, *dictionaries):
+        if name.startswith(NAMESPACE) and name not in known_names():
+            raise InvalidIRError(
+                f"'{op.name}' op has an attribute '{name}', which means nothing",
+                location=source_location(op),
+                hint=did_you_mean(name, known_names()) or "use a namespace of your own",
+            )
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

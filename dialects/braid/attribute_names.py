@@ -4,6 +4,10 @@ What a decision pass writes, its apply pass reads and removes. Attributes that f
 model need (names, profiles) come first.
 """
 
+from functools import cache
+
+NAMESPACE = "braid."
+
 # ---- Facts about the model ----
 
 NAME = "braid.name"
@@ -136,3 +140,10 @@ WEIGHTS_BYTES = "braid.weights_bytes"
 """On a function: bytes of the section of weights; of the device's own where it has a device."""
 WEIGHTS_OFFSET = "braid.weights_offset"
 """On a function with a device: where the weights of the device begin in the section."""
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """All of them: other names in the namespace are mistakes."""
+    names = (value for value in globals().values() if isinstance(value, str))
+    return frozenset(name for name in names if name.startswith(NAMESPACE)) - {NAMESPACE}

@@ -79,6 +79,7 @@ class Cut:
             Graph.from_edges(len(local) + 1, edges),
             (*(() for _ in imports), *(whole.stages[op] for op in inner), ()),
             replace(self.traffic, values=values),
+            whole.counts,
         )
         steps = (
             *(() for _ in imports),

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
-from braid.targets.costs.simulator.steps import Step, Transfers
+from braid.targets.costs.simulator.steps import Step, Transfers, step_seconds
 from braid.targets.costs.simulator.stream_object import Action, Placement, StreamObject
 from braid.targets.machines.target import BackendDescription
 
@@ -20,7 +20,9 @@ def link(
     """The stream that runs `objects` one after the other.
 
     Instructions get their numbers and waits their syncs, also across objects: one waits for
-    what it needs of an earlier one and for room on the chip, not for the end of all of it.
+    what it needs of an earlier one and for room on the chip, not for the end of all of it. Of
+    units that share their work the one that is free first gets an instruction, as if each ran
+    alone on its unit: as the search for the order has it.
     """
     linker = _Linker(backend, transfers)
     for part, placement in objects:
@@ -32,13 +34,16 @@ class _Linker:
     """What is known of all that is issued, by the numbers of the whole."""
 
     def __init__(self, backend: BackendDescription, transfers: Transfers) -> None:
-        self.kinds = [Kind.named(unit.resource) for unit in backend.units]
+        self.backend = backend
         self.transfers = transfers
+        self.free = [0.0] * len(backend.units)
+        self.seconds: list[float] = []
+        """When each instruction has ended, as estimated."""
         self.instructions: list[Instruction] = []
         self.ops: list[str] = []
         self.buffers: list[Buffer] = []
-        self.start: Token = (-1,) * len(self.kinds)
-        self.waited: list[list[int]] = [[*self.start] for _ in self.kinds]
+        self.start: Token = (-1,) * len(backend.units)
+        self.waited: list[list[int]] = [[*self.start] for _ in backend.units]
         self.ends: dict[int, Token] = {}
         self.stored: dict[int, Token] = {}
         # What is handed on: since when it is there, and what still reads it.
@@ -82,10 +87,12 @@ class _Linker:
                     value = placement.values[subject]
                     sources = (value, *placement.sources[subject])
                     after = self._join((after, *(self.stored.get(v, self.start) for v in sources)))
-                    after = self._emit(self.transfers.load, part.sizes[subject], after)
+                    step = Step(self.transfers.load, part.sizes[subject])
+                    after = self._emit(step, after, Kind.LOAD)
                     self.filled[value] = len(self.instructions) - 1
                 case Action.STORE:
-                    after = self._emit(self.transfers.store, part.sizes[subject], after)
+                    step = Step(self.transfers.store, part.sizes[subject])
+                    after = self._emit(step, after, Kind.STORE)
                     self.stored[placement.values[subject]] = after
                 case Action.EXPORT:
                     exported.add(subject)
@@ -102,7 +109,8 @@ class _Linker:
     def _compute(self, steps: Sequence[Step], made: Sequence[int], after: Token) -> Token:
         """One step after the other; what follows waits for the last of them."""
         for number, step in enumerate(steps):
-            after = self._emit(step.unit, step.amount, after)
+            kind = Kind.named(self.backend.units[step.unit].resource)
+            after = self._emit(step, after, kind)
             if number == 0:
                 for value in made:
                     self.filled.setdefault(value, len(self.instructions) - 1)
@@ -130,19 +138,24 @@ class _Linker:
             joined = token if joined == self.start else tuple(map(max, joined, token))
         return joined
 
-    def _emit(self, unit: int, amount: int, after: Token) -> Token:
-        """One instruction for `unit`, behind the waits that are not implied by earlier ones."""
+    def _emit(self, step: Step, after: Token, kind: Kind) -> Token:
+        """One instruction for a unit, behind the waits that are not implied by earlier ones."""
         if self.name is not None:
             number = len(self.ops) if self.name.endswith("#") else ""
             self.ops.append(f"{self.name}{number}")
             self.name = None
+        unit = min(self.backend.kinds[step.unit], key=self.free.__getitem__)
+        ready = max((self.seconds[place] for place in after if place >= 0), default=0.0)
         for other, place in enumerate(after):
             if other != unit and place > self.waited[unit][other]:
                 self.waited[unit][other] = place
-                self._append(Kind.SYNC, unit, place)
-        self._append(self.kinds[unit], unit, amount)
+                self._append(Instruction(Kind.SYNC, unit, place, len(self.ops) - 1), ready)
+        self.free[unit] = end = max(self.free[unit], ready) + step_seconds(step, self.backend)
+        op = len(self.ops) - 1
+        self._append(Instruction(kind, unit, step.amount, op, step.declared), end)
         place = len(self.instructions) - 1
         return tuple(place if other == unit else -1 for other in range(len(self.start)))
 
-    def _append(self, kind: Kind, unit: int, amount: int) -> None:
-        self.instructions.append(Instruction(kind, unit, amount, len(self.ops) - 1))
+    def _append(self, instruction: Instruction, end: float) -> None:
+        self.instructions.append(instruction)
+        self.seconds.append(end)

@@ -8,7 +8,6 @@ scalar  ::= bare text | `"` text in which `\\` makes the next character plain `"
 import re
 import types
 from collections.abc import Iterator
-from difflib import get_close_matches
 from math import isnan
 from typing import Literal, Union, get_args, get_origin
 
@@ -19,6 +18,7 @@ from xdsl.utils.hints import isa
 from braid.passes.infrastructure.options import PassOption, pass_options
 from braid.passes.infrastructure.pipeline_text import error_at
 from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
 
 _QUOTED = r'"(?:\\.|[^"\\])*"'
 _SCALAR = re.compile(rf'{_QUOTED}|[^\s,"]+')
@@ -146,8 +146,7 @@ def _wrong_type(
 def _unknown_option(
     pass_name: str, option: str, known: dict[str, PassOption], pipeline: str, position: int
 ) -> BraidError:
-    similar = get_close_matches(option, known, n=1)
-    hint = f"did you mean '{similar[0]}'?" if similar else _usage(pass_name, known)
+    hint = did_you_mean(option, known) or _usage(pass_name, known)
     return error_at(pipeline, position, f"pass '{pass_name}' has no option '{option}'", hint)
 
 

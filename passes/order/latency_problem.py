@@ -52,9 +52,10 @@ def chip_problem(
     """`latency_problem`, with what it takes to write down the transfers."""
     require_supported(block.ops, backend)
     stages = tuple(_stages(op, backend, inner) for op in block.ops)
+    counts = tuple(map(len, backend.kinds))
     transfers = transfers_of(backend)
     if transfers is None:
-        return ChipProblem(LatencyProblem(block.graph, stages), None)
+        return ChipProblem(LatencyProblem(block.graph, stages, counts=counts), None)
     reads = BufferReads.of(block, transfers.capacity)
     number = {value: place for place, value in enumerate(reads.readers)}
     over: dict[SSAValue, list[SSAValue]] = {
@@ -68,7 +69,7 @@ def chip_problem(
         for value, users in reads.readers.items()
     )
     traffic = Traffic(values, transfers.capacity, transfers.load, transfers.store)
-    return ChipProblem(LatencyProblem(block.graph, stages, traffic), transfers)
+    return ChipProblem(LatencyProblem(block.graph, stages, traffic, counts), transfers)
 
 
 def _value(
@@ -102,5 +103,5 @@ def _stages(
 ) -> tuple[Stage, ...]:
     if has_blocks(op):
         longest = max((inner[block] for block in blocks_of(op)), default=0.0)
-        return tuple(Stage(unit, longest) for unit in range(len(backend.units))[-1:])
+        return tuple(Stage(kind[0], longest) for kind in backend.kinds[-1:])
     return tuple(Stage(step.unit, step_seconds(step, backend)) for step in steps_of(op, backend))

@@ -17,6 +17,7 @@ from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.candidate_orders import candidate_orders, written
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
@@ -61,8 +62,11 @@ class SearchOrderPass(ModulePass):
     `objective` is the peak of live bytes in the arena (`memory`) or the time that the units of
     `target` take (`latency`). A search ends after `time_limit` seconds for the whole module, or
     at a value of at most `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger
-    subgraphs. The result never is worse than the present order, and is the same for one `seed`
-    unless the time limit cuts the search short. Raises UnsupportedError for open dims.
+    subgraphs: one of fewer ops is joined with the next. `list_orders` is how many candidates are
+    listed of each subgraph, best first, each in a remark with its value; all orders are candidates
+    where there are at most 20,000. The result never is worse than the present order, and is the
+    same for one `seed` unless the time limit cuts the search short. Raises UnsupportedError for
+    open dims, and BraidError for a cost in a resource that the target does not have.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = [array<i64: 1, 0>]}
@@ -78,12 +82,15 @@ class SearchOrderPass(ModulePass):
     good_enough: float = 0.0
     key_nodes_per_subgraph: int = 1
     min_nodes: int = 2
+    list_orders: int = 0
 
     def __post_init__(self) -> None:
         if self.key_nodes_per_subgraph < 1:
             raise ValueError(
                 f"key-nodes-per-subgraph is {self.key_nodes_per_subgraph}, expected at least 1"
             )
+        if self.list_orders < 0:
+            raise ValueError(f"list-orders is {self.list_orders}, expected no negative number")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
@@ -132,6 +139,8 @@ class BlockSearch:
             self.options.min_nodes,
         )
         subgraphs, joined = search.run()
+        if self.options.list_orders:
+            self._list(graph, search, subgraphs)
         self.ops_left -= len(graph.ops)
         self.values[block] = joined.value
         self._report(graph, subgraphs, joined, problem)
@@ -143,6 +152,36 @@ class BlockSearch:
         inner = [blocks_of(op) if not isinstance(op, FusedOp) else [] for op in graph.ops]
         workspace = [max((int(self.values[b]) for b in blocks), default=0) for blocks in inner]
         return memory_problem(graph, workspace)
+
+    def _list(
+        self, graph: BlockGraph, search: SubgraphSearch, subgraphs: Sequence[Subgraph]
+    ) -> None:
+        for index, subgraph in enumerate(subgraphs):
+            if subgraph.orders == 1:
+                continue
+            listed = candidate_orders(
+                search.local(subgraphs, index),
+                subgraph.orders,
+                subgraph.result.order,
+                self.options.list_orders,
+                search.deadline,
+            )
+            ops = [graph.ops[number] for number in subgraph.ops]
+            for rank, each in enumerate(listed):
+                emit_remark(
+                    ops[0],
+                    self.options.name,
+                    f"subgraph {index}, order {rank}: {each.value:.6g} {self._unit}: "
+                    f"{written(ops, each.order)}",
+                    subgraph=index,
+                    rank=rank,
+                    cost=each.value,
+                    order=" ".join(map(str, each.order)),
+                )
+
+    @property
+    def _unit(self) -> str:
+        return "bytes" if self.options.objective == "memory" else "s"
 
     def _report(
         self,
@@ -173,7 +212,7 @@ class BlockSearch:
     def _remark(
         self, op: Operation, prefix: str, order: Order, **data: int | float | str | None
     ) -> None:
-        unit = "bytes" if self.options.objective == "memory" else "s"
+        unit = self._unit
         emit_remark(
             op,
             self.options.name,

@@ -89,6 +89,11 @@ class SubgraphSearch:
             done += piece
         return subgraphs, self._join(subgraphs)
 
+    def local(self, subgraphs: Sequence[Subgraph], index: int) -> MemoryProblem | LatencyProblem:
+        """The problem of one of these subgraphs, behind those before it."""
+        done = [op for subgraph in subgraphs[:index] for op in subgraph.ops]
+        return self._restrict(subgraphs[index].ops, done)
+
     def _search(self, piece: Sequence[int], done: Sequence[int], limit: float) -> Subgraph:
         orders = order_count(self.problem.graph, piece)
         local = self._restrict(piece, done)

@@ -8,6 +8,7 @@ sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem
 Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
 at least the work of these and their setups; what must be loaded behind the last of them comes
 before the job as well (see `reloads`). Two units together have a bound of their own (`feeders`).
+Units of a kind count as one that is as fast as all of them (see `latency_bounds`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +41,8 @@ class JobBounds:
     setups: Mapping[int, Setup]
     """By op."""
     reloads: Reloads | None = None
+    counts: Sequence[int] = ()
+    """Units by kind, one where that does not say."""
 
     @cached_property
     def value(self) -> float:
@@ -65,7 +68,8 @@ class JobBounds:
             [(job,) if raised[job] else () for job in jobs],
         )
         bounds = [float((heads + seconds + tails).max())]
-        sides = [Side(heads[own], seconds[own], tails[own]) for own in self._by_unit]
+        work = self._shared
+        sides = [Side(heads[own], work[own], tails[own]) for own in self._by_unit]
         bounds += [one_machine_bound(side.jobs) for side in sides]
         known = max(bounds)
         for (ops, own), (feeders, other) in permutations(zip(sides, self._by_unit, strict=True), 2):
@@ -76,6 +80,14 @@ class JobBounds:
     def _by_unit(self) -> list[Indices]:
         units = np.array(self.jobs.units)
         return [np.flatnonzero(units == unit) for unit in sorted({*self.jobs.units} - {NO_UNIT})]
+
+    @cached_property
+    def _shared(self) -> Floats:
+        """The seconds of each job where all units of its kind work on it."""
+        many = [
+            self.counts[unit] if 0 <= unit < len(self.counts) else 1 for unit in self.jobs.units
+        ]
+        return np.array(self.jobs.seconds) / np.array(many)
 
     @cached_property
     def _groups(self) -> list[tuple[NDArray[np.bool_], Indices, Floats]]:
@@ -125,7 +137,7 @@ class JobBounds:
             if key not in known:
                 head = max(0.0, float((heads + seconds + distances[job]).max()))
                 if len(before) > 1:
-                    head = max(head, self._after_all(job, distances[job], heads, seconds, reloads))
+                    head = max(head, self._after_all(job, distances[job], heads, reloads))
                 known[key] = head
             heads[job] = known[key]
         return heads
@@ -135,7 +147,6 @@ class JobBounds:
         job: int,
         distance: Floats,
         heads: Floats,
-        seconds: Floats,
         reloads: Reloads | None,
     ) -> float:
         """When the jobs at a `distance` are done, each unit's from some head on at a time."""
@@ -144,7 +155,7 @@ class JobBounds:
             found = own[distance[own] > -inf]
             if len(found):
                 found = found[np.argsort(-heads[found], kind="stable")]
-                work = self._work(found, seconds)
+                work = self._work(found, self._shared)
                 gap = np.minimum.accumulate(distance[found])
                 waits = reloads.waits(job, found) if reloads else None
                 if waits is not None:

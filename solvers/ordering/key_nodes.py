@@ -31,8 +31,8 @@ def split_at_key_nodes(
 
     Returns pieces in data-flow order that cover all ops, each in topological order. A piece ends
     with a key node, so that its successor needs nothing else that is not already there in
-    order. Pieces of fewer than `min_nodes` ops join the one before them (the first: the next);
-    single ops always do when there are larger pieces.
+    order. A piece of fewer than `min_nodes` ops, or of one, joins the next until there are as
+    many; the last joins the one before it.
     """
     if key_nodes_per_subgraph < 1:
         raise ValueError(f"key nodes per subgraph is {key_nodes_per_subgraph}; expected at least 1")
@@ -48,8 +48,10 @@ def split_at_key_nodes(
 def _merge_small(pieces: Sequence[list[int]], min_nodes: int) -> list[list[int]]:
     merged: list[list[int]] = []
     for piece in pieces:
-        if merged and (len(piece) < min_nodes or (len(merged[0]) < min_nodes and len(merged) == 1)):
-            merged[-1] = merged[-1] + piece
+        if merged and len(merged[-1]) < min_nodes:
+            merged[-1] += piece
         else:
-            merged.append(piece)
+            merged.append(list(piece))
+    if len(merged) > 1 and len(merged[-1]) < min_nodes:
+        merged[-2:] = [merged[-2] + merged[-1]]
     return merged

@@ -11,12 +11,13 @@ from braid.solvers.ordering.latency_bounds import LatencyBounds
 from braid.solvers.ordering.latency_timeline import Timeline
 from braid.solvers.ordering.native_chip import NativeChip
 from braid.solvers.ordering.residency_plan import AHEADS
+from braid.solvers.ordering.slots import Slots
 from braid.solvers.ordering.traffic import Traffic
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of an op: `duration` seconds on `unit`.
+    """A part of an op: `duration` seconds on one unit of the kind `unit`.
 
     `waits` tells whether it needs the op's predecessors; loading weights does not.
     """
@@ -34,26 +35,37 @@ class LatencyProblem:
     which they are issued (op by op) and waits for what a stage depends on. An op's successors
     wait for its last stage. Where there is `traffic`, loads, spills and stores come on top, as
     the order makes them necessary (see `residency_plan`).
+
+    There are `counts` units of each kind, one where that does not say. A stage goes to the one
+    that is the first to be free.
     """
 
     graph: Graph
     stages: tuple[tuple[Stage, ...], ...]
     traffic: Traffic | None = None
+    counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.stages) != len(self.graph):
             raise ValueError(f"stages of {len(self.stages)} ops for {len(self.graph)} ops")
         if any(s.duration < 0 or s.unit < 0 for op in self.stages for s in op):
             raise ValueError("a stage has a negative duration or unit")
+        if any(count < 1 for count in self.counts):
+            raise ValueError("there is a kind without units")
 
     def __len__(self) -> int:
         return len(self.graph)
 
     @cached_property
     def unit_count(self) -> int:
-        """The number of units."""
+        """The number of kinds of units."""
         moving = (self.traffic.load_unit, self.traffic.store_unit) if self.traffic else ()
         return 1 + max((*moving, *(s.unit for op in self.stages for s in op)), default=-1)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The units of each kind."""
+        return Slots.of(self.counts, self.unit_count)
 
     @cached_property
     def plain(self) -> tuple[tuple[tuple[int, float, bool], ...], ...]:
@@ -64,11 +76,12 @@ class LatencyProblem:
         """Issue `op` whose predecessors end at `ready`; update `free`, return when it ends."""
         end = 0.0
         for unit, duration, waits in self.plain[op]:
-            start = free[unit] if free[unit] > end else end
+            slot = self.slots.first_free(unit, free)
+            start = free[slot] if free[slot] > end else end
             if waits and ready > start:
                 start = ready
             end = start + duration
-            free[unit] = end
+            free[slot] = end
         return end if end > ready else ready
 
     def evaluate(self, order: Sequence[int]) -> float:
@@ -78,7 +91,7 @@ class LatencyProblem:
         """
         if self.traffic is not None:
             return min(self.seconds(order, ahead) for ahead in self.aheads)
-        free = [0.0] * self.unit_count
+        free = [0.0] * len(self.slots)
         ends = [0.0] * len(self)
         predecessors = self.graph.predecessors
         last = 0.0
@@ -96,13 +109,13 @@ class LatencyProblem:
     def aheads(self) -> tuple[int, ...]:
         """By how many ops loads may come early.
 
-        Bounds of partial orders (`latency_state`) take it that the unit that loads does what it
-        does in the order of the ops; that holds for early loads where it does nothing else.
+        Bounds of partial orders (`latency_state`) take it that the unit that loads does this in
+        the order of the ops, and that only stores come between.
         """
         if self.traffic is None:
             return (0,)
-        others = {self.traffic.store_unit, *(s.unit for op in self.stages for s in op)}
-        return (0,) if self.traffic.load_unit in others else AHEADS
+        computing = {s.unit for op in self.stages for s in op}
+        return (0,) if self.traffic.load_unit in computing else AHEADS
 
     def ahead(self, order: Sequence[int]) -> int:
         """Return by how many ops the loads of `order` are to come early, 0 if that does not pay.
@@ -138,7 +151,7 @@ class LatencyProblem:
     @cached_property
     def bounds(self) -> LatencyBounds:
         """What holds for every order."""
-        return LatencyBounds(self.graph, self.plain, self.traffic, self.unit_count)
+        return LatencyBounds(self.graph, self.plain, self.traffic, self.slots)
 
     @property
     def tails(self) -> Sequence[float]:
@@ -156,4 +169,4 @@ def restrict(problem: LatencyProblem, ops: Sequence[int]) -> LatencyProblem:
     if traffic is not None:
         traffic = traffic.restrict({op: place for place, op in enumerate(ops)})
     stages = tuple(problem.stages[op] for op in ops)
-    return LatencyProblem(problem.graph.restrict(ops), stages, traffic)
+    return LatencyProblem(problem.graph.restrict(ops), stages, traffic, problem.counts)

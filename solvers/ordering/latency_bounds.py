@@ -4,6 +4,11 @@ Every unit is a machine that executes its stages one at a time, each with a head
 time at which it can start) and a tail (the least time from its end to the end of all). Heads and
 tails grow by what all ancestors or descendants of an op need on one unit; Jackson's preemptive
 schedule then bounds every unit (J. Carlier, "The one-machine sequencing problem", EJOR 1982).
+
+Units that share their work count as one machine that is as fast as all of them: whatever they do
+at a time, it can do by turns in that time, with preemption. A job then takes its part of the
+machine's time, but in a path the time that it takes on one unit (compare J. Carlier, E. Pinson,
+"Jackson's pseudo-preemptive schedule for the Pm/ri,qi/Cmax scheduling problem", 1998).
 """
 
 from dataclasses import dataclass
@@ -18,6 +23,7 @@ from braid.solvers.ordering.job_graph import JobGraph
 from braid.solvers.ordering.one_machine import Job, one_machine_bound
 from braid.solvers.ordering.reloads import Reloads
 from braid.solvers.ordering.setups import setups
+from braid.solvers.ordering.slots import Slots
 from braid.solvers.ordering.traffic import Traffic
 
 MAX_CLOSURE = 2500
@@ -28,12 +34,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LatencyBounds:
-    """Heads, tails and the bound of one problem; `stages` are (unit, seconds, waits) per op."""
+    """Heads, tails and the bound of one problem; `stages` are (kind of unit, seconds, waits)."""
 
     graph: Graph
     stages: tuple[tuple[tuple[int, float, bool], ...], ...]
     traffic: Traffic | None
-    unit_count: int
+    slots: Slots
 
     @cached_property
     def leaves(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
@@ -74,11 +80,11 @@ class LatencyBounds:
 
     @cached_property
     def _work(self) -> Floats:
-        """Seconds of each op on each unit."""
-        work = np.zeros((len(self.graph), self.unit_count))
+        """Seconds of each op on the units of each kind together."""
+        work = np.zeros((len(self.graph), len(self.slots.counts)))
         for op, own in enumerate(self.stages):
             for unit, duration, _ in own:
-                work[op, unit] += duration
+                work[op, unit] += duration / self.slots.counts[unit]
         return work
 
     def _loaded(self, closure: NDArray[np.bool_]) -> Floats:
@@ -99,7 +105,8 @@ class LatencyBounds:
         if self._closure is not None:
             before = self._closure.astype(np.float64) @ self._work
             if self.traffic:
-                before[:, self.traffic.load_unit] += self._loaded(self._closure)
+                unit = self.traffic.load_unit
+                before[:, unit] += self._loaded(self._closure) / self.slots.counts[unit]
             floor = np.maximum(floor, before.max(axis=1, initial=0.0))
         heads: list[float] = floor.tolist()
         for op in self.graph.topological_order:
@@ -122,7 +129,7 @@ class LatencyBounds:
             waiting = np.zeros_like(self._work)
             for op, own in enumerate(self.stages):
                 for unit, duration, waits in own:
-                    waiting[op, unit] += duration if waits else 0.0
+                    waiting[op, unit] += duration / self.slots.counts[unit] if waits else 0.0
             floor = (self._closure.T.astype(np.float64) @ waiting).max(axis=1, initial=0.0)
         follows = np.maximum(floor, self.stores).tolist()
         for op in reversed(self.graph.topological_order):
@@ -139,19 +146,25 @@ class LatencyBounds:
     def value(self) -> float:
         """The greatest of the critical path, the bound of every unit, and that of all jobs."""
         jobs = JobGraph.of(self.graph, self.stages, self.traffic)
+        counts = self.slots.counts
         waits = setups(self.stages, self.traffic) if self.traffic else {}
-        reloads = Reloads(jobs, self.traffic) if self.traffic else None
-        between = JobBounds(jobs, waits, reloads).value if len(jobs) <= MAX_JOBS else 0.0
+        # Ops of several units are not in a sequence.
+        waits = {op: setup for op, setup in waits.items() if counts[self.stages[op][0][0]] == 1}
+        reloads = (
+            Reloads(jobs, self.traffic, counts[self.traffic.load_unit]) if self.traffic else None
+        )
+        between = JobBounds(jobs, waits, reloads, counts).value if len(jobs) <= MAX_JOBS else 0.0
         return max(self.quick, between)
 
     @cached_property
     def quick(self) -> float:
         """The greatest of the critical path and the bound of every unit: `value` takes longer."""
         path = max((h + t for h, t in zip(self.heads, self.tails, strict=True)), default=0.0)
-        return max([path, *(one_machine_bound(self.jobs(u)) for u in range(self.unit_count))])
+        units = range(len(self.slots.counts))
+        return max([path, *(one_machine_bound(self.jobs(unit)) for unit in units)])
 
     def jobs(self, unit: int) -> list[Job]:
-        """What `unit` executes in every order."""
+        """What the units of a kind execute in every order, as if they were one."""
         jobs: list[Job] = []
         for op, own in enumerate(self.stages):
             head = 0.0
@@ -161,7 +174,10 @@ class LatencyBounds:
                     rest = sum(seconds for _, seconds, _ in own[place + 1 :])
                     jobs.append((head, duration, self.follows[op] + rest))
                 head += duration
-        return jobs + self._transfers(unit)
+        count = self.slots.counts[unit]
+        return [
+            (head, seconds / count, tail) for head, seconds, tail in (*jobs, *self._transfers(unit))
+        ]
 
     def _transfers(self, unit: int) -> list[Job]:
         jobs: list[Job] = []

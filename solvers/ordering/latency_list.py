@@ -63,7 +63,7 @@ class ListSchedule:
         self.traffic = traffic = problem.traffic or NO_TRAFFIC
         self.reference = reference
         self.window = window
-        self.free = [0.0] * problem.unit_count
+        self.free = [0.0] * len(problem.slots)
         self.ends = [0.0] * len(problem)
         self.left = [len(value.consumers) for value in traffic.values]
         self.here = [value.present for value in traffic.values]
@@ -97,13 +97,16 @@ class ListSchedule:
         full = place != first and self.live + size > self.traffic.capacity
         start = self._ready(op, sum(values[v].load for v in moved))
         for unit, _, _ in self.problem.plain[op][:1]:
-            start = max(start, self.free[unit])
+            start = max(start, self.free[self._first_free(unit)])
         return full, start, place
 
     def _ready(self, op: int, load: float) -> float:
-        loaded = self.free[self.traffic.load_unit] + load if load else 0.0
+        loaded = self.free[self._first_free(self.traffic.load_unit)] + load if load else 0.0
         ends = self.ends
         return max(loaded, *(ends[before] for before in self.problem.graph.predecessors[op]), 0.0)
+
+    def _first_free(self, unit: int) -> int:
+        return self.problem.slots.first_free(unit, self.free)
 
     def _issue(self, op: int) -> None:
         values, reads = self.traffic.values, self.traffic.reads.get(op, ())
@@ -111,7 +114,7 @@ class ListSchedule:
         load = sum(values[v].load for v in moved)
         ready = self._ready(op, load)
         if moved:
-            self.free[self.traffic.load_unit] += load
+            self.free[self._first_free(self.traffic.load_unit)] += load
         self.ends[op] = self.problem.advance(op, ready, self.free)
         made = self.traffic.makes.get(op, ())
         for v in (*moved, *made):

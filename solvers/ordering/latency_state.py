@@ -2,12 +2,19 @@
 
 Of the traffic only what no order can avoid is seen here: a load of each leaf value at its first
 reader and a store of each output. Spills come on top, so that what is said is a lower bound.
+Where one unit does both, loads may come before stores of earlier ops: they do not wait for each
+other here, but count together. Of several units that share their work it does not matter which
+is free when, so that their times are kept ascending.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.solvers.ordering.latency import LatencyProblem
+from braid.solvers.ordering.slots import least_end
+
+_Job = tuple[int, float, float]
+"""The ops with any of which it is done, seconds, and tail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +58,23 @@ class IssueSearch:
         for leaf, (seconds, users) in enumerate(leaves):
             for op in users:
                 self.leaves[op].append((leaf, seconds))
+        traffic, slots = problem.traffic, problem.slots
+        one_way = traffic is not None and traffic.load_unit == traffic.store_unit
+        self.apart = len(slots) if one_way and len(problem.aheads) > 1 else None
+        """Where the times of stores are that no load waits for."""
+        self.shared = [units for units in slots.ranges if len(units) > 1]
         self.jobs = [self._jobs(unit) for unit in range(problem.unit_count)]
         self.stores: list[list[float]] = [[] for _ in problem.stages]
         for value in problem.traffic.values if problem.traffic else ():
             if value.output and value.producer is not None:
                 self.stores[value.producer].append(value.store)
 
-    def _jobs(self, unit: int) -> list[tuple[int, float, float]]:
+    def _jobs(self, unit: int) -> list[_Job]:
         """What `unit` executes: the ops with any of which it is done, seconds, and tail.
 
         Longest tails first: Jackson's schedule of jobs that are all ready.
         """
-        problem, jobs = self.problem, list[tuple[int, float, float]]()
+        problem, jobs = self.problem, list[_Job]()
         for op, own in enumerate(problem.plain):
             rest = sum(duration for _, duration, _ in own)
             for where, duration, _ in own:
@@ -76,13 +88,17 @@ class IssueSearch:
                 jobs.append((readers, seconds, max(tails[op] for op in users)))
         if traffic is not None and unit == traffic.store_unit:
             made = [v for v in traffic.values if v.output and v.producer is not None]
-            jobs += [(1 << v.producer, v.store, 0.0) for v in made if v.producer is not None]
+            jobs += [
+                (0 if self.apart else 1 << v.producer, v.store, 0.0)
+                for v in made
+                if v.producer is not None
+            ]
         return sorted(jobs, key=lambda job: -job[2])
 
     def root(self) -> IssueState:
         """Return the state before any op is issued."""
         sources = tuple(op for op, before in enumerate(self.before) if not before)
-        units = self.problem.unit_count
+        units = len(self.problem.slots) + (self.apart is not None)
         return IssueState(0, sources, (0.0,) * units, {}, self.problem.lower_bound(), -1, None)
 
     def peek(self, state: IssueState, op: int) -> tuple[float, float]:
@@ -107,6 +123,8 @@ class IssueSearch:
             ends[op] = end
         ready = [other for other in state.ready if other != op]
         ready += [a for a in graph.successors[op] if self.before[a] & ideal == self.before[a]]
+        for units in self.shared:
+            free[units.start : units.stop] = sorted(free[units.start : units.stop])
         bound = max(state.bound, end + self.follow[op], *self._unit_bounds(ideal, free))
         return IssueState(ideal, tuple(ready), tuple(free), ends, bound, op, state)
 
@@ -122,8 +140,8 @@ class IssueSearch:
             loaded = known.get(-1 - leaf)
             if loaded is None:
                 assert self.problem.traffic is not None
-                loaded = free[self.problem.traffic.load_unit] + seconds
-                free[self.problem.traffic.load_unit] = loaded
+                unit = self.problem.slots.first_free(self.problem.traffic.load_unit, free)
+                free[unit] = loaded = free[unit] + seconds
                 if ends is not None:
                     ends[-1 - leaf] = loaded
             if loaded > ready:
@@ -131,14 +149,19 @@ class IssueSearch:
         end = self.problem.advance(op, ready, free)
         for seconds in self.stores[op]:
             assert self.problem.traffic is not None
-            unit = self.problem.traffic.store_unit
+            unit = self.apart
+            if unit is None:
+                unit = self.problem.slots.first_free(self.problem.traffic.store_unit, free)
             free[unit] = max(free[unit], end) + seconds
         return end
 
     def _unit_bounds(self, ideal: int, free: Sequence[float]) -> Sequence[float]:
-        bounds: list[float] = []
-        for time, jobs in zip(free, self.jobs, strict=True):
-            bound = time
+        bounds: list[float] = [max(free)]
+        for units, jobs in zip(self.problem.slots.ranges, self.jobs, strict=True):
+            time = bound = free[units.start]
+            if len(units) > 1:
+                bounds.append(self._bound_of_many(ideal, free[units.start : units.stop], jobs))
+                continue
             for done, seconds, tail in jobs:
                 if not ideal & done:
                     time += seconds
@@ -146,3 +169,12 @@ class IssueSearch:
                         bound = time + tail
             bounds.append(bound)
         return bounds
+
+    def _bound_of_many(self, ideal: int, free: Sequence[float], jobs: Sequence[_Job]) -> float:
+        """When units that are `free` ascending can have done what is left of `jobs`."""
+        work = bound = 0.0
+        for done, seconds, tail in jobs:
+            if not ideal & done:
+                work += seconds
+                bound = max(bound, least_end(free, work) + tail)
+        return bound

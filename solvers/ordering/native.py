@@ -18,6 +18,7 @@ class CChip(ctypes.Structure):
         ("load_unit", c_int32),
         ("store_unit", c_int32),
         ("capacity", c_int64),
+        ("slots", c_void_p),
         ("before", CLists),
         ("after", CLists),
         ("stages", CLists),

@@ -54,6 +54,7 @@ class NativeChip:
             load_unit=traffic.load_unit,
             store_unit=traffic.store_unit,
             capacity=traffic.capacity,
+            slots=numbers(problem.slots.begin, np.int32),
             before=lists(problem.graph.predecessors),
             after=lists(problem.graph.successors),
             stages=lists([[unit for unit, _, _ in own] for own in problem.plain]),

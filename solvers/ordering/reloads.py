@@ -44,10 +44,11 @@ class _Need:
 
 @dataclass(frozen=True)
 class Reloads:
-    """What must be loaded before jobs of one problem."""
+    """What must be loaded before jobs of one problem, by as many units together."""
 
     jobs: JobGraph
     traffic: Traffic
+    units: int = 1
 
     def operands(self, job: int) -> tuple[int, ...]:
         """The values that the op of `job` reads, none if it is no op with one waiting stage."""
@@ -84,7 +85,7 @@ class Reloads:
         Row by row, `distances` are -inf for what is no ancestor; -inf stands for it here as well.
         """
         operands = [self.traffic.values[v] for v in self.operands(job)]
-        transfers = [(value.size, value.load) for value in operands]
+        transfers = [(value.size, value.load / self.units) for value in operands]
         room, ancestors = self.traffic.capacity - self._held, distances[job] > -inf
         if _bytes(transfers) <= room[ancestors].min(initial=self.traffic.capacity):
             return None
@@ -139,14 +140,14 @@ class Reloads:
                 continue
             values.add(v)
             value = self.traffic.values[v]
-            least = value.size, value.load
+            least = value.size, value.load / self.units
             if value.producer is None:
                 loaded.append(least)
                 continue
             maker = value.producer
             while self._unit(maker) != unit:
                 further = [
-                    (value.size, w, value.load, value.producer)
+                    (value.size, w, value.load / self.units, value.producer)
                     for w in self.traffic.reads.get(maker, ())
                     if w not in values and (value := self.traffic.values[w]).producer is not None
                 ]

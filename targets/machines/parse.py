@@ -1,6 +1,7 @@
 """The tables of a target file as a target; mistakes are diagnostics that name file and table."""
 
 from collections.abc import Sequence, Set
+from dataclasses import replace
 
 from braid.targets.machines.parse_devices import parse_devices, parse_memory
 from braid.targets.machines.table import Table
@@ -64,6 +65,7 @@ def _backend(table: Table) -> BackendDescription:
     memories = tuple(parse_memory(entry) for entry in table.tables("memory"))
     holders = {"", *(memory.name for memory in memories)}
     units = tuple(_unit(entry, known, holders) for entry in table.tables("unit"))
+    _check_names(table, units)
     if issue is not None:
         _check_chip(table, units)
     return BackendDescription(
@@ -90,17 +92,38 @@ def _operations(table: Table) -> tuple[str, ...]:
     return names
 
 
+def _check_names(table: Table, units: Sequence[Unit]) -> None:
+    names = [unit.name for unit in units]
+    for place, entry in enumerate(table.tables("unit")):
+        if names[place] in names[:place]:
+            raise entry.error(f"there already is a unit '{names[place]}'")
+
+
 def _check_chip(table: Table, units: Sequence[Unit]) -> None:
     """What programs by instructions need: units for kinds of instructions, and a way in and out."""
     for entry, unit in zip(table.tables("unit"), units, strict=True):
         entry.require_known("kind of instruction", unit.resource, _INSTRUCTIONS)
         entry.require_known("kind of instruction", unit.only_with, {*_INSTRUCTIONS, ""})
-    for resource in ("load", "store"):
-        if all(unit.resource != resource for unit in units):
-            raise table.error(
-                f"there is no unit for '{resource}'",
-                hint="a backend with [[backend.issue]] loads and stores what its units compute on",
-            )
+    if all(unit.resource != "load" for unit in units):
+        raise table.error(
+            "there is no unit for 'load'",
+            hint="a backend with [[backend.issue]] loads and stores what its units compute on; "
+            "without a unit for 'store', that for 'load' stores as well",
+        )
+    _check_sharing(table, units)
+
+
+def _check_sharing(table: Table, units: Sequence[Unit]) -> None:
+    """Units that compute the same share the work, for which they must be alike."""
+    first: dict[tuple[str, str], Unit] = {}
+    for entry, unit in zip(table.tables("unit"), units, strict=True):
+        if unit.resource in ("matrix", "vector"):
+            other = first.setdefault((unit.resource, unit.only_with), unit)
+            if replace(other, name=unit.name) != unit:
+                raise entry.error(
+                    f"unit '{unit.name}' is for '{unit.resource}' as '{other.name}', but not alike",
+                    hint="units that share the work differ by name alone",
+                )
 
 
 def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:

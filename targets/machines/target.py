@@ -1,7 +1,8 @@
 """Target descriptions: devices and their links, backends, and how fast all of it is."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from braid.support.errors import BraidError
 from braid.targets.machines.calibration import calibrated
@@ -17,7 +18,8 @@ class Unit:
     executes: `load` and `store` count bytes, `matrix` and `vector` scalar operations. Each takes
     `startup_seconds` besides. Transfers go through `port`, where one is named; a unit with
     `only_with` takes part only in ops that use that resource. The operands and results of its
-    ops lie in `memory`, by default the backend's first.
+    ops lie in `memory`, by default the backend's first. Units that differ by name alone share
+    their work: each instruction is done by one of them.
     """
 
     name: str
@@ -155,6 +157,26 @@ class BackendDescription:
         """Where the operands of the ops of `unit` lie; None for a backend without memories."""
         named = (memory for memory in self.memories if memory.name == unit.memory)
         return next(named, self.memories[0] if self.memories else None)
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """For each unit the numbers of those that share its work, itself included, ascending."""
+        alike: dict[Unit, list[int]] = {}
+        for number, unit in enumerate(self.units):
+            alike.setdefault(replace(unit, name=""), []).append(number)
+        return tuple(tuple(alike[replace(unit, name="")]) for unit in self.units)
+
+    def executes(self, number: int) -> Set[str]:
+        """The kinds of instructions that a unit executes: `load`, `store`, `matrix`, `vector`.
+
+        Without a unit for `store`, those that load from outside store as well.
+        """
+        own = self.units[number].resource
+        loads = [n for n, unit in enumerate(self.units) if unit.resource == "load"]
+        is_way_in = bool(loads) and number in self.kinds[loads[0]]
+        if is_way_in and all(unit.resource != "store" for unit in self.units):
+            return {own, "store"}
+        return {own}
 
     def supports(self, operation: str) -> bool:
         """Whether the op of this name, such as `braid.conv`, can run here."""

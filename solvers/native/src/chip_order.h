@@ -23,13 +23,14 @@ typedef struct {
 typedef struct {
   int32_t ops;
   int32_t values;
-  int32_t units;
+  int32_t units; /* kinds of units */
   int32_t load_unit;
   int32_t store_unit;
   int64_t capacity;
-  braid_lists before; /* ops by op */
+  const int32_t *slots; /* by kind: the first of its units; at the end how many there are */
+  braid_lists before;   /* ops by op */
   braid_lists after;
-  braid_lists stages;   /* units by op, one for each stage */
+  braid_lists stages;   /* kinds of units by op, one for each stage */
   const int64_t *times; /* by stage */
   const uint8_t *waits; /* by stage: whether it needs the ops before */
   braid_lists reads;    /* values by op */

@@ -17,7 +17,8 @@ static int64_t *write_all(int64_t *word, const int64_t *numbers, int32_t count) 
 }
 
 void machine_save(machine *m, record *copy) {
-  int32_t count = HEADER + m->chip->units + RESIDENT * m->resident.count + THERE * m->there.count;
+  int32_t units = unit_count(m->chip);
+  int32_t count = HEADER + units + RESIDENT * m->resident.count + THERE * m->there.count;
   for (int32_t i = 0; i < QUEUES; ++i)
     count += 1 + queue_count(saved_queue(m, i));
   queue_clear(copy);
@@ -27,7 +28,7 @@ void machine_save(machine *m, record *copy) {
   const int64_t header[HEADER] = {m->used,  m->last,           m->credit,
                                   m->space, m->resident.count, m->there.count};
   word = write_all(word, header, HEADER);
-  word = write_all(word, m->free, m->chip->units);
+  word = write_all(word, m->free, units);
   for (int32_t i = 0; i < m->resident.count; ++i) {
     int32_t v = m->resident.value[i];
     word = write_all(word, (int64_t[RESIDENT]){v, m->dirty[v], m->touched[v]}, RESIDENT);
@@ -72,7 +73,7 @@ void machine_restore(machine *m, const record *copy, int32_t place) {
   m->space = word[3];
   int64_t residents = word[4], there = word[5];
   word += HEADER;
-  for (int32_t i = 0; i < m->chip->units; ++i)
+  for (int32_t i = 0; i < unit_count(m->chip); ++i)
     m->free[i] = *word++;
   for (; residents; --residents, word += RESIDENT) {
     value_set_add(&m->resident, (int32_t)word[0]);
@@ -100,7 +101,7 @@ void machine_restore(machine *m, const record *copy, int32_t place) {
 bool machine_has_residents_of(const machine *m, const record *copy) {
   if (copy->item[4] != m->resident.count)
     return false;
-  const int64_t *word = copy->item + HEADER + m->chip->units;
+  const int64_t *word = copy->item + HEADER + unit_count(m->chip);
   for (int32_t i = 0; i < m->resident.count; ++i)
     if (!value_set_has(&m->resident, (int32_t)word[RESIDENT * i]))
       return false;

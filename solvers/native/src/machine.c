@@ -29,7 +29,7 @@ bool machine_open(machine *m, const braid_chip *chip, const schedule *order, int
          allocate(&m->until, values, sizeof(int64_t)) &&
          allocate(&m->stored, values, sizeof(int64_t)) &&
          allocate(&m->ends, chip->ops, sizeof(int64_t)) &&
-         allocate(&m->free, chip->units, sizeof(int64_t));
+         allocate(&m->free, unit_count(chip), sizeof(int64_t));
 }
 
 void machine_close(machine *m) {
@@ -74,7 +74,7 @@ void machine_enter(machine *m) {
   queue *queues[] = {&m->steps, &m->loads, &m->evicted, &m->dead, &m->released, &m->undo};
   for (size_t i = 0; i < sizeof queues / sizeof *queues; ++i)
     queue_clear(queues[i]);
-  memset(m->free, 0, (size_t)chip->units * sizeof *m->free);
+  memset(m->free, 0, (size_t)unit_count(chip) * sizeof *m->free);
   memset(m->stored, 0, (size_t)chip->values * sizeof *m->stored);
   memset(m->outside, 0, (size_t)chip->values * sizeof *m->outside);
   m->used = m->space = 0;

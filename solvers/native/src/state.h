@@ -57,7 +57,7 @@ typedef struct {
   int64_t *until;  /* when those that read it so far are done */
   int64_t *stored; /* when a value is outside, 0 where it always was */
   int64_t *ends;   /* of ops */
-  int64_t *free;   /* of units */
+  int64_t *free;   /* of units, kind by kind */
   queue released;  /* bytes, and from when on they are free */
   int64_t credit;  /* bytes that were free at first, or are since `space` */
   int64_t space;
@@ -78,6 +78,8 @@ static inline int32_t machine_pending(const machine *m) {
 static inline step *machine_steps(const machine *m) {
   return (step *)(m->steps.item + m->steps.head);
 }
+
+static inline int32_t unit_count(const braid_chip *chip) { return chip->slots[chip->units]; }
 
 static inline int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
 

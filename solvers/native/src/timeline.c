@@ -17,7 +17,7 @@ enum { SETTLED = 128 };
 
 static int64_t max_free(const machine *m) {
   int64_t latest = 0;
-  for (int32_t i = 0; i < m->chip->units; ++i)
+  for (int32_t i = 0; i < unit_count(m->chip); ++i)
     latest = m->free[i] > latest ? m->free[i] : latest;
   return latest;
 }
@@ -29,6 +29,14 @@ static int64_t unit_work(const braid_chip *chip, int32_t op, int32_t unit) {
   return work;
 }
 
+/* The times of the units of a kind, together. */
+static int64_t sum_of(const braid_chip *chip, const int64_t *free, int32_t kind) {
+  int64_t sum = 0;
+  for (int32_t i = chip->slots[kind]; i < chip->slots[kind + 1]; ++i)
+    sum += free[i];
+  return sum;
+}
+
 static int32_t busiest_unit(const braid_chip *chip) {
   int32_t busiest = 0;
   int64_t most = -1;
@@ -36,6 +44,7 @@ static int32_t busiest_unit(const braid_chip *chip) {
     int64_t work = 0;
     for (int32_t op = 0; op < chip->ops; ++op)
       work += unit_work(chip, op, unit);
+    work /= chip->slots[unit + 1] - chip->slots[unit];
     if (work > most) {
       most = work;
       busiest = unit;
@@ -127,7 +136,7 @@ static void note_waiting(braid_timeline *t) {
     int64_t work = 0;
     for (; place < has_run(t, block_end(t, block)); ++place)
       work += unit_work(t->chip, t->schedule.order[place], t->busiest);
-    sum += new[t->busiest] - old[t->busiest] - work;
+    sum += sum_of(t->chip, new, t->busiest) - sum_of(t->chip, old, t->busiest) - work;
     t->waiting[block] = sum;
   }
 }
@@ -161,13 +170,15 @@ static verdict compare(const braid_timeline *t, const record *copy, int64_t slac
   const machine *m = &t->machine;
   const int64_t *old = record_free(copy);
   bool same = true, all_late = true;
-  for (int32_t i = 0; i < t->chip->units; ++i) {
+  for (int32_t i = 0; i < unit_count(t->chip); ++i) {
     same = same && m->free[i] == old[i];
     all_late = all_late && m->free[i] - old[i] > slack;
   }
   if (same && machine_has_residents_of(m, copy))
     return SAME;
-  if (all_late || (settled && m->free[t->busiest] - old[t->busiest] > slack))
+  const int32_t *slots = t->chip->slots + t->busiest;
+  int64_t late = sum_of(t->chip, m->free, t->busiest) - sum_of(t->chip, old, t->busiest);
+  if (all_late || (settled && late / (slots[1] - slots[0]) > slack))
     return TOO_LATE;
   return UNKNOWN;
 }

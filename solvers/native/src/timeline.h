@@ -14,7 +14,7 @@ struct braid_timeline {
   schedule schedule;
   machine machine;
   int64_t value;    /* when the order ends, as estimated since the last reset */
-  int32_t busiest;  /* the unit with most work */
+  int32_t busiest;  /* the kind of units with most work for each */
   record *copies;   /* of the machine, every SPACING ops */
   record *spare;    /* those of an order that is tried */
   int32_t blocks;   /* there are copies before each of as many blocks of ops, and at the end */

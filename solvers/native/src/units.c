@@ -20,9 +20,18 @@ static void release(machine *m, int32_t v) {
   machine_push(m, &m->released, m->until[v]);
 }
 
+/* When the unit of a kind that is the first to be free is so. */
+static int64_t *first_free(machine *m, int32_t kind) {
+  const int32_t *slots = m->chip->slots;
+  int64_t *first = &m->free[slots[kind]], *end = &m->free[slots[kind + 1]];
+  for (int64_t *unit = first + 1; unit < end; ++unit)
+    first = *unit < *first ? unit : first;
+  return first;
+}
+
 static void load(machine *m, int32_t v) {
   const braid_chip *chip = m->chip;
-  int64_t *unit = &m->free[chip->load_unit];
+  int64_t *unit = first_free(m, chip->load_unit);
   int64_t after = latest(reserve(m, chip->size[v]), latest(m->stored[v], *unit));
   for (int32_t i = chip->sources.begin[v]; i < chip->sources.begin[v + 1]; ++i)
     after = latest(after, m->stored[chip->sources.item[i]]);
@@ -40,7 +49,7 @@ static void run_loads(machine *m, int32_t place, bool before) {
 }
 
 static void store(machine *m, int32_t v, int64_t after) {
-  int64_t *unit = &m->free[m->chip->store_unit];
+  int64_t *unit = first_free(m, m->chip->store_unit);
   machine_note(m, &m->stored[v]);
   *unit = m->stored[v] = latest(*unit, after) + m->chip->store[v];
   m->until[v] = latest(m->until[v], *unit);
@@ -69,7 +78,7 @@ static int64_t compute(machine *m, int32_t op, int64_t ready) {
   const braid_lists *stages = &m->chip->stages;
   int64_t end = 0;
   for (int32_t i = stages->begin[op]; i < stages->begin[op + 1]; ++i) {
-    int64_t *unit = &m->free[stages->item[i]];
+    int64_t *unit = first_free(m, stages->item[i]);
     int64_t start = latest(*unit, end);
     if (m->chip->waits[i])
       start = latest(start, ready);

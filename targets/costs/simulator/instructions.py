@@ -6,7 +6,8 @@ One instruction a line, `kind unit amount` and the op that it belongs to:
     sync 1 0 ; conv1
 
 `amount` is bytes (load, store), scalar operations (matrix, vector), or for `sync` the number of
-the instruction that must have ended before the unit goes on. Behind them stand the buffers on the
+the instruction that must have ended before the unit goes on. Where an op declares what it takes,
+the seconds stand behind the amount (`vector 3 0 2e-09 ; b`). Behind them stand the buffers on the
 chip, `buffer size first last…`: bytes, the instruction that fills it, and those that end its use:
 
     buffer 602112 0 4 7
@@ -20,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import sha256
+from math import inf
 
 from braid.support.errors import BraidError
 
@@ -53,6 +55,8 @@ class Instruction:
     unit: int
     amount: int
     op: int
+    seconds: float | None = None
+    """What it takes in all where that is declared, whatever the amount."""
 
 
 @dataclass(frozen=True)
@@ -86,24 +90,25 @@ class Stream:
 
 
 MAGIC = b"BRDI"
-VERSION = 3
+VERSION = 4
 _HEADER = struct.Struct("<4sHHIII")
 """Magic, version, bytes of the target's name, count of instructions, bytes of the names after them,
 words of buffers."""
 _DIGEST_BYTES = 32
-_RECORD = struct.Struct("<BBxxIQ")
-"""Kind, unit, op, amount: 16 bytes."""
+_RECORD = struct.Struct("<BBxxIQd")
+"""Kind, unit, op, amount, and declared seconds or -1: 24 bytes."""
 _TARGET = re.compile(r"target\s+(?P<name>\S.*)")
 _BUFFER = re.compile(r"buffer(?P<numbers>(\s+\d{1,20}){2,})")
 _LINE = re.compile(
-    r"(?P<kind>[a-z]+)\s+(?P<unit>\d{1,9})\s+(?P<amount>\d{1,20})\s*(?:;\s*(?P<op>.*\S))?"
+    r"(?P<kind>[a-z]+)\s+(?P<unit>\d{1,9})\s+(?P<amount>\d{1,20})"
+    r"(?:\s+(?P<seconds>\d{1,20}(?:\.\d{1,20})?(?:e[-+]\d{1,3})?))?\s*(?:;\s*(?P<op>.*\S))?"
 )
 
 
 def to_text(stream: Stream) -> str:
     """The stream as text, one instruction or buffer a line."""
     lines = (
-        f"{i.kind.name.lower()} {i.unit} {i.amount} ; {stream.ops[i.op]}"
+        f"{i.kind.name.lower()} {i.unit} {i.amount}{_seconds(i)} ; {stream.ops[i.op]}"
         for i in stream.instructions
     )
     buffers = (
@@ -112,6 +117,10 @@ def to_text(stream: Stream) -> str:
     )
     target = [f"target {stream.target}"] if stream.target else []
     return "".join(f"{line}\n" for line in (*target, *lines, *buffers))
+
+
+def _seconds(instruction: Instruction) -> str:
+    return "" if instruction.seconds is None else f" {instruction.seconds!r}"
 
 
 def from_text(text: str) -> Stream:
@@ -134,19 +143,20 @@ def from_text(text: str) -> Stream:
         match = _LINE.fullmatch(line.strip())
         if match is None or match["kind"] not in kinds:
             raise BraidError(
-                f"line {number} is '{line.strip()}', expected 'kind unit amount ; op'",
+                f"line {number} is '{line.strip()}', expected 'kind unit amount [seconds] ; op'",
                 hint=f"kinds are {', '.join(kinds)}",
             )
         op = ops.setdefault(match["op"] or "", len(ops))
         unit, amount = int(match["unit"]), int(match["amount"])
-        instructions.append(Instruction(kinds[match["kind"]], unit, amount, op))
+        seconds = None if match["seconds"] is None else float(match["seconds"])
+        instructions.append(Instruction(kinds[match["kind"]], unit, amount, op, seconds))
     return _checked(Stream(tuple(instructions), tuple(ops), tuple(buffers), target))
 
 
 def to_bytes(stream: Stream) -> bytes:
     """The stream in binary, of which the last part is a SHA-256 of all the others.
 
-    These are a header, 16 bytes an instruction, the ops' names, the buffers, the target's name.
+    These are a header, 24 bytes an instruction, the ops' names, the buffers, the target's name.
     A buffer is words of 8 bytes: its size, the filling instruction, how many end its use, these.
     """
     names = "\n".join(stream.ops).encode()
@@ -154,7 +164,10 @@ def to_bytes(stream: Stream) -> bytes:
     target = stream.target.encode()
     counts = (len(target), len(stream.instructions), len(names), len(words))
     header = _HEADER.pack(MAGIC, VERSION, *counts)
-    records = (_RECORD.pack(i.kind, i.unit, i.op, i.amount) for i in stream.instructions)
+    records = (
+        _RECORD.pack(i.kind, i.unit, i.op, i.amount, -1.0 if i.seconds is None else i.seconds)
+        for i in stream.instructions
+    )
     packed = struct.pack(f"<{len(words)}Q", *words)
     data = header + b"".join(records) + names + packed + target
     return data + sha256(data).digest()
@@ -182,7 +195,10 @@ def from_bytes(data: bytes) -> Stream:
         target = data[expected - target_bytes :].decode() if target_bytes else ""
         ops = tuple(data[names:end].decode().split("\n"))
         records = _RECORD.iter_unpack(data[_HEADER.size : names])
-        instructions = tuple(Instruction(Kind(k), u, amount, op) for k, u, op, amount in records)
+        instructions = tuple(
+            Instruction(Kind(kind), unit, amount, op, None if seconds < 0 else seconds)
+            for kind, unit, op, amount, seconds in records
+        )
     except ValueError as error:
         raise BraidError(f"the stream is malformed: {error}") from error
     if any(instruction.op >= len(ops) for instruction in instructions):
@@ -200,8 +216,14 @@ def _buffers(words: Sequence[int]) -> Iterator[Buffer]:
 
 
 def _checked(stream: Stream) -> Stream:
-    """The stream itself. Raises BraidError where a buffer is of no instruction, or of a sync."""
+    """The stream itself.
+
+    Raises BraidError where a buffer is of no instruction or of a sync, and for endless ones.
+    """
     count = len(stream.instructions)
+    for place, each in enumerate(stream.instructions):
+        if each.seconds is not None and not 0 <= each.seconds < inf:
+            raise BraidError(f"instruction {place} takes {each.seconds} s")
     for buffer in stream.buffers:
         for place in (buffer.first, *buffer.last):
             if place >= count or stream.instructions[place].kind is Kind.SYNC:

@@ -2,7 +2,8 @@
 
 Instructions are fetched in order and handed to their units; every unit executes its own in that
 order, one at a time, and `sync` holds it until another instruction has ended. Transfers through
-one port share its bandwidth evenly, each up to the rate of its unit. The buffers of the stream
+one port share its bandwidth evenly, each up to the rate of its unit. An instruction that declares
+its seconds takes these, and no part of a port. The buffers of the stream
 must fit the memory of the chip at all times.
 """
 
@@ -90,9 +91,11 @@ def _check(stream: Stream, backend: BackendDescription) -> None:
                 f"'{backend.name}' has {len(backend.units)} units"
             )
         unit = backend.units[instruction.unit]
-        if instruction.kind != Kind.SYNC and unit.resource != kind:
+        executed = backend.executes(instruction.unit)
+        if instruction.kind != Kind.SYNC and kind not in executed:
             raise BraidError(
-                f"instruction {index} is a {kind}, but unit '{unit.name}' executes {unit.resource}"
+                f"instruction {index} is a {kind}, but unit '{unit.name}' executes "
+                f"{' and '.join(sorted(executed))}"
             )
 
 
@@ -143,8 +146,10 @@ class _Machine:
         while unit not in self.active and queue and self._arrival(queue[0][0]) <= self.now:
             index, instruction = queue[0]
             if instruction.kind != Kind.SYNC:
-                startup = self.backend.units[unit].startup_seconds
-                self.active[unit] = _Active(index, self.now, startup, instruction.amount)
+                startup, amount = self.backend.units[unit].startup_seconds, instruction.amount
+                if instruction.seconds is not None:
+                    startup, amount = instruction.seconds, 0
+                self.active[unit] = _Active(index, self.now, startup, amount)
             elif instruction.amount in self.ended:
                 self.ended.add(index)
                 synced = True

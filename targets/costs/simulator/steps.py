@@ -1,7 +1,7 @@
 """What an op does on the units of a chip: the amounts behind instructions and fast estimates."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,6 +18,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.targets.costs.op_amounts import flops
+from braid.targets.costs.simulator.declared import Amount, declared_amounts
 from braid.targets.machines.target import BackendDescription, Unit
 
 MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
@@ -25,10 +26,15 @@ MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 @dataclass(frozen=True)
 class Step:
-    """`amount` of its resource (bytes or scalar operations) on unit number `unit`."""
+    """`amount` of its resource (bytes or scalar operations) on unit number `unit`.
+
+    Where units share their work that is the first of them, and stands for any. `declared` is
+    what it takes in seconds where somebody said so.
+    """
 
     unit: int
     amount: int
+    declared: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,21 @@ def transfers_of(backend: BackendDescription) -> Transfers | None:
     """How data gets onto the chip; None for a backend whose ops read any memory themselves.
 
     The first unit that loads is the way in, the last one that stores the way out, and the first
-    memory is the one between them.
+    memory is the one between them. Without one that stores, what loads does that too.
     """
     loads = [n for n, unit in enumerate(backend.units) if unit.resource == "load"]
     stores = [n for n, unit in enumerate(backend.units) if unit.resource == "store"]
-    if not loads or not stores or not backend.memories:
+    if not loads or not backend.memories:
         return None
-    return Transfers(loads[0], stores[-1], backend.memories[0].bytes)
+    store = backend.kinds[stores[-1]][0] if stores else loads[0]
+    return Transfers(loads[0], store, backend.memories[0].bytes)
+
+
+def distinct_units(backend: BackendDescription) -> Iterator[tuple[int, Unit]]:
+    """The units by their numbers, of those that share their work the first alone."""
+    for number, unit in enumerate(backend.units):
+        if backend.kinds[number][0] == number:
+            yield number, unit
 
 
 def is_declared(op: Operation) -> bool:
@@ -82,16 +96,18 @@ def is_declared(op: Operation) -> bool:
 def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
     """What `op` does with operands on the chip, one step after the other; none for addressing.
 
-    Raises UnsupportedError for open dims.
+    What has no tensors, such as the condition of a branch, is the host's. Raises UnsupportedError
+    for open dims, and BraidError for a declared resource that the backend does not have.
     """
-    if is_addressing(op):
+    if is_addressing(op) or not any(map(_is_tensor, (*op.operands, *op.results))):
         return ()
     if isinstance(op, OpaqueOp) and op.declared_cost is not None:
-        return _declared(op.declared_cost, backend)
+        amounts = declared_amounts(op, op.declared_cost, backend)
+        return tuple(_declared_step(amount, backend) for amount in amounts)
     work = work_of(op)
     outside = transfers_of(backend)
     steps: list[Step] = []
-    for number, unit in enumerate(backend.units):
+    for number, unit in distinct_units(backend):
         if unit.only_with and not work.compute.get(unit.only_with):
             continue
         if outside is not None and number in (outside.load, outside.store):
@@ -104,6 +120,8 @@ def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
 
 def step_seconds(step: Step, backend: BackendDescription) -> float:
     """How long `step` takes where nothing else uses the unit's port."""
+    if step.declared is not None:
+        return step.declared
     return unit_seconds(backend.units[step.unit], step.amount)
 
 
@@ -125,20 +143,19 @@ def work_of(op: Operation) -> Work:
     return Work(operands, compute)
 
 
-def _declared(cost: float | Mapping[str, float], backend: BackendDescription) -> tuple[Step, ...]:
-    """The steps of declared seconds by resource or unit; seconds alone are vector work."""
-    by_name = cost if isinstance(cost, Mapping) else {"vector": cost}
-    steps: list[Step] = []
-    for number, unit in enumerate(backend.units):
-        seconds = by_name.get(unit.name, by_name.get(unit.resource))
-        if seconds is not None:
-            steps.append(Step(number, _amount(seconds, unit)))
-    return tuple(steps)
+def _declared_step(amount: Amount, backend: BackendDescription) -> Step:
+    if amount.seconds is None:
+        return Step(amount.unit, round(amount.work))
+    unit = backend.units[amount.unit]
+    left = max(amount.seconds - unit.startup_seconds, 0.0)
+    return Step(amount.unit, round(left * unit.rate), amount.seconds)
 
 
-def _amount(seconds: float, unit: Unit) -> int:
-    return round(max(seconds - unit.startup_seconds, 0.0) * unit.rate)
+def _is_tensor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType)
 
 
 def _elements(value: SSAValue) -> int:
-    return math.prod(cast(TensorType[Attribute], value.type).get_shape())
+    return (
+        math.prod(cast(TensorType[Attribute], value.type).get_shape()) if _is_tensor(value) else 1
+    )

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from braid.targets.costs.simulator.steps import Step
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Action(IntEnum):
@@ -64,7 +64,9 @@ class StreamObject:
         fields = {
             "format": FORMAT,
             "events": [[e.action, e.op, e.subject, *e.after] for e in self.events],
-            "steps": [[[step.unit, step.amount] for step in own] for own in self.steps],
+            "steps": [
+                [[step.unit, step.amount, step.declared] for step in own] for own in self.steps
+            ],
             "makes": self.makes,
             "sizes": self.sizes,
         }

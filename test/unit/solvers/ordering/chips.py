@@ -37,7 +37,9 @@ def chip(random: Random, size: int) -> LatencyProblem:
     ]
     stages = tuple((Stage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
     capacity = max(needs) + random.randint(0, 6)
-    return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, 3))
+    counts = tuple(random.choice((1, 1, 1, 2, 3)) for _ in range(random.choice((0, 4))))
+    store = random.choice((3, 3, 0))
+    return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, store), counts)
 
 
 def layered_chip(random: Random, layers: int, tiles: int) -> LatencyProblem:

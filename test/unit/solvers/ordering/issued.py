@@ -14,7 +14,12 @@ class Clock:
     def __init__(self, problem: LatencyProblem) -> None:
         self.problem = problem
         self.traffic = problem.traffic or NO_TRAFFIC
-        self.free = [0.0] * problem.unit_count
+        self.first = [sum(self._count(u) for u in range(unit)) for unit in range(64)]
+        self.free = [0.0] * self.first[problem.unit_count]
+
+    def _count(self, unit: int) -> int:
+        counts = self.problem.counts
+        return counts[unit] if unit < len(counts) else 1
 
     def begin(self, op: int) -> None:
         """Which op it is does not matter."""
@@ -29,14 +34,20 @@ class Clock:
         return self._transfer(self.traffic.store_unit, self.traffic.values[value].store, after)
 
     def _transfer(self, unit: int, duration: float, after: float) -> float:
-        self.free[unit] = end = max(self.free[unit], after) + duration
+        alike = range(self.first[unit], self.first[unit + 1])
+        slot = min(alike, key=lambda place: self.free[place])
+        self.free[slot] = end = max(self.free[slot], after) + duration
         return end
 
     def overwrite(self, value: int, after: float) -> float:
         return after
 
     def compute(self, op: int, after: float) -> float:
-        return self.problem.advance(op, after, self.free)
+        end = 0.0
+        for stage in self.problem.stages[op]:
+            begin = max(end, after) if stage.waits else end
+            end = self._transfer(stage.unit, stage.duration, begin)
+        return max(end, after)
 
     def release(self, value: int, after: float) -> None:
         """Room has no time."""

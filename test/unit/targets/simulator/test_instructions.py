@@ -25,6 +25,7 @@ instructions = st.builds(
     st.integers(0, 255),
     st.integers(0, (1 << 64) - 1),
     st.integers(0, 1),
+    st.none() | st.floats(0, 1e6),
 )
 
 
@@ -50,7 +51,9 @@ def test_buffers_are_of_instructions_that_do_something(last: str, message: str) 
         from_text(f"load 0 1\nsync 1 0\n{last}\n")
 
 
-@pytest.mark.parametrize("text", ["jump 0 1", "load 0", "load -1 2", "load 0 x ; op"])
+@pytest.mark.parametrize(
+    "text", ["jump 0 1", "load 0", "load 0 1 2s", "load -1 2", "load 0 x ; op"]
+)
 def test_malformed_text_names_its_line(text: str) -> None:
     with pytest.raises(BraidError, match="line 2 is"):
         from_text(f"load 0 1\n{text}\n")

@@ -1,0 +1,80 @@
+"""What an opaque op declares about the units of a chip."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.opaque import Cost, OpaqueOp
+from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
+from braid.targets.machines.target import BackendDescription
+
+AMOUNTS = ("flops", "bytes")
+"""Resources of which a cost counts an amount; it counts seconds of others."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """`seconds` on unit number `unit`, or where that is None so much `work` of its resource."""
+
+    unit: int
+    seconds: float | None
+    work: float = 0.0
+
+
+def declared_amounts(op: OpaqueOp, cost: Cost, backend: BackendDescription) -> list[Amount]:
+    """What `cost` says about the units of `backend`, in their order.
+
+    A plain number, or `seconds`, is work of the vector unit. Other names are those of units,
+    or of their resources, which mean the first unit that has them. Beside `seconds` any resource
+    may be declared, such as energy, unless it looks like a misspelled one. Raises BraidError for
+    a name that is neither a unit nor a resource nor a memory of the backend.
+    """
+    by_name = dict(cost) if isinstance(cost, Mapping) else {"seconds": cost}
+    names = dict(_names(backend))
+    found: dict[int, Amount] = {}
+    for name, value in by_name.items():
+        if name in names:
+            is_amount = name in AMOUNTS
+            unit = names[name]
+            found[unit] = Amount(unit, None, value) if is_amount else Amount(unit, value)
+    if not found and "seconds" in by_name:
+        found[_default_unit(backend)] = Amount(_default_unit(backend), by_name["seconds"])
+    for name in sorted(by_name.keys() - names.keys() - _other_names(backend)):
+        hint = did_you_mean(name, [*names, "seconds"])
+        if hint or "seconds" not in by_name:
+            raise _unknown(op, name, backend, hint or f"expected one of {', '.join(sorted(names))}")
+    return [found[unit] for unit in sorted(found)]
+
+
+def _names(backend: BackendDescription) -> Iterator[tuple[str, int]]:
+    """What stands for a unit, with its number, or that of the first one that shares its work."""
+    # Of equal names the last one counts.
+    first = sorted(enumerate(backend.units), key=lambda each: (not each[1].only_with, -each[0]))
+    for number, unit in first:
+        yield unit.resource, backend.kinds[number][0]
+    resources = {unit.resource for unit in backend.units}
+    for name, resource in (("flops", "vector"), ("bytes", "load")):
+        if name not in resources and resource in resources:
+            yield name, next(n for n, unit in enumerate(backend.units) if unit.resource == resource)
+    for number, unit in enumerate(backend.units):
+        yield unit.name, backend.kinds[number][0]
+
+
+def _other_names(backend: BackendDescription) -> set[str]:
+    return {"seconds", *AMOUNTS, *(memory.name for memory in backend.memories)}
+
+
+def _default_unit(backend: BackendDescription) -> int:
+    """The first unit that computes vectors, or else the first one."""
+    kinds = [unit.resource for unit in backend.units]
+    return next((kinds.index(kind) for kind in ("vector", "flops") if kind in kinds), 0)
+
+
+def _unknown(op: OpaqueOp, name: str, backend: BackendDescription, hint: str) -> BraidError:
+    return BraidError(
+        f"opaque op '{op.kind.data}' declares '{name}', which is neither a unit nor a resource of "
+        f"backend '{backend.name}'",
+        location=source_location(op),
+        hint=hint,
+    )
