@@ -5,9 +5,10 @@ uses; both are added here.
 """
 
 from itertools import chain
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
@@ -73,7 +74,12 @@ def _kind(op: Operation) -> _Kind | None:
 def _verify_attribute_names(op: Operation) -> None:
     """What is misspelled would be ignored: braid gives attributes of its namespace a meaning."""
     ports = (op.properties.get(key) for key in ("arg_attrs", "res_attrs"))
-    of_ports = (each for port in ports if isinstance(port, ArrayAttr) for each in port)
+    of_ports = (
+        each
+        for port in ports
+        if isinstance(port, ArrayAttr)
+        for each in cast(ArrayAttr[Attribute], port)
+    )
     dictionaries = (each.data for each in of_ports if isinstance(each, DictionaryAttr))
     for name in chain(op.attributes, *dictionaries):
         if name.startswith(NAMESPACE) and name not in known_names():
