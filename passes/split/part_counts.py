@@ -9,25 +9,33 @@ from xdsl.ir import Operation
 from braid.passes.split.sizes import part_bytes
 from braid.passes.split.split_dim import SplitDim
 
+SINGLE = 2
+"""How many times as many parts a single dim may make: it takes less to join them."""
+
 
 def select_counts(
     op: Operation, dims: Sequence[SplitDim], limit: int, start: Mapping[int, int]
 ) -> dict[int, int] | None:
     """The parts per dim with which every part fits `limit`, None if there are none.
 
-    The first dim alone where that suffices; otherwise the dims in their order, unless leaving
-    out the first ones, or dividing the parts in another way among two dims, makes fewer. Counts
-    are multiples or divisors of `start`, so that parts consist of whole parts, or are in one.
+    The dims in their order, unless leaving out the first ones, or dividing the parts in another
+    way among two dims, makes fewer. The first dim alone stays where that suffices, unless it makes
+    more than `SINGLE` times as many: each part reads all that is not cut along that dim, so that
+    a thousand parts may read most of an operand a thousand times. Counts are multiples or divisors
+    of `start`, so that parts consist of whole parts, or are in one.
     """
     search = _Search(op, dims, limit, start)
     found = search.in_order(dims)
     if found == start:
         return search.coarsened(start)
-    if found is None or len(found) <= 1:
+    if found is None or _parts(found) <= SINGLE:
         return found
     others = (search.in_order(dims[skip:]) for skip in range(1, len(dims)))
     feasible = [found, *(other for other in others if other is not None)]
-    return search.balanced(min(feasible, key=_parts))
+    fewest = search.balanced(min(feasible, key=_parts))
+    if len(found) == 1 and _parts(found) <= SINGLE * _parts(fewest):
+        return found
+    return fewest
 
 
 def _parts(counts: Mapping[int, int]) -> int:
