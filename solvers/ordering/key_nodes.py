@@ -31,8 +31,8 @@ def split_at_key_nodes(
 
     Returns pieces in data-flow order that cover all ops, each in topological order. A piece ends
     with a key node, so that its successor needs nothing else that is not already there in
-    order. A piece of fewer than `min_nodes` ops, or of one, joins the next until there are as
-    many; the last joins the one before it.
+    order. A piece of fewer than `min_nodes` ops joins the next until there are as many, and so
+    do single ops, which have no other order; the last joins the one before it.
     """
     if key_nodes_per_subgraph < 1:
         raise ValueError(f"key nodes per subgraph is {key_nodes_per_subgraph}; expected at least 1")
@@ -47,11 +47,13 @@ def split_at_key_nodes(
 
 def _merge_small(pieces: Sequence[list[int]], min_nodes: int) -> list[list[int]]:
     merged: list[list[int]] = []
+    complete, has_choice = True, False
     for piece in pieces:
-        if merged and len(merged[-1]) < min_nodes:
-            merged[-1] += piece
-        else:
-            merged.append(list(piece))
-    if len(merged) > 1 and len(merged[-1]) < min_nodes:
+        if complete:
+            merged.append([])
+        has_choice = len(piece) > 1 or (not complete and has_choice)
+        merged[-1] += piece
+        complete = has_choice and len(merged[-1]) >= min_nodes
+    if len(merged) > 1 and not complete:
         merged[-2:] = [merged[-2] + merged[-1]]
     return merged
