@@ -3,7 +3,8 @@
 Ops that a pass inserted have no id yet. Each joins the first of the clusters that read it, in an
 order in which clusters can run; what no cluster reads joins the last of those that it reads, and
 what has none around it in its block is a cluster where the ops of its readers run. So no new
-dependence between clusters arises, except along dependences that there were.
+dependence between clusters arises, except along dependences that there were. An op that says which
+device it is for is a cluster of its own where those around it are on another one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +20,9 @@ from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, PREPARED_KEYS
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.clusters import Placement, placement_of, set_placement
+from braid.dialects.braid.clusters import Placement, device_name, placement_of, set_placement
 from braid.dialects.braid.regions import FusedOp
-from braid.support.errors import Note
+from braid.support.errors import BraidError, Note
 
 
 def has_clusters(module: ModuleOp) -> bool:
@@ -45,26 +46,33 @@ def complete_clusters(module: ModuleOp) -> None:
         for op in reversed(missing):
             readers = {p for r in _readers(op, block) if (p := placement_of(r)) is not None}
             if readers:
-                set_placement(op, min(readers, key=lambda p: rank.get(p, -1)))
+                _join(op, min(readers, key=lambda p: rank.get(p, -1)))
         for op in missing:
             made = {p for o in op.operands if (p := _maker(o.owner, block)) is not None}
             if placement_of(op) is None and made:
-                set_placement(op, max(made, key=lambda p: rank.get(p, -1)))
+                _join(op, max(made, key=lambda p: rank.get(p, -1)))
         alone += [(op, block) for op in missing if placement_of(op) is None]
     if alone:
         _found_clusters(module, alone)
 
 
+def _join(op: Operation, placement: Placement) -> None:
+    """Makes `op` one of the cluster, unless it is for another device."""
+    if device_name(op) in (None, placement.device):
+        set_placement(op, placement)
+
+
 def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) -> None:
     """Makes clusters of ops without any around them, as between loops: where the loops run."""
     known = [p for block in _blocks(module) for op in block.ops if (p := placement_of(op))]
-    number = 1 + max(placement.cluster for placement in known)
+    number = 1 + max((placement.cluster for placement in known), default=-1)
     for op, block in alone:
         around = (*_readers(op, block), *(o.owner for o in op.operands))
         inside = (i for owner in around if isinstance(owner, Operation) for i in owner.walk())
-        near = [p for i in inside if (p := placement_of(i)) is not None] or known
-        set_placement(op, Placement(number, near[0].device))
-        number += 1
+        near = [p.device for p in (*map(placement_of, inside), *known) if p is not None]
+        if (device := device_name(op) or next(iter(near), None)) is not None:
+            set_placement(op, Placement(number, device))
+            number += 1
 
 
 def verify_clusters(module: ModuleOp) -> None:
@@ -83,6 +91,7 @@ def verify_clusters(module: ModuleOp) -> None:
                 raise InvalidIRError(
                     f"'{op.name}' op has no {CLUSTER} with a {DEVICE}, as others have",
                     location=source_location(op),
+                    hint=f"an op with '{CLUSTER} = 0 : i64' also has '{DEVICE} = \"cpu:0\"'",
                 )
             first, known = homes.setdefault(placement.cluster, (op, placement))
             if known != placement or first.parent is not block:
@@ -91,12 +100,40 @@ def verify_clusters(module: ModuleOp) -> None:
                     f"'{op.name}' op is {where}, in cluster {placement.cluster}",
                     location=source_location(op),
                     notes=[Note("the cluster begins here", source_location(first))],
+                    hint="ops of a cluster stand in one block and run on one device",
                 )
         if _run_order(block) is None:
-            raise InvalidIRError(
-                "clusters of this block depend on each other",
-                location=None if block.first_op is None else source_location(block.first_op),
-            )
+            raise _circle_error(_circle(block))
+
+
+def verify_devices(module: ModuleOp, default: str) -> None:
+    """Check that no op of a module without clusters is for another device than `default`.
+
+    Raises `BraidError` for the first that is.
+    """
+    for block in _blocks(module):
+        for op in block.ops:
+            if is_placed(op) and device_name(op) not in (None, default):
+                raise BraidError(
+                    f"'{op.name}' op is for {device_name(op)}, and in no cluster",
+                    location=source_location(op),
+                    hint=f"give ops that run there together one '{CLUSTER} = 0 : i64'",
+                )
+
+
+def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
+    """What is wrong with clusters, of which each op is of one, that wait for each other."""
+    placements = [(op, placement_of(op)) for op in circle]
+    numbers = [(op, p.cluster) for op, p in placements if p is not None]
+    named = ", ".join(str(number) for _, number in numbers)
+    return InvalidIRError(
+        f"clusters of this block depend on each other: {named}",
+        location=source_location(circle[0]),
+        notes=[
+            Note(f"cluster {number} begins here", source_location(op)) for op, number in numbers
+        ],
+        hint="ops before and behind those of another cluster are two clusters",
+    )
 
 
 def _blocks(module: ModuleOp) -> Iterator[Block]:
@@ -149,20 +186,26 @@ def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | 
 
     None where there is none: units wait for each other.
     """
-    count = max(units.values(), default=-1) + 1
-    after: list[set[int]] = [set() for _ in range(count)]
-    missing = [0] * count
+    after = _readers_of_units(block, units)
+    order = _topological(after)
+    return order if len(order) == len(after) else None
+
+
+def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[int]]:
+    """For each unit the others that read what it computes."""
+    after: list[set[int]] = [set() for _ in range(max(units.values(), default=-1) + 1)]
     for op, unit in units.items():
-        for reader in _readers(op, block):
-            other = units[reader]
-            if other != unit and other not in after[unit]:
-                after[unit].add(other)
-                missing[other] += 1
-    return _topological(after, missing)
+        after[unit].update(units[reader] for reader in _readers(op, block))
+        after[unit].discard(unit)
+    return after
 
 
-def _topological(after: Sequence[set[int]], missing: list[int]) -> list[int] | None:
-    """Kahn's algorithm (1962), the lowest number first."""
+def _topological(after: Sequence[set[int]]) -> list[int]:
+    """Kahn's algorithm (1962), the lowest number first; what waits for itself is left out."""
+    missing = [0] * len(after)
+    for others in after:
+        for other in others:
+            missing[other] += 1
     ready = [unit for unit, count in enumerate(missing) if not count]
     heapify(ready)
     order: list[int] = []
@@ -173,7 +216,19 @@ def _topological(after: Sequence[set[int]], missing: list[int]) -> list[int] | N
             missing[other] -= 1
             if not missing[other]:
                 heappush(ready, other)
-    return order if len(order) == len(after) else None
+    return order
+
+
+def _circle(block: Block) -> list[Operation]:
+    """The first ops of some units of which each waits for the next, and the last for the first."""
+    units = units_of(block)
+    after = _readers_of_units(block, units)
+    first = {unit: op for op, unit in reversed(units.items())}
+    waiting = sorted({*first} - {*_topological(after)})
+    path = waiting[:1]
+    while path[-1] not in path[:-1]:
+        path.append(next(unit for unit in waiting if path[-1] in after[unit]))
+    return [first[unit] for unit in path[path.index(path[-1]) : -1]]
 
 
 def _run_order(block: Block) -> list[Placement] | None:

@@ -5,10 +5,11 @@ op that replaces others gets theirs (`names.union_names`); parameters and consta
 since each cluster that reads one gets a copy.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import CLUSTER, DEVICE
 
@@ -19,6 +20,9 @@ class Placement:
 
     cluster: int
     device: str
+
+    def __str__(self) -> str:
+        return f"{self.cluster} on {self.device}"
 
 
 def device_name(op: Operation) -> str | None:
@@ -47,22 +51,32 @@ def clear_placement(op: Operation) -> None:
     op.attributes.pop(DEVICE, None)
 
 
+def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, Attribute | None], None]:
+    """Clusters and devices of those that have any of it."""
+    found = ((op.attributes.get(CLUSTER), op.attributes.get(DEVICE)) for op in ops)
+    return dict.fromkeys(mark for mark in found if mark != (None, None))
+
+
 def run_together(*ops: Operation) -> bool:
-    """Whether no two of `ops` are in different clusters; those without one are with any."""
-    return len({op.attributes[CLUSTER] for op in ops if CLUSTER in op.attributes}) <= 1
+    """Whether no two of `ops` are in different clusters or for different devices.
+
+    Those that say nothing are with any.
+    """
+    return len(_marks(ops)) <= 1
 
 
 def union_placements(into: Operation, *replaced: Operation) -> None:
-    """Gives a new op, `into`, the cluster of the ops that it replaces.
+    """Gives a new op, `into`, the cluster and the device of the ops that it replaces.
 
     An op that was there before stays where it is, as where an op is folded to one of its operands.
     Raises ValueError where those replaced are in different clusters: no op is part of two.
     """
-    if placement_of(into) is not None:
+    if _marks([into]):
         return
-    placements = {p for op in replaced if (p := placement_of(op)) is not None}
-    if len(placements) > 1:
-        names = " and ".join(f"{p.cluster} on {p.device}" for p in sorted(placements))
+    marks = _marks(replaced)
+    if len(marks) > 1:
+        names = " and ".join(sorted({str(placement_of(op)) for op in replaced}))
         raise ValueError(f"'{into.name}' would be in clusters {names}")
-    for placement in placements:
-        set_placement(into, placement)
+    for mark in marks:
+        pairs = zip((CLUSTER, DEVICE), mark, strict=True)
+        into.attributes |= {name: value for name, value in pairs if value is not None}

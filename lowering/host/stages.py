@@ -66,7 +66,9 @@ def emit_stage(
         )
     parts = emit_parts(module, target, jobs)
     if stage not in tuple(Stage):
-        return _joined([own for part in parts for own in _at(part, stage)], stage)
+        # A backend's own stage shows what it makes of a model that is split over several.
+        having = [part for part in parts if stage in _stages(part)] or parts
+        return _joined([own for part in having for own in _at(part, stage)], stage)
     plan_memory(ctx, module)
     if stage == Stage.MLIR:
         module.verify()
@@ -105,10 +107,13 @@ def _texts(parts: Sequence[DevicePart], stage: str) -> list[str]:
     return [text for part in parts for text in _at(part, stage) if isinstance(text, str)]
 
 
+def _stages(part: DevicePart) -> Sequence[str]:
+    return backend(part.job.device.backend).stages
+
+
 def _at(part: DevicePart, stage: str) -> Sequence[str | bytes]:
     """What a device has at a stage; raises BraidError if its backend does not have it."""
-    name = part.job.device.backend
-    known = backend(name).stages
+    name, known = part.job.device.backend, _stages(part)
     if stage not in known:
         names = ", ".join(f"'{one}'" for one in known) or "none"
         raise BraidError(f"backend '{name}' has no stage '{stage}' to emit, only {names}")

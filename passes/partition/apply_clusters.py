@@ -27,6 +27,7 @@ from braid.analysis.structure.clusters import (
     order_of_units,
     units_of,
     verify_clusters,
+    verify_devices,
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
@@ -39,6 +40,7 @@ from braid.dialects.braid.clusters import (
 )
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.names import names_of, set_names
+from braid.targets.machines.resolve import target_of
 
 CLUSTER_PREFIX = "cluster_"
 
@@ -53,7 +55,8 @@ class ApplyClustersPass(ModulePass):
     the launches whose results it reads. Everything else (other ops, control flow, results of the
     block) reads what a `braid.await` gives, which stands before the first such reader; launches
     inside of a region of control flow are awaited there. Raises InvalidIRError for ids that are
-    not complete, and clusters that depend on each other.
+    not complete, and clusters that depend on each other, and BraidError for an op that is in no
+    cluster and for another device than `target` has by default.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}
@@ -65,9 +68,12 @@ class ApplyClustersPass(ModulePass):
 
     name = "apply-clusters"
 
+    target: str | None = None
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outlines the clusters of every function that runs with the model."""
         if not has_clusters(op):
+            verify_devices(op, target_of(op, self.target).default_device.name)
             return
         complete_clusters(op)
         verify_clusters(op)

@@ -59,7 +59,7 @@ class ExpandPaddingPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Expand the padding of every window in `op`."""
         target = target_of(op, self.target)
-        for window in list(op.walk()):
-            is_padded = isinstance(window, ConvOp | PoolOp) and window.windows.is_padded
-            if is_padded and runs_on(window, self.devices, target):
+        windows = [inner for inner in op.walk() if isinstance(inner, ConvOp | PoolOp)]
+        for window in windows:
+            if window.windows.is_padded and runs_on(window, self.devices, target):
                 _expand(window)

@@ -229,7 +229,10 @@ class Target:
             if device.name == name:
                 return device
         known = ", ".join(f"'{device.name}'" for device in self.devices)
-        raise BraidError(f"target '{self.name}' has no device '{name}', only {known}")
+        raise BraidError(
+            f"target '{self.name}' has no device '{name}', only {known}",
+            hint="compile for the target that has it (--target), or write another 'braid.device'",
+        )
 
     @property
     def host_device(self) -> Device:

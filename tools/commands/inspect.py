@@ -85,6 +85,10 @@ def _show_manifest(manifest: "Manifest") -> None:
         f"{manifest.model}: by {manifest.builder}, for {manifest.target} ({manifest.triple})"
     )
     console.print(f"arena {manifest.arena_bytes:,} bytes, weights {weights:,} bytes")
+    for device in manifest.runs_on:
+        console.print(f"runs on {device.name}, by the plugin {device.plugin}", highlight=False)
+    for code in manifest.devices:
+        console.print(f"{code.nbytes:,} bytes of {code.kind} for {code.device}")
 
 
 def _show_summary(summary: "ModelSummary", every_op: bool) -> None:
