@@ -110,6 +110,10 @@ class Model:
         """
         return self._executor.profile()
 
+    def reset_profile(self) -> None:
+        """Forget the runs so far, such as those that warm up."""
+        self._executor.reset_profile()
+
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took on each device, over all runs so far.
 

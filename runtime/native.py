@@ -8,9 +8,9 @@ import ctypes
 import math
 import os
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,22 @@ from braid.support.errors import BraidError
 
 @dataclass(frozen=True)
 class ProfileEntry:
-    """How often a counter's code ran, and for how many seconds in all."""
+    """How often an op ran, and for how many seconds in all.
+
+    `layouts` has the same for each choice of layouts in which a kernel ran, such as
+    `acdb,cdba->acdb` for those of two operands and a result.
+    """
 
     count: int
     seconds: float
+    layouts: Mapping[str, "ProfileEntry"] = field(default_factory=dict[str, "ProfileEntry"])
+
+    def __add__(self, other: "ProfileEntry") -> "ProfileEntry":
+        """Both together."""
+        layouts = dict(self.layouts)
+        for choice, entry in other.layouts.items():
+            layouts[choice] = layouts[choice] + entry if choice in layouts else entry
+        return ProfileEntry(self.count + other.count, self.seconds + other.seconds, layouts)
 
 
 def cpu_supports(feature: str) -> bool:
@@ -208,10 +220,14 @@ class NativeContext:
         library = load_library()
         counts = library.braid_context_profile_counts(self._handle)
         times = library.braid_context_profile_times(self._handle)
-        return {
-            name: ProfileEntry(counts[i], times[i] * 1e-9)
-            for i, name in enumerate(self.model.counter_names)
-        }
+        found: dict[str, ProfileEntry] = {}
+        for i, counter in enumerate(self.model.counter_names):
+            name, _, choice = counter.partition("\t")
+            entry = ProfileEntry(counts[i], times[i] * 1e-9)
+            if choice:
+                entry = ProfileEntry(entry.count, entry.seconds, {choice: entry})
+            found[name] = found[name] + entry if name in found else entry
+        return found
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long launches on each device took, by the device's own account."""

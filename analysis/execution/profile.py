@@ -14,10 +14,11 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from braid.analysis.execution.profile_record import OpRecord, ProfileRecord
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_regular
 
@@ -34,6 +35,8 @@ class OpStatistics:
 
     count: float
     seconds: float
+    layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
+    """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ def read_profile(path: Path) -> Profile:
         if isinstance(data, list):
             return _from_data_tables(cast(list[Any], data))
         fields = cast(dict[str, Any], data)
-        return _from_braid(fields["ops"]) if "ops" in fields else _from_data_tables([fields])
+        if "ops" in fields:
+            return _from_braid(ProfileRecord.of(fields).ops)
+        return _from_data_tables([fields])
     except _MALFORMED as error:
         raise BraidError(
             f"not a profile: {error}",
@@ -79,12 +84,11 @@ def read_profile(path: Path) -> Profile:
         ) from error
 
 
-def _from_braid(ops: Mapping[str, Mapping[str, float]]) -> Profile:
-    if not isinstance(ops, dict):
-        raise ValueError("'ops' is no object")
+def _from_braid(ops: Mapping[str, OpRecord]) -> Profile:
     result: dict[str, OpStatistics] = {}
-    for joined, entry in ops.items():
-        statistics = OpStatistics(_number(entry["count"]), _number(entry["seconds"]))
+    for joined, record in ops.items():
+        layouts = {c: OpStatistics(each.count, each.seconds) for c, each in record.layouts.items()}
+        statistics = OpStatistics(record.count, record.seconds, layouts)
         # A kernel that stands for several ops of the model says so by all of their names.
         for name in (joined, *joined.split("+")):
             result.setdefault(name, statistics)

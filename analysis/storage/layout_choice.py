@@ -11,3 +11,8 @@ class LayoutChoice:
 
     operands: tuple[Layout, ...]
     results: tuple[Layout, ...]
+
+    def __str__(self) -> str:
+        """Such as `acdb,cdba->acdb`, as profiles have it."""
+        operands, results = (",".join(map(str, each)) for each in (self.operands, self.results))
+        return f"{operands}->{results}"

@@ -49,6 +49,9 @@ class ElsewhereExecutor:
         """Nothing ran."""
         return {}
 
+    def reset_profile(self) -> None:
+        """Do nothing: nothing ran."""
+
 
 def described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
     """The dims of a model as its manifest has them."""

@@ -26,6 +26,10 @@ class Executor(Protocol):
         """Return executions and seconds by the name of the counter since the start."""
         ...
 
+    def reset_profile(self) -> None:
+        """Count from now on."""
+        ...
+
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took by the name of the device since the start."""
         ...
@@ -68,11 +72,14 @@ class NativeExecutor:
             contexts = list(self._all)
         for context in contexts:
             for name, entry in context.profile().items():
-                before = total.get(name, ProfileEntry(0, 0.0))
-                total[name] = ProfileEntry(
-                    before.count + entry.count, before.seconds + entry.seconds
-                )
+                total[name] = total[name] + entry if name in total else entry
         return total
+
+    def reset_profile(self) -> None:
+        """Set the counters of all contexts to zero."""
+        with self._lock:
+            for context in self._all:
+                context.reset_profile()
 
     def launched_seconds(self) -> dict[str, float]:
         """Return the sums over all contexts; empty without devices."""
@@ -124,6 +131,9 @@ class InterpreterExecutor:
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""
         return {}
+
+    def reset_profile(self) -> None:
+        """Do nothing: the interpreter has no counters."""
 
     def launched_seconds(self) -> dict[str, float]:
         """Return nothing: the interpreter has no devices."""

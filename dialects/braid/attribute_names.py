@@ -53,6 +53,9 @@ CHECK_COUNT = "braid.check_count"
 is the trip count and one."""
 SECONDS = "braid.seconds"
 """On an op that was profiled: seconds of one run, a float."""
+LAYOUT_SECONDS = "braid.layout_seconds"
+"""On such an op: seconds of one run of its kernel by choice of layouts, a dictionary of such as
+`acdb,cdba->acdb` for two operands and a result."""
 
 # ---- Which ops form a kernel: select-fusion, select-rematerialization ----
 

@@ -7,6 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import region_counter
 from braid.lowering.host.environment import (
@@ -18,11 +19,14 @@ from braid.lowering.host.environment import (
 from braid.lowering.host.pointers import PointerBuilder
 
 COUNTER_BYTES = 8
+LAYOUT_MARK = "\t"
+"""Between the names of an op and its layouts in the name of a counter."""
 
 
 class ProfileCounters:
     """One counter per op, named by the op's stable names; emits nothing when not enabled.
 
+    What is timed has a counter for each choice of layouts, behind the names.
     `numbers`, by name, are shared by the variants of a model, and grow.
     """
 
@@ -36,7 +40,8 @@ class ProfileCounters:
         """Adds one to the counter of control flow, if it has a name."""
         self._clock = None
         if self._enabled and names_of(op):
-            self._add(COUNTS_OFFSET, self._new(op), builder.constant(1), builder)
+            name = "+".join(names_of(op))
+            self._add(COUNTS_OFFSET, self._counter(name), builder.constant(1), builder)
 
     def enter(self, op: Operation, key: str, builder: PointerBuilder) -> None:
         """Adds one to the counter of a region of `op`, which its profile keys name."""
@@ -55,7 +60,8 @@ class ProfileCounters:
             self._clock = None
             yield
             return
-        counter, block = self._new(op), builder.insertion_point.block
+        name = "+".join(names_of(op)) + LAYOUT_MARK + str(stored_choice(op))
+        counter, block = self._counter(name), builder.insertion_point.block
         if self._clock is not None and self._clock[0] is block:
             begin = self._clock[1]
         else:
@@ -66,9 +72,6 @@ class ProfileCounters:
         elapsed = builder.emit(arith.SubiOp(end, begin))
         self._add(TIMES_OFFSET, counter, elapsed, builder)
         self._add(COUNTS_OFFSET, counter, builder.constant(1), builder)
-
-    def _new(self, op: Operation) -> int:
-        return self._counter("+".join(names_of(op)))
 
     def _counter(self, name: str) -> int:
         return self._numbers.setdefault(name, len(self._numbers))

@@ -6,18 +6,19 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, UnitAttr, f64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, FloatAttr, ModuleOp, UnitAttr, f64
 from xdsl.ir import Attribute, Operation, Region
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.warnings import emit_warning
 from braid.analysis.execution.execution_counts import constant_trips, warn_of_other_trips
-from braid.analysis.execution.profile import Profile, read_profile
+from braid.analysis.execution.profile import OpStatistics, Profile, read_profile
 from braid.analysis.execution.profiled_names import ProfiledNames
 from braid.dialects.braid.attribute_names import (
     BRANCH_PROBABILITY,
     CASE_PROBABILITIES,
     CHECK_COUNT,
+    LAYOUT_SECONDS,
     PROFILE,
     SECONDS,
     TRIP_COUNT,
@@ -42,8 +43,9 @@ class AnnotateProfilePass(ModulePass):
 
     In: a module, as it was when the profile was taken. Out: `braid.branch_probability` on
     `scf.if`, `braid.case_probabilities` on `scf.index_switch`, `braid.trip_count` on `scf.for` and
-    `scf.while`, `braid.seconds` (total time by count) on ops that were measured, `braid.profile`
-    on the module. Attributes that were there give way to what the profile says.
+    `scf.while`, `braid.seconds` (total time by count) on ops that were measured, with
+    `braid.layout_seconds` for each choice of layouts in which a kernel ran, `braid.profile` on
+    the module. Attributes that were there give way to what the profile says.
 
     The probability of a branch is the count of its first op by that of the condition's op. With
     counts of TensorFlow the body of an `scf.while` runs next / enter times and its first region
@@ -90,6 +92,8 @@ class AnnotateProfilePass(ModulePass):
                 found |= _set_trips(inner, counts)
             elif (measured := profile.find(names_of(inner))) and measured.count:
                 found |= _set(inner, SECONDS, FloatAttr(measured.seconds / measured.count, f64))
+                if by_layouts := _layout_seconds(measured):
+                    _set(inner, LAYOUT_SECONDS, DictionaryAttr(by_layouts))
         if not found:
             emit_warning(
                 op,
@@ -240,6 +244,11 @@ def _set_trips(op: _Loop, counts: _Counts) -> bool:
     if (checks := counts.checks(op, trips)) is not None:
         op.attributes[CHECK_COUNT] = FloatAttr(checks, f64)
     return _set(op, TRIP_COUNT, FloatAttr(trips, f64))
+
+
+def _layout_seconds(measured: OpStatistics) -> dict[str, Attribute]:
+    choices = measured.layouts.items()
+    return {c: FloatAttr(each.seconds / each.count, f64) for c, each in choices if each.count}
 
 
 def _set(op: Operation, name: str, value: Attribute) -> bool:

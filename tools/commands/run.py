@@ -1,6 +1,5 @@
 """`braid run`: one run of a model on given or random inputs."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,11 +44,22 @@ def run(
             metavar="FILE", help="Write to FILE how often each op ran and for how long, as JSON."
         ),
     ] = None,
+    runs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Runs on the inputs; of several, one more warms up first."
+        ),
+    ] = 1,
     emulate: Annotated[
         bool, typer.Option("--emulate", help="Run what is for missing devices on the host.")
     ] = False,
 ) -> None:
-    """Run a model once and show its outputs."""
+    """Run a model and show its outputs.
+
+    A profile is of all runs but the one that warms up.
+    """
+    import numpy as np
+
     from braid.tools.commands.arrays import (
         npy_files,
         random_inputs,
@@ -80,10 +90,16 @@ def run(
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given
+    if runs > 1:
+        opened.run_named(values)
+        opened.reset_profile()
+    for _ in range(runs - 1):
+        opened.run_named(values)
     outputs = opened.run_named(values)
     files: dict[Path, bytes | memoryview] = {}
     if profile is not None:
-        files[profile] = _profile_json(model, opened.profile())
+        shapes = {name: np.shape(value) for name, value in values.items()}
+        files[profile] = _profile_json(model, shapes, opened.profile())
     if output_dir is not None:
         files.update(npy_files(output_dir, outputs))
         make_directory(output_dir)
@@ -93,7 +109,10 @@ def run(
         print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
 
 
-def _profile_json(model: Path, entries: "Mapping[str, ProfileEntry]") -> bytes:
+def _profile_json(
+    model: Path, inputs: Mapping[str, tuple[int, ...]], entries: "Mapping[str, ProfileEntry]"
+) -> bytes:
+    from braid.analysis.execution.profile_record import OpRecord, ProfileRecord
     from braid.support.errors import BraidError
 
     if not entries:
@@ -101,8 +120,13 @@ def _profile_json(model: Path, entries: "Mapping[str, ProfileEntry]") -> bytes:
             f"'{model}' has no profile counters",
             hint="braid compile --profile adds them; the interpreter has none",
         )
-    ops = {name: {"count": e.count, "seconds": e.seconds} for name, e in entries.items()}
-    return json.dumps({"model": str(model), "ops": ops}, indent=1).encode()
+
+    def record(entry: "ProfileEntry") -> OpRecord:
+        layouts = {choice: record(each) for choice, each in entry.layouts.items()}
+        return OpRecord(entry.count, entry.seconds, layouts)
+
+    ops = {name: record(entry) for name, entry in entries.items()}
+    return ProfileRecord(str(model), inputs, ops).to_bytes()
 
 
 def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:

@@ -1,0 +1,36 @@
+"""`braid profile`: what to do with profiles."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+profile = typer.Typer(name="profile", help="Merge profiles.", rich_markup_mode=None)
+
+
+@profile.callback()
+def _commands() -> None:  # pyright: ignore[reportUnusedFunction]  typer calls it
+    """Merge profiles."""
+
+
+@profile.command()
+def merge(
+    profiles: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of braid run --profile.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the sum.")
+    ],
+) -> None:
+    """Write one profile that says what several say together.
+
+    Counts and seconds of an op add up. Profiles of runs on other shapes, or of a model that was
+    compiled in another way, are refused.
+    """
+    from braid.analysis.execution.profile_record import merge_records
+    from braid.tools.outputs import check_outputs, write_files
+
+    check_outputs(output)
+    merged = merge_records(profiles)
+    write_files({output: merged.to_bytes()})
+    print(f"{len(profiles)} profiles, {len(merged.ops)} ops")
