@@ -90,9 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 1
         _show_traceback(arguments)
         if (reproducer := getattr(error, "reproducer", None)) is not None:
+            checked = " --verify-decisions" if getattr(error, "is_wrong_claim", False) else ""
             print(
                 f"braid: error: internal error: {error}\nhint: this is a bug of the pass; "
-                f"'braid-opt --run-reproducer {reproducer} --debug' shows it again",
+                f"'braid-opt --run-reproducer{checked} {reproducer} --debug' shows it again",
                 file=sys.stderr,
             )
             return 1

@@ -28,8 +28,13 @@ class Remark:
     pass_name: str
     message: str
     location: SourceLocation | None
-    op_name: str
+    op: Operation = field(compare=False, repr=False)
     data: dict[str, RemarkValue] = field(default_factory=dict[str, RemarkValue])
+
+    @property
+    def op_name(self) -> str:
+        """What kind of op it is."""
+        return self.op.name
 
     def to_json(self) -> dict[str, object]:
         """The remark as a JSON object; an unknown location is null."""
@@ -59,6 +64,18 @@ def collect_remarks() -> Generator[list[Remark]]:
         _sink.reset(token)
 
 
+@contextmanager
+def passing_on_remarks() -> Generator[list[Remark]]:
+    """As `collect_remarks`, but the `with` block around gets the remarks too."""
+    outer = _sink.get()
+    with collect_remarks() as remarks:
+        try:
+            yield remarks
+        finally:
+            if outer is not None:
+                outer.extend(remarks)
+
+
 def emit_remark(op: Operation, pass_name: str, message: str, **data: RemarkValue) -> None:
     """Record that `pass_name` decided something about `op`.
 
@@ -66,4 +83,4 @@ def emit_remark(op: Operation, pass_name: str, message: str, **data: RemarkValue
     tools. Example: `emit_remark(func, "search-order", "peak 12 MiB", cost=12582912, gap=0.0)`.
     """
     if (sink := _sink.get()) is not None:
-        sink.append(Remark(pass_name, message, source_location(op), op.name, data))
+        sink.append(Remark(pass_name, message, source_location(op), op, data))

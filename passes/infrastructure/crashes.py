@@ -31,7 +31,7 @@ def run_reproducibly(
     except PassCrashError as crash:
         text = _ir_before(context, passes[: crash.index], read_again)
         with suppress(BraidError):  # what crashed matters more than that it cannot be written down
-            crash.reproducer = write_reproducer(None, text, crash.failed)
+            crash.reproducer = write_reproducer(None, text, crash)
         raise
 
 

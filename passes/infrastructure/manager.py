@@ -14,13 +14,16 @@ from braid.analysis.structure.clusters import (
     verify_clusters,
 )
 from braid.analysis.structure.verification import InvalidIRError, verify_module
+from braid.passes.infrastructure.decision_checks import apply_checked
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.verification.claims import WrongClaimError
 from braid.support.errors import BraidError
 
 
 class PassCrashError(Exception):
-    """A pass has a bug: it raised something that is not a diagnostic, or left invalid IR.
+    """A pass has a bug: it raised something that is not a diagnostic, left invalid IR, or claims
+    of its decision what does not hold (see `verifying_decisions`).
 
     `index` is the position of `failed` among the passes; the cause is the original exception.
     `reproducer` is the file that shows it again, where somebody has written one.
@@ -32,6 +35,7 @@ class PassCrashError(Exception):
         super().__init__(f"pass '{failed.name}' crashed: {_summary(cause)}")
         self.failed = failed
         self.index = index
+        self.is_wrong_claim = isinstance(cause, WrongClaimError)
 
 
 def run_pipeline(
@@ -74,7 +78,7 @@ def _run_pass(
     clustered: bool,
 ) -> None:
     try:
-        pass_.apply(context, module)
+        apply_checked(context, module, pass_)
         if clustered and has_clusters(module):
             complete_clusters(module)
             verify_clusters(module)
@@ -106,5 +110,7 @@ def _run_pass(
 def _summary(cause: Exception) -> str:
     if isinstance(cause, InvalidIRError):
         return f"it left invalid IR: {cause.message}"
+    if isinstance(cause, WrongClaimError):
+        return f"it claims what does not hold: {cause}"
     first_line = next(iter(str(cause).splitlines()), "")
     return f"{type(cause).__name__}: {first_line}" if first_line else type(cause).__name__

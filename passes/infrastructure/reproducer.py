@@ -4,21 +4,24 @@ import os
 import tempfile
 from pathlib import Path
 
-from xdsl.passes import ModulePass
-
+from braid.passes.infrastructure.manager import PassCrashError
 from braid.passes.infrastructure.option_values import pass_text
 from braid.support.errors import BraidError
 
 
-def write_reproducer(path: Path | None, ir: str, failed: ModulePass) -> Path:
-    """Write `ir` and the pipeline of `failed` alone to `path`, or to a new temporary file.
+def write_reproducer(path: Path | None, ir: str, crash: PassCrashError) -> Path:
+    """Write `ir` and the pipeline of the pass that crashed alone to `path`.
+
+    Without a path that is a new temporary file.
 
     Returns the path. Raises `BraidError` where it cannot be written.
     """
+    failed = crash.failed
     pipeline = f"builtin.module({pass_text(failed)})"
+    checked = " --verify-decisions" if crash.is_wrong_claim else ""
     text = (
         f"// The IR before pass '{failed.name}', which fails on it.\n"
-        f"// Run it with: braid-opt --run-reproducer THIS_FILE\n"
+        f"// Run it with: braid-opt --run-reproducer{checked} THIS_FILE\n"
         f"{ir.rstrip()}\n\n"
         "{-#\n"
         "  external_resources: {\n"

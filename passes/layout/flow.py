@@ -261,7 +261,7 @@ def _candidate_layouts(
     result: list[tuple[Layout, ...]] = []
     for item in carried:
         found = tuple(layouts[_root(parent, item.value)])
-        result.append((*found, *costs.stopovers(item.value.type, found)))
+        result.append((*found, *costs.stopovers(item.value.type, found, meeting=True)))
     return result
 
 

@@ -144,11 +144,14 @@ class LayoutCosts:
                 return self._launch + min(option.seconds for option in options)
         return self._amount(2 * logical_bytes(tensor), 0)
 
-    def stopovers(self, tensor: Attribute, layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    def stopovers(
+        self, tensor: Attribute, layouts: Sequence[Layout], *, meeting: bool = False
+    ) -> tuple[Layout, ...]:
         """Other declared layouts that lie on a way from one of `layouts` to another.
 
         Also where each of these ways is longer than the direct one: from a layout that is made
-        once, several can be made cheaply.
+        once, several can be made cheaply. With `meeting`, those too that can be made of several:
+        what is carried in one of them need not be read in any.
         """
         rank = len(cast(AnyTensor, tensor).get_shape())
         names = dict.fromkeys(layout for pair in self._declared_reorders for layout in pair)
@@ -164,6 +167,7 @@ class LayoutCosts:
             other
             for index, other in enumerate(others, count)
             if _leads_on(between[:count, index], between[index, :count])
+            or (meeting and between[:count, index].sum() > 1)
         )
 
     def _estimate(self, op: Operation) -> float:

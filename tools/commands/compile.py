@@ -20,6 +20,7 @@ from braid.tools.commands.compile_options import (
     OutputOption,
     ProfileOption,
     SourceArguments,
+    VerifyDecisionsOption,
     check_options,
     default_output,
     files_written,
@@ -69,11 +70,15 @@ def compile_model(
     memory_report: MemoryReportOption = False,
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
+    verify_decisions: VerifyDecisionsOption = False,
 ) -> None:
     """Compile a model to an artifact.
 
     The artifact is one file that braid run, braid.load and the C runtime load.
     """
+    from braid.passes.infrastructure.decision_checks import verifying_decisions
+
+    context.with_resource(verifying_decisions(verify_decisions))
     what = what_to_emit(emit, output, target)
     check_options(given_options(context), what)
     output = output or default_output(model, what)

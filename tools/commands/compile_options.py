@@ -58,6 +58,13 @@ OrderSecondsOption = Annotated[
     float | None,
     seconds_option("For chips: how long to search the order of each subgraph; by default 1."),
 ]
+VerifyDecisionsOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify-decisions",
+        help="Recompute by separate code what passes claim: costs, bounds, peaks, memory plans.",
+    ),
+]
 
 
 def _stages_to_complete(incomplete: str) -> list[str]:

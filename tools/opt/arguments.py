@@ -32,6 +32,7 @@ class OptOptions:
     allow_unregistered_dialect: bool
     verify: bool
     verify_each: bool
+    verify_decisions: bool
     print_generic: bool
     print_debuginfo: bool
     print_before: tuple[str, ...]
@@ -176,6 +177,11 @@ def _add_input_arguments(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="verify the IR after every pass",
+    )
+    flag(
+        "--verify-decisions",
+        help="recompute the costs, bounds and peaks that passes claim, by separate code; a wrong "
+        "claim is a crash of the pass",
     )
     group.add_argument(
         "--no-verify",

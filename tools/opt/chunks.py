@@ -100,8 +100,9 @@ class ChunkProcessor:
         notes = invalid.notes if invalid else ()
         ir = self._ir_before(chunk, crash)
         try:
-            path = write_reproducer(self.reproducer_path, ir, crash.failed)
-            way_out = f"'braid-opt --run-reproducer {path} --debug' shows it again"
+            path = write_reproducer(self.reproducer_path, ir, crash)
+            checked = " --verify-decisions" if crash.is_wrong_claim else ""
+            way_out = f"'braid-opt --run-reproducer{checked} {path} --debug' shows it again"
         except BraidError as failure:
             notes = (*notes, Note(failure.message))
             way_out = "--debug shows where"

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
+from braid.passes.infrastructure.decision_checks import verifying_decisions
 from braid.passes.infrastructure.instrumentation import Timing
 from braid.passes.infrastructure.ir_printing import IRPrinting
 from braid.passes.infrastructure.manager import PassCrashError
@@ -95,7 +96,11 @@ class OptDriver:
         emitted: list[Diagnostic] = []
         keep = emitted.append if self.options.verify_diagnostics else self._show
         output: str | None = None
-        with handle_diagnostics(keep), collect_remarks() as remarks:
+        with (
+            handle_diagnostics(keep),
+            collect_remarks() as remarks,
+            verifying_decisions(self.options.verify_decisions),
+        ):
             try:
                 output = processor.process(chunk)
             except BraidError as error:

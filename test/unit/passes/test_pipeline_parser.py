@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.frontends.mlir import parse_mlir
+from braid.passes.infrastructure.manager import PassCrashError
 from braid.passes.infrastructure.option_values import pass_text
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.infrastructure.reproducer import write_reproducer
@@ -57,7 +58,9 @@ def test_a_pass_as_text_parses_to_it(file_name: str) -> None:
 
 def test_a_pipeline_as_text_in_a_reproducer_is_the_same(tmp_path: Path) -> None:
     pass_ = KnobsPass(3, file_name='größe\n"\\')
-    path = write_reproducer(tmp_path / "r.mlir", "builtin.module {}", pass_)
+    path = write_reproducer(
+        tmp_path / "r.mlir", "builtin.module {}", PassCrashError(pass_, 0, ValueError())
+    )
     parsed = parse_mlir(make_context(), path.read_text(), str(path))
     assert parse_one(stored_pipeline(parsed, str(path))) == pass_
 

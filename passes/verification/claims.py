@@ -1,0 +1,89 @@
+"""What a decision pass claims, as its remarks say it, against what is found in the IR."""
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import Remark
+
+TOLERANCE = 1e-6
+"""Relative: sums in another order differ by rounding."""
+
+
+class WrongClaimError(Exception):
+    """A pass says something about its decision that does not hold."""
+
+
+def require_equal(remark: Remark, what: str, found: float) -> None:
+    """Raises WrongClaimError unless `remark` claims `found` for `what`, up to rounding."""
+    claimed = number(remark, what)
+    if not math.isclose(claimed, found, rel_tol=TOLERANCE, abs_tol=1e-15):
+        raise WrongClaimError(f"{about(remark)}: {what} {claimed:.9g} claimed, {found:.9g} found")
+
+
+def require_at_most(remark: Remark, what: str, limit: float, meaning: str) -> None:
+    """Raises WrongClaimError where `remark` claims more than `limit`, which `meaning` names."""
+    claimed = number(remark, what)
+    if claimed > limit + TOLERANCE * abs(limit):
+        raise WrongClaimError(
+            f"{about(remark)}: {what} {claimed:.9g} claimed, more than {meaning} {limit:.9g}"
+        )
+
+
+def require_bound(remark: Remark, cost: float) -> None:
+    """Checks that the bound is not above the cost that was found, and that the gap is theirs."""
+    require_at_most(remark, "lower_bound", cost, "the cost")
+    bound = number(remark, "lower_bound")
+    gap = 1 - bound / cost if cost else 0.0
+    if not math.isclose(number(remark, "gap"), gap, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        raise WrongClaimError(
+            f"{about(remark)}: gap {number(remark, 'gap'):.9g} claimed, {gap:.9g} found"
+        )
+
+
+def number(remark: Remark, what: str) -> float:
+    """The number that `remark` gives for `what`."""
+    value = remark.data.get(what)
+    if not isinstance(value, int | float):
+        raise WrongClaimError(f"{about(remark)}: no {what} claimed")
+    return float(value)
+
+
+def about(remark: Remark) -> str:
+    """What `remark` is about, for people."""
+    return name_of(remark.op)
+
+
+def name_of(op: Operation) -> str:
+    """The function `op`, or the op and the function that it is in."""
+    outer: Operation | None = op
+    while outer is not None and "sym_name" not in outer.properties:
+        outer = outer.parent_op()
+    symbol = None if outer is None else outer.properties["sym_name"]
+    function = f"'@{symbol.data}'" if isinstance(symbol, StringAttr) else "the module"
+    return function if outer is op else f"'{op.name}' in {function}"
+
+
+class AppliedCopy:
+    """A copy of a module with a decision carried out, to look at what was decided.
+
+    `origin` are the ops of the module that those of the copy were made from.
+    """
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module.clone()
+        pairs = list(zip(self.module.walk(), module.walk(), strict=True))
+        self.origin: dict[Operation, Operation] = dict(pairs)
+        self._copies = {original: copy for copy, original in pairs}
+
+    def of(self, op: Operation) -> Operation:
+        """The copy of `op`."""
+        return self._copies[op]
+
+
+def claims_about(remarks: Sequence[Remark], pass_: ModulePass, key: str) -> list[Remark]:
+    """The remarks of `pass_` that say something about `key`."""
+    return [r for r in remarks if r.pass_name == pass_.name and key in r.data]

@@ -1,0 +1,144 @@
+"""What chosen layouts cost: carried out on a copy, the sum over what is then there.
+
+Each op in the layouts of its types, and each reorder that was inserted, counts as often as its
+block is expected to run. That is the definition of what `select-layouts` minimizes, without flow,
+sets of layouts or a solver.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.execution.compute_ops import is_compute
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp, GroupOp
+from braid.passes.layout.apply_layouts import ApplyLayoutsPass
+from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.verification.claims import (
+    AppliedCopy,
+    WrongClaimError,
+    claims_about,
+    name_of,
+    number,
+    require_at_most,
+    require_bound,
+    require_equal,
+)
+from braid.passes.verification.live_bytes import linear_peak
+from braid.support.byte_sizes import parse_size
+from braid.support.errors import BraidError
+from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.machines.resolve import target_of
+
+
+def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError where cost, bound, peak or number of reorders are wrong."""
+    assert isinstance(pass_, SelectLayoutsPass)
+    copy = AppliedCopy(module)
+    try:
+        ApplyLayoutsPass(pass_.change_signature).apply(Context(), copy.module)
+        verify_module(copy.module)
+    except BraidError as error:
+        raise WrongClaimError(f"the layouts cannot be applied: {error.message}") from error
+    target = target_of(module, pass_.target)
+    backend = target.backend(pass_.backend) if pass_.backend else target.default_backend
+    costs = LayoutCosts(module, backend, pass_.cost)
+    counts = ExecutionCounts.of(copy.module, pass_.default_trip_count)
+    if pass_.ignore_profile:
+        counts = ExecutionCounts.ones()
+    for remark in claims_about(remarks, pass_, "cost"):
+        function = copy.of(remark.op)
+        assert isinstance(function, FuncOp)
+        total = LayoutTotal(copy, costs, counts)
+        total.add(function)
+        require_equal(remark, "cost", total.cost)
+        require_equal(remark, "reorders", total.reorders)
+        require_bound(remark, total.cost)
+        if pass_.memory_limit is not None:
+            require_at_most(remark, "peak_bytes", parse_size(pass_.memory_limit), "the limit")
+            found = linear_peak(function)
+            if found > number(remark, "peak_bytes"):
+                raise WrongClaimError(
+                    f"{name_of(function)}: a peak of {found} bytes is claimed "
+                    f"to be {number(remark, 'peak_bytes'):.0f}"
+                )
+
+
+class LayoutTotal:
+    """Adds up what the ops of a function cost after `apply-layouts`."""
+
+    def __init__(self, copy: AppliedCopy, costs: LayoutCosts, counts: ExecutionCounts) -> None:
+        self.cost = 0.0
+        self.reorders = 0
+        self._copy, self._costs, self._counts = copy, costs, counts
+        self._expressions = ParameterExpressions()
+
+    def add(self, function: FuncOp) -> None:
+        """Adds the ops of `function`; raises WrongClaimError for one that cannot run so."""
+        for op in _ops(function):
+            if not (op.results and self._expressions.is_known(op.results[0])):
+                self._add(op)
+
+    def _add(self, op: Operation) -> None:
+        once = self._once(op)
+        if math.isinf(once):
+            raise WrongClaimError(f"{name_of(op)} cannot run in the layouts that were chosen")
+        assert op.parent is not None
+        self.cost += self._counts.of_block(op.parent) * once
+
+    def _once(self, op: Operation) -> float:
+        """What one run of `op` costs."""
+        original = self._copy.origin.get(op)
+        if original is None:
+            return self._inserted(op)
+        if is_compute(original) or isinstance(original, GroupOp):
+            return self._in_types(op, original)
+        return 0.0
+
+    def _inserted(self, op: Operation) -> float:
+        """A reorder, or a view: also what is left of a group that moves nothing."""
+        if isinstance(op, FusedOp):
+            inner = op.body.block.first_op
+            assert isinstance(inner, ReorderOp)
+            self.reorders += 1
+            return self._reorder(inner)
+        if not is_view(op):
+            raise WrongClaimError(f"{name_of(op)} was inserted and is neither a reorder nor a view")
+        return 0.0
+
+    def _reorder(self, op: ReorderOp) -> float:
+        source, target = layout_of(op.input.type), layout_of(op.output.type)
+        return self._costs.reorder(op.input.type, source, target)
+
+    def _in_types(self, op: Operation, original: Operation) -> float:
+        """What `original` costs in the layouts of the types of `op`, infinity if it cannot."""
+        operands = tuple(layout_of(value.type) for value in op.operands)
+        results = tuple(layout_of(value.type) for value in op.results)
+        fitting = [
+            choice.cost
+            for choice in self._costs.choices(original)
+            if tuple(choice.layouts.operands) == operands
+            and tuple(choice.layouts.results) == results
+        ]
+        return min(fitting, default=math.inf)
+
+
+def _ops(op: Operation) -> Iterator[Operation]:
+    """The ops in the regions of `op`, without those in groups."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                yield inner
+                if not isinstance(inner, GroupOp):
+                    yield from _ops(inner)

@@ -1,0 +1,78 @@
+"""What `plan-memory` claims: the plan of each function is run on tags, and sizes are compared."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attribute_names import ARENA_BYTES, ARENAS, BUFFERS
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.variants import program_functions
+from braid.passes.verification.claims import (
+    WrongClaimError,
+    claims_about,
+    name_of,
+    number,
+    require_at_most,
+)
+from braid.passes.verification.tagged_run import TaggedRun
+
+
+def check_plan(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError for a plan that loses data, and for sizes that are not its own."""
+    for function in program_functions(module):
+        sizes = arena_sizes(function)
+        run = TaggedRun(function, sizes)
+        run.run()
+        for memory, size in sizes.items():
+            if run.used[memory] != size:
+                raise WrongClaimError(
+                    f"{name_of(function)}: {memory} of {size} bytes claimed, "
+                    f"{run.used[memory]} used"
+                )
+        _check_weights(function)
+    for remark in claims_about(remarks, pass_, "arena_bytes"):
+        assert isinstance(remark.op, FuncOp)
+        name = str(remark.data.get("memory"))
+        size = arena_sizes(remark.op)[f"arena:{name}" if name else "arena"]
+        if number(remark, "arena_bytes") != size:
+            raise WrongClaimError(
+                f"{name_of(remark.op)}: '{remark.message}' is not the {size} bytes of the plan"
+            )
+        require_at_most(remark, "lower_bound", size, "the arena")
+
+
+def arena_sizes(function: FuncOp) -> dict[str, int]:
+    """The bytes of each arena of `function` by the name of its space, the main one first."""
+    sizes = {"arena": cast(IntegerAttr, function.attributes[ARENA_BYTES]).value.data}
+    others = function.attributes.get(ARENAS)
+    if isinstance(others, DictionaryAttr):
+        entries = cast(Iterable[tuple[str, Attribute]], others.data.items())
+        sizes |= {f"arena:{k}": v.value.data for k, v in entries if isinstance(v, IntegerAttr)}
+    return sizes
+
+
+def _check_weights(function: FuncOp) -> None:
+    """Weights of different keys must not overlap."""
+    places: dict[Attribute, tuple[int, int]] = {}
+    for op in function.walk():
+        if not isinstance(op, ConstantOp | ParameterOp):
+            continue
+        buffer = next(iter(cast(Iterable[Attribute], op.attributes[BUFFERS])))
+        assert isinstance(buffer, BufferAttr)
+        key = op.key if isinstance(op, ParameterOp) else op.value
+        begin = buffer.offset.data
+        place = begin, begin + storage_bytes(op.output.type)
+        if buffer.space.data != "weights" or places.setdefault(key, place) != place:
+            raise WrongClaimError(f"{name_of(op)} is at {buffer}, where nothing else of it is")
+    ordered = sorted(places.values())
+    for (_, end), (begin, _) in itertools.pairwise(ordered):
+        if begin < end:
+            raise WrongClaimError(f"{name_of(function)}: weights overlap at byte {begin}")

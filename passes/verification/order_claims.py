@@ -1,0 +1,130 @@
+"""What an order costs: carried out on a copy, bytes counted or units run op by op."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator, is_side_effect_free
+
+from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.order.apply_order import ApplyOrderPass
+from braid.passes.order.search_order import SearchOrderPass
+from braid.passes.verification.claims import (
+    TOLERANCE,
+    AppliedCopy,
+    WrongClaimError,
+    about,
+    claims_about,
+    number,
+    require_at_most,
+    require_bound,
+    require_equal,
+)
+from braid.passes.verification.live_bytes import ORDER, block_peak, read_by
+from braid.support.errors import BraidError
+from braid.targets.costs.simulator.steps import step_seconds, steps_of, transfers_of
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import BackendDescription
+
+
+def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError where value before, value, bound or gap of a block are wrong."""
+    assert isinstance(pass_, SearchOrderPass)
+    copy = AppliedCopy(module)
+    try:
+        ApplyOrderPass().apply(Context(), copy.module)
+        verify_module(copy.module)
+    except BraidError as error:
+        raise WrongClaimError(f"the order cannot be applied: {error.message}") from error
+    backend = target_of(module, pass_.target).default_backend
+    claims: defaultdict[Operation, list[Remark]] = defaultdict(list)
+    for remark in claims_about(remarks, pass_, "before"):
+        claims[remark.op].append(remark)
+    for owner, own in claims.items():
+        for remark, block, ordered in zip(
+            own, _searched(owner), _searched(copy.of(owner)), strict=True
+        ):
+            if pass_.objective == "memory":
+                _check_peak(remark, block, ordered)
+            else:
+                _check_seconds(remark, ordered, backend)
+            require_at_most(remark, "cost", number(remark, "before"), "that of the present order")
+
+
+def _searched(owner: Operation) -> list[Block]:
+    """The blocks of `owner` in which ops can change places, and of which there is a remark."""
+    blocks = (block for region in owner.regions for block in region.blocks)
+    return [block for block in blocks if len(list(movable_ops(block))) > 1]
+
+
+def movable_ops(block: Block) -> Iterator[Operation]:
+    """The ops that have a place in an order: neither constants nor the terminator."""
+    for op in block.ops:
+        fixed = isinstance(op, ConstantOp | ParameterOp | arith.ConstantOp)
+        if not fixed and not op.has_trait(IsTerminator):
+            yield op
+
+
+def _check_peak(remark: Remark, block: Block, ordered: Block) -> None:
+    peak = block_peak(ordered, ORDER)
+    require_equal(remark, "cost", peak)
+    require_bound(remark, peak)
+    # Blocks inside have other orders by now, and so another peak.
+    if all(not op.regions or isinstance(op, FusedOp) for op in block.ops):
+        require_equal(remark, "before", block_peak(block, ORDER))
+
+
+def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) -> None:
+    seconds, busy = run_units(ordered, backend)
+    if transfers_of(backend) is None:
+        require_equal(remark, "cost", seconds)
+        require_bound(remark, seconds)
+        return
+    # What moves onto the chip and off it comes on top: no order is faster than without that.
+    least = max(seconds, busy)
+    if number(remark, "cost") < least * (1 - TOLERANCE):
+        raise WrongClaimError(
+            f"{about(remark)}: cost {number(remark, 'cost'):.9g} claimed, computing alone takes "
+            f"{least:.9g}"
+        )
+
+
+def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
+    """Seconds until all ops of `block` have run, and those of the busiest unit.
+
+    Each unit runs what it is given in the order of the ops. An op's steps run one after the other
+    and begin when the ops that it depends on have ended.
+    """
+    free = [0.0] * len(backend.units)
+    busy = [0.0] * len(backend.units)
+    ended: dict[Operation, float] = {}
+    effect: Operation | None = None
+    for op in movable_ops(block):
+        needs = {maker for maker in (v.owner for v in read_by(op)) if maker in ended}
+        if not is_side_effect_free(op):
+            needs |= {effect} if effect is not None else set()
+            effect = op
+        now = max((ended[need] for need in needs if isinstance(need, Operation)), default=0.0)
+        for unit, seconds in _work(op, backend):
+            now = max(now, free[unit]) + seconds
+            free[unit] = now
+            busy[unit] += seconds
+        ended[op] = now
+    return max(ended.values(), default=0.0), max(busy, default=0.0)
+
+
+def _work(op: Operation, backend: BackendDescription) -> Iterator[tuple[int, float]]:
+    if not op.regions or isinstance(op, FusedOp):
+        yield from ((step.unit, step_seconds(step, backend)) for step in steps_of(op, backend))
+    elif backend.units:
+        blocks = itertools.chain.from_iterable(region.blocks for region in op.regions)
+        inside = max((run_units(block, backend)[0] for block in blocks), default=0.0)
+        yield len(backend.units) - 1, inside

@@ -1,0 +1,105 @@
+"""What recomputation costs and saves: carried out on a copy, bytes and seconds counted op by op."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.attribute_names import RECOMPUTE_SETS, RECOMPUTED
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.passes.rematerialization.apply_rematerialization import ApplyRematerializationPass
+from braid.passes.rematerialization.select_rematerialization import SelectRematerializationPass
+from braid.passes.verification.claims import (
+    AppliedCopy,
+    WrongClaimError,
+    claims_about,
+    name_of,
+    number,
+    require_at_most,
+    require_bound,
+    require_equal,
+)
+from braid.passes.verification.live_bytes import RECOMPUTED as COUNT
+from braid.passes.verification.live_bytes import RECOMPUTED_ORDER, block_peak
+from braid.support.byte_sizes import parse_size
+from braid.support.errors import BraidError
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
+
+
+def check_selection(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
+    assert isinstance(pass_, SelectRematerializationPass)
+    copy = AppliedCopy(module)
+    _apply(copy.module)
+    for remark in claims_about(remarks, pass_, "sets"):
+        _check_counts(remark)
+    seconds = CostSource(target_of(copy.module)).expected_seconds(ExecutionCounts.of(copy.module))
+    for remark in claims_about(remarks, pass_, "peak_bytes"):
+        function = copy.of(remark.op)
+        assert isinstance(function, FuncOp) and isinstance(remark.op, FuncOp)
+        block, before = function.body.block, remark.op.body.block
+        require_equal(remark, "peak_bytes", block_peak(block, RECOMPUTED_ORDER, COUNT))
+        require_equal(remark, "natural_peak_bytes", block_peak(before, RECOMPUTED_ORDER, COUNT))
+        if pass_.budget is not None:
+            require_at_most(remark, "peak_bytes", parse_size(pass_.budget), "the budget")
+        duration = sum(seconds(op) for op in block.ops if _runs(op))
+        require_equal(remark, "cost", duration)
+        require_bound(remark, duration)
+        require_equal(
+            remark, "recomputations", sum(RECOMPUTED in op.attributes for op in block.ops)
+        )
+
+
+def check_application(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError where the peak that is left is another one."""
+    for remark in claims_about(remarks, pass_, "peak_bytes"):
+        assert isinstance(remark.op, FuncOp)
+        require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))
+
+
+def _apply(module: ModuleOp) -> None:
+    """Carries the decisions out, and checks what that claims."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
+    before = {function: block_peak(function.body.block, COUNT) for function in functions}
+    apply = ApplyRematerializationPass()
+    try:
+        with collect_remarks() as remarks:
+            apply.apply(Context(), module)
+        verify_module(module)
+    except BraidError as error:
+        raise WrongClaimError(f"recomputation cannot be applied: {error.message}") from error
+    check_application(apply, module, remarks)
+    for remark in claims_about(remarks, apply, "natural_peak_bytes"):
+        require_equal(remark, "natural_peak_bytes", before[cast(FuncOp, remark.op)])
+
+
+def _check_counts(remark: Remark) -> None:
+    """The sets and their members, as the attributes of ops have them."""
+    numbers: set[tuple[Block | None, int]] = set()
+    members = 0
+    for op in remark.op.walk():
+        attribute = op.attributes.get(RECOMPUTE_SETS)
+        if attribute is not None:
+            own = cast(DenseArrayBase[IntegerType], attribute).get_values()
+            members += len(own)
+            numbers.update((op.parent, value) for value in own)
+    if (len(numbers), members) != (number(remark, "sets"), number(remark, "ops")):
+        raise WrongClaimError(
+            f"{name_of(remark.op)}: {remark.message} claimed, {len(numbers)} sets of {members} "
+            "ops found"
+        )
+
+
+def _runs(op: Operation) -> bool:
+    leaf = isinstance(op, ConstantOp | ParameterOp)
+    return not leaf and not is_view(op) and not op.has_trait(IsTerminator)

@@ -1,0 +1,73 @@
+"""Memories whose bytes hold the number of what was written there last."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Tags = npt.NDArray[np.int32]
+
+NOTHING = 0
+"""What no value holds: before anything is written, and where paths differ."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor is: `size` bytes from `begin` of a space on.
+
+    With `strides` in bytes it has only some of them: `shape` elements in their grid.
+    """
+
+    space: str
+    begin: int
+    size: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] | None = None
+
+    @property
+    def end(self) -> int:
+        """The byte behind the last one."""
+        return self.begin + self.size
+
+    def begins_with(self, other: "Place") -> bool:
+        """Whether both begin at the same byte."""
+        return (self.space, self.begin) == (other.space, other.begin)
+
+
+class Memory:
+    """The tags of all spaces that programs write, one for each `granule` of bytes."""
+
+    def __init__(self, sizes: dict[str, int], granule: int) -> None:
+        self.granule = granule
+        self.tags = {s: np.zeros(-(-size // granule), np.int32) for s, size in sizes.items()}
+
+    def cells(self, place: Place) -> Tags:
+        """The tags of a place, to be read or written."""
+        tags, granule = self.tags[place.space], self.granule
+        begin = place.begin // granule
+        if place.strides is None:
+            return tags[begin : -(-place.end // granule)]
+        steps = [stride // granule * tags.itemsize for stride in place.strides]
+        return np.lib.stride_tricks.as_strided(tags[begin:], place.shape, steps)
+
+    def overlap(self, first: Place, second: Place) -> bool:
+        """Whether two places have a byte in common."""
+        apart = first.end <= second.begin or second.end <= first.begin
+        if first.space != second.space or apart:
+            return False
+        if first.strides is None and second.strides is None:
+            return True
+        probe = Memory({first.space: max(first.end, second.end)}, self.granule)
+        probe.cells(first)[...] = 1
+        return bool(probe.cells(second).any())
+
+    def copy(self) -> "Memory":
+        """The same tags, to go another way."""
+        other = Memory({}, self.granule)
+        other.tags = {space: tags.copy() for space, tags in self.tags.items()}
+        return other
+
+    def meet(self, other: "Memory") -> None:
+        """Keeps what is the same on another way that leads here too."""
+        for space, tags in self.tags.items():
+            tags[tags != other.tags[space]] = NOTHING
