@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.func import FuncOp
 
+from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
-from braid.lowering.cpu.kernel_building import CpuKernels
+from braid.lowering.host.built_kernels import BuiltKernels, Fallback
+from braid.lowering.host.codegen.compiler import compile_anonymous
 from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
@@ -29,12 +32,14 @@ class CpuBackend:
         """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
-    def emit(self, kernels: Sequence[FuncOp], job: Job) -> CpuKernels:
+    def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
         """Emits those that were not compiled before."""
-        return CpuKernels(
+        machine, cache = job.device.machine, default_cache()
+        return BuiltKernels(
             kernels,
             kernel_families(job.device),
-            machine=job.device.machine,
-            jobs=job.jobs,
-            cache=default_cache(),
+            Fallback(emit_fallback, VERSION),
+            partial(compile_anonymous, machine=machine, jobs=job.jobs, cache=cache),
+            machine=machine,
+            cache=cache,
         )

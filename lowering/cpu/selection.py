@@ -1,57 +1,21 @@
-"""Which emitter makes a group's kernel: the cheapest family that takes it, else the fallback."""
+"""The kernel of a group: by the cheapest family that takes it, else by the fallback."""
 
 from collections.abc import Sequence
 
-from xdsl.dialects import func
-from xdsl.ir import Block
-
-from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_choice
-from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.kernel_selection import KernelSelection
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 
 
-def group_of(function: func.FuncOp) -> FusedOp:
-    """The group that `outline-kernels` made `function` of, on operands of its own."""
-    body = function.body.clone().block
-    last = body.last_op
-    assert isinstance(last, func.ReturnOp)
-    body.insert_op_before(YieldOp(*last.arguments), last)
-    last.detach()
-    last.erase()
-    region = body.parent
-    assert region is not None
-    region.detach_block(body)
-    operands = Block(arg_types=function.function_type.inputs.data)
-    group = FusedOp(operands.args, function.function_type.outputs.data, body)
-    operands.add_op(group)
-    for name in STORAGE_DECISIONS:
-        if (attribute := function.attributes.get(name)) is not None:
-            group.attributes[name] = attribute
-    return group
-
-
-class KernelSelection:
-    """Chooses among some families."""
-
-    def __init__(self, families: Sequence[KernelFamily]) -> None:
-        """Raises BraidError for a family that lacks a part of the protocol."""
-        self._costs = KernelCosts(families)
-
-    def match(self, group: FusedOp) -> Match | None:
-        """That of the cheapest family that takes `group` as its tensors are stored."""
-        return self._costs.match_for(group, stored_choice(group))
-
-    def emit(self, symbol: str, group: FusedOp) -> Kernel:
-        """The kernel of `group` under this symbol, with its family's default schedule."""
-        match = self.match(group)
-        if match is None:
-            return emit_fallback(group, symbol)
-        return match.emit(symbol, match.default_schedule())
+def emit_selected(symbol: str, group: FusedOp, selection: KernelSelection) -> Kernel:
+    """The kernel of `group` under this symbol, with its family's default schedule."""
+    match = selection.match(group)
+    if match is None:
+        return emit_fallback(group, symbol)
+    return match.emit(symbol, match.default_schedule())
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:
-    """As `KernelSelection`, for one group alone."""
-    return KernelSelection(families).emit(symbol, group)
+    """As `emit_selected`, for one group alone."""
+    return emit_selected(symbol, group, KernelSelection(families))

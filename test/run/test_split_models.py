@@ -99,9 +99,21 @@ def run_at_once(model: braid.Model, inputs: list[np.ndarray]) -> list[np.ndarray
     return results
 
 
-@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@settings(max_examples=3, deadline=None, phases=[Phase.generate])
 @given(programs(), st.integers(0, 999))
 def test_random_programs(program: tuple[str, Parameters], seed: int) -> None:
+    check_program(program, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@given(programs(), st.integers(0, 999))
+def test_twenty_random_programs(program: tuple[str, Parameters], seed: int) -> None:
+    check_program(program, seed)
+
+
+def check_program(program: tuple[str, Parameters], seed: int) -> None:
+    """The program gives the same split at random, as a whole, and interpreted."""
     text, parameters = program
     module = split(text, seed)
     whole = braid.compile(parse(text), parameters=parameters, target=TARGET)

@@ -20,6 +20,7 @@ class Program:
     lines: list[str] = field(default_factory=list[str])
     parameters: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     count: int = 0
+    views: bool = False
 
     def text(self, result: str) -> str:
         body = "\n".join(
@@ -42,8 +43,8 @@ class Program:
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
-    program = Program()
+def programs(draw: st.DrawFn, views: bool = False) -> tuple[str, dict[str, np.ndarray]]:
+    program = Program(views=views)
     result = _block(draw, program, ["%x"], depth=0)
     return program.text(result), program.parameters
 
@@ -51,6 +52,8 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, np.ndarray]]:
 def _block(draw: st.DrawFn, program: Program, values: list[str], depth: int) -> str:
     values = list(values)
     kinds = ["unary", "binary", "affine", "conv", "pool", "transpose", "concat", "reduce"]
+    if program.views:
+        kinds += ["shuffle", "view"]
     if depth < 2:
         kinds += ["if", "for"]
     for _ in range(draw(st.integers(1, 5))):
@@ -99,6 +102,17 @@ def _op(
             dims = 'kind = "maximum", dims = array<i64: 2, 3>'
             small = program.new(f"braid.reduce {x} {{{dims}}} : ({TYPE}) -> {CHANNELS}")
             return program.new(f"braid.sub {x}, {small} : ({TYPE}, {CHANNELS}) -> {TYPE}")
+        case "shuffle":
+            apart, swapped = "tensor<1x2x2x6x6xf32>", "permutation = array<i64: 0, 2, 1, 3, 4>"
+            split = program.new(f"braid.reshape {x} : ({TYPE}) -> {apart}")
+            turned = program.new(f"braid.transpose {split} {{{swapped}}} : ({apart}) -> {apart}")
+            return program.new(f"braid.reshape {turned} : ({apart}) -> {TYPE}")
+        case "view":
+            flat = "tensor<1x4x36xf32>"
+            seen = program.new(f"braid.reshape {values[0]} : ({TYPE}) -> {flat}")
+            computed = program.new(f"braid.tanh {seen} : ({flat}) -> {flat}")
+            back = program.new(f"braid.reshape {computed} : ({flat}) -> {TYPE}")
+            return program.new(f"braid.maximum {back}, {x} : ({TYPE}, {TYPE}) -> {TYPE}")
         case _:
             return _control_flow(draw, program, kind, x, values, depth)
 

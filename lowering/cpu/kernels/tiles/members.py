@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAt
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
-from braid.lowering.cpu.selection import KernelSelection, group_of
+from braid.lowering.common.kernel_selection import KernelSelection, group_of
+from braid.lowering.cpu.selection import emit_selected
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass
@@ -54,7 +55,7 @@ def compile_members(module: ModuleOp, families: Sequence[KernelFamily], prefix: 
     names = [function.sym_name.data for function in callees]
     selection = KernelSelection(families)
     kernels = [
-        selection.emit(name, group_of(function))
+        emit_selected(name, group_of(function), selection)
         for name, function in zip(names, callees, strict=True)
     ]
     annotate_kernels(callees, [needs_of(kernel) for kernel in kernels])

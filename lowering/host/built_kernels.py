@@ -3,20 +3,19 @@
 An object is kept under a digest of the code it is compiled from and of the code generator, and so
 cannot be stale. A record under the kernel's `KernelKey` says which object that was, so that a model
 that was compiled before is neither emitted nor printed again; it holds until a family raises its
-version, or another version of a package is installed.
+version, or another version of a package is installed. How code is compiled, and what makes a kernel
+that no family takes, is the backend's.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects import func
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
-from braid.lowering.cpu.selection import KernelSelection, group_of
-from braid.lowering.host.codegen.compiler import compile_anonymous
+from braid.lowering.common.kernel_selection import KernelSelection, group_of
 from braid.lowering.host.codegen.kernel_text import anonymous_text, module_text, with_symbol
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
@@ -24,6 +23,17 @@ from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
 from braid.targets.machines.machine import Machine
+
+Compiler = Callable[[Sequence[str], Sequence[str]], Sequence[tuple[str, bytes]]]
+"""From names for diagnostics and anonymous texts to objects, each with its key in the cache."""
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """What emits the kernel of a group that no family takes, and the version of that emitter."""
+
+    emit: Callable[[FusedOp, str], Kernel]
+    version: int
 
 
 @dataclass(frozen=True)
@@ -36,13 +46,14 @@ class _Order:
     symbol: str
     group: FusedOp
     match: Match | None
+    fallback: Fallback
     schedule: Schedule
     key: str
 
     def emit(self) -> Kernel:
         """The kernel before it is compiled."""
         if self.match is None:
-            return emit_fallback(self.group, self.symbol)
+            return self.fallback.emit(self.group, self.symbol)
         return self.match.emit(self.symbol, self.schedule)
 
 
@@ -62,22 +73,23 @@ class _Emitted:
     kernel: Kernel
 
 
-class CpuKernels:
+class BuiltKernels:
     """The kernels of functions that `outline-kernels` made; see `EmittedKernels`."""
 
     def __init__(
         self,
         functions: Sequence[func.FuncOp],
         families: Sequence[KernelFamily],
+        fallback: Fallback,
+        compile: Compiler,
         *,
         machine: Machine,
-        jobs: int,
         cache: ObjectCache,
     ) -> None:
         """Emit what no record says was compiled before; raises as `Backend.emit`."""
-        self._machine, self._jobs, self._cache = machine, jobs, cache
+        self._compile, self._cache = compile, cache
         selection = KernelSelection(families)
-        self._orders = [_order(function, selection, machine) for function in functions]
+        self._orders = [_order(function, selection, fallback, machine) for function in functions]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
         for order in self._orders:
             if order.key not in self._kernels:
@@ -93,7 +105,7 @@ class CpuKernels:
     def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
         """One object a kernel; the functions themselves are the host program's."""
         emitted = {k: one for k, one in self._kernels.items() if isinstance(one, _Emitted)}
-        made = _compile(emitted, self._machine, self._jobs, self._cache)
+        made = _compiled(emitted, self._compile, self._cache)
         recorded = {
             key: one.object_code for key, one in self._kernels.items() if isinstance(one, _Recorded)
         }
@@ -106,15 +118,21 @@ class CpuKernels:
         return [module_text(order.emit().module) for order in self._orders]
 
 
-def _order(function: func.FuncOp, selection: KernelSelection, machine: Machine) -> _Order:
+def _order(
+    function: func.FuncOp, selection: KernelSelection, fallback: Fallback, machine: Machine
+) -> _Order:
     group = group_of(function)
     match = selection.match(group)
     family = None if match is None else match.family
     schedule: Schedule = {} if match is None else match.default_schedule()
     key = KernelKey.of(
-        group, GroupKey.of(stored_text(group), machine), family, schedule, fallback_version=VERSION
+        group,
+        GroupKey.of(stored_text(group), machine),
+        family,
+        schedule,
+        fallback_version=fallback.version,
     ).digest
-    return _Order(function.sym_name.data, group, match, schedule, key)
+    return _Order(function.sym_name.data, group, match, fallback, schedule, key)
 
 
 def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
@@ -141,14 +159,14 @@ def _emitted(order: _Order) -> _Emitted:
     return _Emitted(needs_of(kernel), kernel)
 
 
-def _compile(
-    emitted: Mapping[str, _Emitted], machine: Machine, jobs: int, cache: ObjectCache
+def _compiled(
+    emitted: Mapping[str, _Emitted], compile: Compiler, cache: ObjectCache
 ) -> dict[str, bytes]:
     """Return the object by key, with no symbol yet."""
     names = [one.kernel.symbol for one in emitted.values()]
     texts = [anonymous_text(one.kernel) for one in emitted.values()]
-    compiled = compile_anonymous(names, texts, machine=machine, jobs=jobs, cache=cache)
     objects: dict[str, bytes] = {}
+    compiled = compile(names, texts)
     for (record, one), (key, object_code) in zip(emitted.items(), compiled, strict=True):
         needs = one.needs
         facts: dict[str, Any] = {

@@ -1,0 +1,44 @@
+"""The group of an outlined kernel, and which family makes its code: the cheapest that takes it."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.ir import Block
+
+from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_choice
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import KernelFamily
+
+
+def group_of(function: func.FuncOp) -> FusedOp:
+    """The group that `outline-kernels` made `function` of, on operands of its own."""
+    body = function.body.clone().block
+    last = body.last_op
+    assert isinstance(last, func.ReturnOp)
+    body.insert_op_before(YieldOp(*last.arguments), last)
+    last.detach()
+    last.erase()
+    region = body.parent
+    assert region is not None
+    region.detach_block(body)
+    operands = Block(arg_types=function.function_type.inputs.data)
+    group = FusedOp(operands.args, function.function_type.outputs.data, body)
+    operands.add_op(group)
+    for name in STORAGE_DECISIONS:
+        if (attribute := function.attributes.get(name)) is not None:
+            group.attributes[name] = attribute
+    return group
+
+
+class KernelSelection:
+    """Chooses among some families."""
+
+    def __init__(self, families: Sequence[KernelFamily]) -> None:
+        """Raises BraidError for a family that lacks a part of the protocol."""
+        self._costs = KernelCosts(families)
+
+    def match(self, group: FusedOp) -> Match | None:
+        """That of the cheapest family that takes `group` as its tensors are stored."""
+        return self._costs.match_for(group, stored_choice(group))
