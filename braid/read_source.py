@@ -14,6 +14,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.write_profile_keys import write_profile_keys
 from braid.dialects.stablehlo import StablehloOp
 from braid.dialects.tosa import TosaOp
 from braid.dynamic_shapes.buckets import Bounds, Buckets, read_bucketed
@@ -157,10 +158,14 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
 
 
 def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
-    """The module with what other dialects of models there is converted, in place."""
+    """The module with what other dialects of models there is converted, in place.
+
+    Control flow says how it is counted, as ONNX models say.
+    """
     for kind, pipeline in _CONVERSIONS.items():
         if any(isinstance(op, kind) for op in module.walk()):
             run_pipeline(context, module, pipeline, verify=False)
+    write_profile_keys(module)
     return module
 
 

@@ -6,6 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from braid.dialects.braid.write_profile_keys import write_profile_keys
 from braid.dialects.stablehlo import StablehloOp
 from braid.passes.stablehlo.node import CONVERTERS
 
@@ -36,3 +37,4 @@ class ConvertStablehloToBraidPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every op of StableHLO in `op`, in place."""
         CONVERTERS.convert([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
+        write_profile_keys(op)

@@ -29,9 +29,9 @@ func.func @sums(%x: tensor<4x8xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:      } else {
 // CHECK-NEXT:        %a = braid.abs %x
 // CHECK-NEXT:        scf.yield %a
-// CHECK-NEXT:      }
+// CHECK-NEXT:      }{braid.profile_keys = {then = "numbered/if1/then", else = "numbered/if1/else"}}
 // CHECK-NEXT:      scf.yield [[REST]]
-// CHECK-NEXT:    }{braid.name = "branches"}
+// CHECK-NEXT:    }{braid.name = "branches", braid.profile_keys = {then = "numbered/if0/then", else = "numbered/if0/else"}}
 // CHECK-NEXT:    func.return %y
 func.func @numbered(%x: tensor<4xf32>, %i: tensor<i32>) -> tensor<4xf32> {
   %y = "stablehlo.case"(%i) ({
