@@ -8,7 +8,7 @@ import ctypes
 import math
 import os
 import weakref
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ from braid.runtime.buffers import (
 )
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
-from braid.runtime.native_abi import CModel, CTensor, last_error, load_library
+from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
 
@@ -52,6 +52,14 @@ class ProfileEntry:
         return ProfileEntry(self.count + other.count, self.seconds + other.seconds, layouts)
 
 
+def _close_with(owner: object, close: Callable[[int], None], handle: int) -> None:
+    """Close a handle when its owner goes, but not at exit.
+
+    Then daemon threads may still run with it, and the system takes everything back.
+    """
+    weakref.finalize(owner, close, handle).atexit = False
+
+
 def cpu_supports(feature: str) -> bool:
     """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
     return load_library().braid_cpu_supports(feature.encode()) == 1
@@ -70,7 +78,7 @@ class NativeModel:
         library = load_library()
         self.handle = handle
         self._keep_alive = keep_alive
-        self._close = weakref.finalize(self, library.braid_model_close, handle)
+        _close_with(self, library.braid_model_close, handle)
         self._descriptor: CModel = library.braid_model_describe(handle).contents
         self.dims = _read_dims(self._descriptor)
         self.inputs = self._read_specs(self._descriptor.inputs, self._descriptor.input_count)
@@ -92,7 +100,7 @@ class NativeModel:
                 that are missing here.
 
         """
-        return cls(load_library().braid_model_open(os.fsencode(path)))
+        return cls(load_library().braid_model_open(file_name(path)))
 
     @classmethod
     def from_artifact(cls, artifact: Artifact) -> "NativeModel":
@@ -173,7 +181,7 @@ class NativeContext:
             raise last_error(hint="a context needs the model's arena; use fewer contexts")
         self.model = model
         self._handle = handle
-        self._close = weakref.finalize(self, library.braid_context_close, handle)
+        _close_with(self, library.braid_context_close, handle)
 
     def run(
         self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None = None
@@ -286,7 +294,7 @@ def register_plugins() -> None:
 
     """
     for name, path in installed_paths(DEVICES_GROUP).items():
-        if load_library().braid_device_register(name.encode(), os.fsencode(path)) != 0:
+        if load_library().braid_device_register(name.encode(), file_name(path)) != 0:
             raise last_error()
 
 

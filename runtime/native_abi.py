@@ -227,6 +227,14 @@ def load_library() -> ctypes.CDLL:
     return library
 
 
+def file_name(path: str | os.PathLike[str]) -> bytes:
+    """The path as C has it. Raises BraidError for a zero byte, where C would cut it off."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise BraidError(f"no file has such a name: {path!r}", hint="it holds a zero byte")
+    return name
+
+
 def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """Map an artifact for reading, until the last view of it is gone. No descriptor stays open.
 
@@ -236,7 +244,7 @@ def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """
     library = load_library()
     size = c_size_t()
-    address: int | None = library.braid_map_file(os.fsencode(path), ctypes.byref(size))
+    address: int | None = library.braid_map_file(file_name(path), ctypes.byref(size))
     if address is None:
         raise last_error()
     memory = (ctypes.c_uint8 * size.value).from_address(address)

@@ -4,11 +4,14 @@ import contextlib
 import errno
 import os
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
 from braid.support.errors import BraidError
+
+_SECONDS_FOR_READER = 1.0
 
 
 @contextlib.contextmanager
@@ -22,13 +25,33 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
     directly.
 
     Raises:
-        BraidError: the file cannot be created or written, as on a full disk.
+        BraidError: the file cannot be created or written, as on a full disk, or is a pipe that
+            nobody reads.
 
     """
-    target = Path(path).resolve()
-    opened = _open_directly(target) if _is_special(target) else _replace(target)
-    with _explained(path), opened as file:
-        yield file
+    with _explained(path):
+        target = resolved(path)
+        opened = _open_directly(target) if _is_special(target) else _replace(target)
+        with opened as file:
+            yield file
+
+
+def resolved(path: str | os.PathLike[str]) -> Path:
+    """The path without links.
+
+    Raises:
+        OSError: links lead in a circle, or no file can have such a name.
+
+    """
+    try:
+        found = Path(path).resolve()
+    except RuntimeError as error:  # until Python 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+    except ValueError as error:
+        raise OSError(errno.EINVAL, f"no file has such a name ({error})") from error
+    if found.is_symlink():  # from Python 3.13 on
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -38,11 +61,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         BraidError: there is no such directory, or no permission, or `path` is a directory.
 
     """
-    target = Path(path).resolve()
     with _explained(path):
+        target = resolved(path)
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not _is_special(target):  # to open a pipe would wait for its reader
+        if not _is_special(target):  # a pipe's reader may still come
             _temporary_beside(target).unlink()
 
 
@@ -62,9 +85,27 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
+def _opened_for_writing(path: Path) -> int:
+    """A descriptor; a pipe's reader may come a little later, but is not waited for without end."""
+    deadline = time.monotonic() + _SECONDS_FOR_READER
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if not path.is_fifo():
+                raise OSError(errno.ENXIO, "it is a socket, expected a file") from error
+            if time.monotonic() > deadline:
+                raise OSError(errno.ENXIO, "it is a pipe that nobody reads") from error
+        time.sleep(0.01)
+
+
 @contextlib.contextmanager
 def _open_directly(path: Path) -> Generator[IO[bytes], None, None]:
-    with path.open("wb") as file:
+    descriptor = _opened_for_writing(path)
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "wb") as file:
         yield file
 
 

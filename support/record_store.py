@@ -138,6 +138,24 @@ class RecordStore:
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
 
+    def _strangers(self) -> Iterator[Path]:
+        """Where SQLite would find a directory, a pipe or the like; beside its file, also a link.
+
+        Raises OSError where its file is not there, or may not be looked at.
+        """
+        try:
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                yield self.path
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            yield self.path
+        for end in _BESIDE:
+            path = self.path.with_name(self.path.name + end)
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+
     def _stamp(self) -> tuple[tuple[int, int], ...]:
         """Equal while nobody has written."""
         found: list[tuple[int, int]] = []
@@ -157,12 +175,10 @@ class RecordStore:
         """The database. Raises _DamagedError, and OSError where it cannot be had."""
         import sqlite3
 
-        if write and not self.path.exists():
+        if write and not self.path.exists() and not self.path.is_symlink():
             self.path.touch()
-        for end in ("", *_BESIDE):
-            path = self.path.with_name(self.path.name + end)
-            if (path.exists() or not end) and not stat.S_ISREG(path.stat().st_mode):
-                raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
+        for path in self._strangers():
+            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
         database = None
         try:
             database = self._connected(write=write)
@@ -214,16 +230,23 @@ class RecordStore:
                 found.append(_record(row))
         return [record for record in found if record is not None]
 
+    def _rescued(self) -> list[Record]:
+        """The rows that hold, once nothing of others stands beside the file."""
+        for path in self._strangers():
+            if path != self.path:
+                remove(path)
+        return self.salvaged()
+
     def heal(self, reason: str) -> list[Record]:
         """Replace the file by what holds of it. Raises OSError where it cannot be written."""
         with self._locked():
-            kept = self.salvaged()
+            kept = self._rescued()
             if next(self.damage(), None) is not None:  # else another process was faster
                 self._replace(reason)
         return kept
 
     def _replace(self, reason: str) -> None:
-        kept = self.salvaged()
+        kept = self._rescued()
         warn_of_damage(
             f"the measurements in '{self.path}' are damaged, {len(kept)} of them are kept: {reason}"
         )

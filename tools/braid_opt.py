@@ -21,13 +21,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"braid-opt: {error}", file=sys.stderr)
     except BrokenPipeError:
         pass  # the reader has seen enough
-    except (RecursionError, MemoryError) as error:
-        if "--debug" in arguments:
-            traceback.print_exc()
-        print(f"braid-opt: {exhausted(error)}", file=sys.stderr)
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
+        if (limit := exhausted(error)) is not None:
+            print(f"braid-opt: {limit}", file=sys.stderr)
+            return 1
         print(
             f"braid-opt: error: internal error: {type(error).__name__}: {error}\n"
             "hint: this is a bug of braid; --debug shows where",

@@ -78,9 +78,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         pass  # the reader has seen enough
-    except (RecursionError, MemoryError) as error:
-        _show_traceback(arguments)
-        print(f"braid: {exhausted(error)}", file=sys.stderr)
     except Exception as error:
         # What typer finds wrong with the command line has this method in all its versions.
         usage = getattr(error, "format_message", None)
@@ -89,6 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"braid: error: {usage()}\nhint: see {command} --help", file=sys.stderr)
             return 1
         _show_traceback(arguments)
+        if (limit := exhausted(error)) is not None:
+            print(f"braid: {limit}", file=sys.stderr)
+            return 1
         if (reproducer := getattr(error, "reproducer", None)) is not None:
             checked = " --verify-decisions" if getattr(error, "is_wrong_claim", False) else ""
             print(

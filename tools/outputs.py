@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from braid.support.atomic_file import atomic_file, check_writable
+from braid.support.atomic_file import atomic_file, check_writable, resolved
 from braid.support.errors import BraidError
 
 
@@ -20,7 +20,7 @@ def check_outputs(*paths: Path | None) -> None:
         if path is None:
             continue
         check_writable(path)
-        target = path.resolve()
+        target = resolved(path)
         if target in taken:
             raise BraidError(
                 f"two outputs would be written to '{path}'", hint="give each a name of its own"
@@ -36,7 +36,10 @@ def check_directory(path: Path) -> None:
         BraidError: there is a file of that name or one above, or no permission.
 
     """
-    there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+    try:
+        there = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
+    except OSError as error:
+        raise BraidError(f"cannot make the directory '{path}': {error.strerror}") from error
     if not there.is_dir():
         raise BraidError(f"cannot make the directory '{path}': '{there}' is a file")
     check_writable(there / path.name)

@@ -1,6 +1,5 @@
 """What runs a model: compiled code, or the interpreter."""
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -39,20 +38,25 @@ def check_threads(threads: object, what: str = "threads", least: int = 0) -> Non
     """Raise `BraidError` unless a number of threads is one."""
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
         raise BraidError(f"{what} is {threads!r}, expected a whole number")
-    if not least <= threads < 2**31:
+    if threads < least:
         raise BraidError(
             f"{what} is {threads}, expected at least {least}",
             hint="0 stands for all CPUs" if least == 0 else None,
         )
+    if threads >= 2**31:
+        raise BraidError(f"{what} is {threads}, expected at most {2**31 - 1}")
 
 
 class NativeExecutor:
-    """Compiled code, with as many contexts (each an arena) as threads have called it at once."""
+    """Compiled code, with as many contexts (each an arena) as threads have called it at once.
+
+    Lists alone, whose operations are whole to other threads: a lock that somebody held while the
+    process forked would be held in the child for ever.
+    """
 
     def __init__(self, model: NativeModel, threads: int) -> None:
         self._model = model
         self._threads = threads
-        self._lock = threading.Lock()
         self._idle: list[NativeContext] = []
         self._all: list[NativeContext] = []
 
@@ -62,15 +66,12 @@ class NativeExecutor:
         try:
             return context.run(inputs, outputs)
         finally:
-            with self._lock:
-                self._idle.append(context)
+            self._idle.append(context)
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return the sums over all contexts; empty without profiling."""
         total: dict[str, ProfileEntry] = {}
-        with self._lock:
-            contexts = list(self._all)
-        for context in contexts:
+        for context in tuple(self._all):
             for name, entry in context.profile().items():
                 total[name] = total[name] + entry if name in total else entry
         return total
@@ -83,21 +84,19 @@ class NativeExecutor:
 
     def launched_seconds(self) -> dict[str, float]:
         """Return the sums over all contexts; empty without devices."""
-        with self._lock:
-            contexts = list(self._all)
         total: dict[str, float] = {}
-        for context in contexts:
+        for context in tuple(self._all):
             for name, seconds in context.device_seconds().items():
                 total[name] = total.get(name, 0.0) + seconds
         return total
 
     def _take(self) -> NativeContext:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
+        try:
+            return self._idle.pop()
+        except IndexError:
             context = self._model.context(self._threads)
-            self._all.append(context)
-            return context
+        self._all.append(context)
+        return context
 
 
 class InterpreterExecutor:

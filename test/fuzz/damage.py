@@ -177,6 +177,21 @@ def streams(directory: Path, trials: int, seed: int) -> None:
     cached(directory, run, trials, seed)
 
 
+def beside(path: Path, rng: random.Random) -> None:
+    """Put what is no file of SQLite's, or nothing that it wrote, where it has files beside one."""
+    kinds: list[Callable[[Path], object]] = [
+        os.mkfifo,
+        Path.mkdir,
+        lambda other: other.symlink_to(other.name),
+        lambda other: other.symlink_to("/dev/zero"),
+        lambda other: other.write_bytes(bytes(32768)),
+        lambda other: other.write_bytes(rng.randbytes(rng.randint(1, 70000))),
+        lambda other: other.write_bytes(b"\x37\x7f\x06\x82" + rng.randbytes(4148)),
+    ]
+    for end in rng.sample(["-wal", "-shm", "-journal"], rng.randint(1, 3)):
+        rng.choice(kinds)(path.with_name(path.name + end))
+
+
 def records(directory: Path, trials: int, seed: int) -> None:
     """No measurement is found that nobody made, and the file is whole again after it."""
     store = default_store()
@@ -189,7 +204,10 @@ def records(directory: Path, trials: int, seed: int) -> None:
         for path in store.files():
             remove(path)
         restore(store.path.parent / "none", files)
-        if rng.randrange(3):
+        way = rng.randrange(4)
+        if way == 0:
+            beside(store.path, rng)
+        elif way < 3:
             damage(store.path, files, rng)
         else:
             a, b = rng.sample(list(truth), 2)
@@ -198,6 +216,8 @@ def records(directory: Path, trials: int, seed: int) -> None:
         found = load_records().table
         if not found.items() <= truth.items():
             raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")
+        if way == 0 and found != truth:
+            raise Wrong("measurements are lost though their file is whole")
         command("cache", "verify")
         append_records({"new": 1.0}, {})
         if load_records().table != {**found, "new": 1.0}:

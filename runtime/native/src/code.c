@@ -7,6 +7,9 @@
  * long as the file is mapped. Names are not: numbers of descriptors return after a close, names of
  * temporary files after an unlink. So each load has a name that no other ever has, and what comes
  * back is asked for the name under which it was loaded.
+ *
+ * A fork waits for loads and unloads of other threads to end: it copies the loader's lock and lists
+ * as they are at that moment, and who holds the lock then is not there in the child.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -16,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,12 +77,41 @@ static const char *loader_message(const char *path) {
              : message;
 }
 
+/* ---- The system's loader, in one thread at a time, and in none while the process forks ---- */
+
+static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static bool handles_forks;
+
+static void before_fork(void) { pthread_mutex_lock(&loader_lock); }
+
+static void after_fork(void) { pthread_mutex_unlock(&loader_lock); }
+
+static void handle_forks(void) {
+  handles_forks = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+}
+
+static void *open_once(const char *path) {
+  pthread_mutex_lock(&loader_lock);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  pthread_mutex_unlock(&loader_lock);
+  return library;
+}
+
+void braid_unload_code(void *library) {
+  if (library == NULL)
+    return;
+  pthread_mutex_lock(&loader_lock);
+  dlclose(library);
+  pthread_mutex_unlock(&loader_lock);
+}
+
 /* Loads `file` of `directory`. */
 static void *open_library(const char *directory, const char *file) {
   char tag[TAG_CHARS + 1], path[FILE_CHARS + TAG_CHARS + 64];
   write_unique_tag(tag);
   snprintf(path, sizeof path, "%s%s/%s", directory, tag, file);
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *library = open_once(path);
   if (library == NULL) {
     braid_set_error("cannot load the model's code: %s", loader_message(path));
     return NULL;
@@ -86,7 +119,7 @@ static void *open_library(const char *directory, const char *file) {
   struct link_map *loaded = NULL;
   if (dlinfo(library, RTLD_DI_LINKMAP, &loaded) != 0 || strcmp(loaded->l_name, path) != 0) {
     braid_set_error("cannot load the model's code: the system's loader gave another library");
-    dlclose(library);
+    braid_unload_code(library);
     return NULL;
   }
   return library;
@@ -134,6 +167,11 @@ static bool is_for_this_machine(const void *code, size_t size) {
 void *braid_load_code(const void *code, size_t size) {
   if (!is_for_this_machine(code, size))
     return NULL;
+  pthread_once(&fork_once, handle_forks);
+  if (!handles_forks) {
+    braid_set_error("out of memory");
+    return NULL;
+  }
   int fd = memfd_create("braid-code", MFD_CLOEXEC);
   if (fd < 0)
     return load_through_temporary_file(code, size);

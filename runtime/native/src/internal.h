@@ -60,6 +60,9 @@ bool braid_weights_are_intact(braid_model_t *model);
 /* Loads an ELF shared object that lies in memory; NULL and the error set on failure. */
 void *braid_load_code(const void *code, size_t size);
 
+/* Gives back what `braid_load_code` gave; NULL is allowed. */
+void braid_unload_code(void *library);
+
 void braid_model_retain(braid_model_t *model);
 
 /* The variant for the sizes of the model's dims that the inputs have: the one with exactly these,

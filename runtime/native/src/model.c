@@ -66,7 +66,7 @@ braid_model_t *braid_model_from_memory(const void *code, size_t size, const void
   braid_model_t *model =
       create_model(dlsym(library, "braid_model"), weights, weights_bytes, library);
   if (model == NULL)
-    dlclose(library);
+    braid_unload_code(library);
   return model;
 }
 
@@ -137,8 +137,7 @@ void braid_model_close(braid_model_t *model) {
   if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1)
     return;
   braid_devices_unload(model);
-  if (model->library != NULL)
-    dlclose(model->library);
+  braid_unload_code(model->library);
   braid_unmap_file(model->file, model->file_bytes);
   free(model->name);
   free(model);

@@ -1,7 +1,9 @@
 """Files that appear whole or not at all."""
 
 import os
+import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,40 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     with atomic_file(path) as file:
         file.write(b"new")
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def _circle(path: Path) -> Path:
+    path.symlink_to(path.name)
+    return path
+
+
+def _unread_pipe(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
+
+
+def _socket(path: Path) -> Path:
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (_circle, "levels of symbolic links"),
+        (_unread_pipe, "a pipe that nobody reads"),
+        (_socket, "a socket"),
+        (lambda path: path.with_name("x" * 300), "name too long"),
+        (lambda path: path.with_name("a\0b"), "no file has such a name"),
+    ],
+)
+def test_what_cannot_be_written_is_said_at_once(
+    make: Callable[[Path], Path], said: str, tmp_path: Path
+) -> None:
+    path = make(tmp_path / "out")
+    with pytest.raises(BraidError, match=said), atomic_file(path) as file:
+        file.write(b"x")
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
