@@ -149,9 +149,7 @@ class Minimizer:
     def _narrow(self) -> bool:
         """Bound, round and fix; return whether the problem shrinks, so that it is worth again."""
         self._decide_components()
-        if self.proven or self._split():
-            return False
-        if self.limits.deadline.passed:
+        if self.proven or self.limits.deadline.passed or self._split():
             return False
         cells, gap = self._work.cells(), self.cost - self.bound
         dual = self._ascend()
@@ -174,6 +172,8 @@ class Minimizer:
     def _decide_components(self) -> None:
         """Solve every component without memory rows and with narrow tables exactly."""
         for members in components(self._work):
+            if self.limits.deadline.passed:
+                break
             if any(self._work.loads[node] for node in members):
                 continue
             until = self.limits.share(0.5)
