@@ -6,8 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void *open_device(const char *name, char error[BRAID_DEVICE_ERROR]) {
+  if (getenv("DESK_IS_SLOW") != NULL)
+    nanosleep(&(struct timespec){.tv_nsec = 600000000}, NULL);
   if (strcmp(name, "desk:9") == 0) {
     strcpy(error, "nobody sits there");
     return NULL;
@@ -21,8 +24,6 @@ static void *load(void *device, const braid_device_model *model, char error[BRAI
   (void)device, (void)error;
   return (void *)model;
 }
-
-static void unload(void *device, void *program) { (void)device, (void)program; }
 
 static void *allocate(void *device, int64_t bytes) {
   (void)device;
@@ -58,15 +59,13 @@ static int submit(void *device, braid_submission *submission) {
 
 static void wait_for(void *device, int64_t ticket) { (void)device, (void)ticket; }
 
-const braid_device_plugin braid_device_table = {BRAID_DEVICE_ABI_VERSION,
-                                                "desk",
-                                                0,
-                                                open_device,
-                                                close_device,
-                                                load,
-                                                unload,
-                                                allocate,
-                                                release,
-                                                copy,
-                                                submit,
-                                                wait_for};
+const braid_device_plugin braid_device_table = {.abi_version = BRAID_DEVICE_ABI_VERSION,
+                                                .name = "desk",
+                                                .open = open_device,
+                                                .close = close_device,
+                                                .load = load,
+                                                .allocate = allocate,
+                                                .release = release,
+                                                .copy = copy,
+                                                .submit = submit,
+                                                .wait = wait_for};

@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -223,9 +225,10 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def desk_target(directory: Path, device: str) -> str:
-    """The path of a target whose chip is run by the plugin `desk`."""
+    """The path of a target whose chip the plugin `desk` runs, and loads a byte in 1 ms."""
     text = Path(braid.targets.machines.__file__).with_name("npu-small.toml").read_text()
     text = text.replace("npu:0", device).replace("npu-sim", "desk").replace("npu-small", "desk")
+    text = text.replace('resource = "load"\nrate = 8.5e9', 'resource = "load"\nrate = 1e3')
     path = directory / "desk.toml"
     path.write_text(text)
     return str(path)
@@ -272,9 +275,49 @@ def test_a_missing_device(plugins: Path, tmp_path: Path, monkeypatch: pytest.Mon
     model.save(tmp_path / "m.braid")
     with pytest.raises(BraidError, match="device 'desk:9'"):
         braid.load(tmp_path / "m.braid")
+    monkeypatch.setenv("BRAID_EMULATE", "0")
+    with pytest.raises(BraidError, match="device 'desk:9'"):
+        braid.load(tmp_path / "m.braid")
+    loaded = braid.load(tmp_path / "m.braid", emulate=True)
+    monkeypatch.setenv("BRAID_EMULATE", "1")
     x = np.ones(8, np.float32)
-    for each in (model, braid.load(tmp_path / "m.braid", emulate=True)):
+    for each in (model, loaded, braid.load(tmp_path / "m.braid")):
+        begin = time.perf_counter()
         np.testing.assert_array_equal(each(x), -np.arange(1, 9))
+        took, simulated = time.perf_counter() - begin, each.device_seconds()["desk:9"]
+        # Two operands of 32 bytes are loaded.
+        assert took >= simulated >= 0.064
+        assert each.launched_seconds()["desk:9"] == pytest.approx(simulated, abs=1e-8)
+
+
+def test_a_fork_while_another_thread_opens_a_device(
+    plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child has not that thread, which would never let go of a lock."""
+    monkeypatch.setenv("BRAID_DEVICE_PATH", str(plugins))
+    on_desk(tmp_path, "desk:3").save(tmp_path / "m.braid")
+    x = np.ones(8, np.float32)
+    monkeypatch.setenv("DESK_IS_SLOW", "1")
+    opened: list[braid.Model] = []
+    threads = [
+        threading.Thread(target=lambda: opened.append(braid.load(tmp_path / "m.braid")))
+        for _ in range(2)  # one of which waits for the other
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os.environ.pop("DESK_IS_SLOW")
+        same = np.array_equal(braid.load(tmp_path / "m.braid")(x), -np.arange(1, 9))
+        os._exit(0 if same and not opened else 1)
+    for thread in threads:
+        thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(opened) == 2
+    for model in opened:
+        np.testing.assert_array_equal(model(x), -np.arange(1, 9))
 
 
 def test_forked_children_launch(tmp_path: Path) -> None:

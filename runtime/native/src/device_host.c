@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Devices that compute on the host: `cpu`, and `npu-sim`, which takes the time that a simulation
- * of the chip said when the model was compiled, and not that of the host.
+ * Devices that compute on the host: `cpu`; `npu-sim`, whose account is the time that a simulation
+ * of the chip said when the model was compiled, and not that of the host; and the one that stands
+ * for a device that is missing, which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as lanes do.
@@ -11,13 +12,19 @@
 #include "devices.h"
 #include "waiting.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { ALIGN = 64, COUNTER_WORDS = 8 };
+enum { COUNTER_WORDS = 8 };
+
+typedef enum account {
+  MEASURED,  /* how long it took here */
+  SIMULATED, /* how long it takes there */
+  EMULATED   /* likewise, and a launch has not ended before */
+} account;
 
 typedef struct host_device {
   _Alignas(64) int64_t submitted[COUNTER_WORDS]; /* see braid_post */
@@ -25,7 +32,8 @@ typedef struct host_device {
   pthread_mutex_t lock;    /* of all below */
   braid_submission **list; /* a ring of those that have not begun */
   int64_t first, count, capacity;
-  bool started, closing, simulated;
+  bool started;
+  account account;
   pthread_t thread;
   struct host_device *next;
 } host_device;
@@ -48,17 +56,32 @@ static const braid_submission *failed_before(const braid_submission *submission)
   return failed;
 }
 
+/* How long the device takes for the function, as was known when it was compiled; 0 for unknown. */
+static uint64_t expected(const braid_submission *submission) {
+  const braid_device_model *model = submission->program;
+  return (uint64_t)model->model->functions[submission->function].nanoseconds;
+}
+
+static void sleep_until(uint64_t end) {
+  struct timespec time = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
+    ;
+}
+
 static void run(const host_device *device, braid_submission *submission) {
   const braid_submission *failed = failed_before(submission);
-  uint64_t begin = braid_now();
+  uint64_t begin = braid_now(), there = device->account != MEASURED ? expected(submission) : 0;
   if (failed == NULL) {
     submission->compute(submission);
   } else {
     submission->status = failed->status;
     snprintf(submission->error, sizeof submission->error, "%s", failed->error);
   }
-  if (!device->simulated)
-    submission->nanoseconds = (int64_t)(braid_now() - begin);
+  if (device->account == EMULATED && failed == NULL)
+    sleep_until(begin + there);
+  bool measured = device->account == MEASURED || (device->account == EMULATED && there == 0);
+  uint64_t took = measured ? braid_now() - begin : there;
+  submission->nanoseconds = (int64_t)(failed == NULL ? took : 0);
 }
 
 /* The next one; NULL when the device closes. */
@@ -125,14 +148,14 @@ static void after_fork_in_child(void) {
 
 /* ---- The table ---- */
 
-static void *open_device(bool simulated, char error[BRAID_DEVICE_ERROR]) {
+static void *open_device(account account, char error[BRAID_DEVICE_ERROR]) {
   void *memory = NULL;
   if (posix_memalign(&memory, _Alignof(host_device), sizeof(host_device)) != 0) {
     snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
     return NULL;
   }
   host_device *device = memory;
-  *device = (host_device){.simulated = simulated};
+  *device = (host_device){.account = account};
   pthread_mutex_init(&device->lock, NULL);
   pthread_mutex_lock(&devices_lock);
   if (!handles_forks)
@@ -153,12 +176,17 @@ static void *open_device(bool simulated, char error[BRAID_DEVICE_ERROR]) {
 
 static void *open_cpu(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
-  return open_device(false, error);
+  return open_device(MEASURED, error);
 }
 
 static void *open_npu_sim(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
-  return open_device(true, error);
+  return open_device(SIMULATED, error);
+}
+
+static void *open_emulated(const char *name, char error[BRAID_DEVICE_ERROR]) {
+  (void)name;
+  return open_device(EMULATED, error);
 }
 
 static void close_device(void *opened) {
@@ -192,28 +220,6 @@ static void *load(void *device, const braid_device_model *model, char error[BRAI
   return (void *)(uintptr_t)model;
 }
 
-static void unload(void *device, void *program) {
-  (void)device;
-  (void)program;
-}
-
-static void *allocate(void *device, int64_t bytes) {
-  (void)device;
-  void *memory = NULL;
-  return posix_memalign(&memory, ALIGN, (size_t)bytes) == 0 ? memory : NULL;
-}
-
-static void release(void *device, void *memory) {
-  (void)device;
-  free(memory);
-}
-
-static int copy(void *device, void *to, const void *from, int64_t bytes) {
-  (void)device;
-  memcpy(to, from, (size_t)bytes);
-  return 0;
-}
-
 /* With the lock: room for one more. */
 static bool grow(host_device *device) {
   if (device->count < device->capacity)
@@ -238,10 +244,6 @@ static int submit(void *opened, braid_submission *submission) {
                         : !device->started && !start_thread(device) ? "thread"
                                                                     : NULL;
   if (missing == NULL) {
-    if (device->simulated) {
-      const braid_device_model *model = submission->program;
-      submission->nanoseconds = model->model->functions[submission->function].nanoseconds;
-    }
     device->list[(device->first + device->count++) % device->capacity] = submission;
     submission->ticket = device->submitted[0] + 1;
     braid_post(device->submitted, submission->ticket);
@@ -257,28 +259,17 @@ static void wait_for(void *opened, int64_t ticket) {
   braid_wait(device->ended, ticket);
 }
 
-const braid_device_plugin braid_plugin_cpu = {BRAID_DEVICE_ABI_VERSION,
-                                              "cpu",
-                                              1,
-                                              open_cpu,
-                                              close_device,
-                                              load,
-                                              unload,
-                                              allocate,
-                                              release,
-                                              copy,
-                                              submit,
-                                              wait_for};
+/* They share the host's memory, so that there is nothing to allocate or to copy. */
+#define ON_HOST(NAME, OPEN)                                                                        \
+  {.abi_version = BRAID_DEVICE_ABI_VERSION,                                                        \
+   .name = (NAME),                                                                                 \
+   .shares_memory = 1,                                                                             \
+   .open = (OPEN),                                                                                 \
+   .close = close_device,                                                                          \
+   .load = load,                                                                                   \
+   .submit = submit,                                                                               \
+   .wait = wait_for}
 
-const braid_device_plugin braid_plugin_npu_sim = {BRAID_DEVICE_ABI_VERSION,
-                                                  "npu-sim",
-                                                  1,
-                                                  open_npu_sim,
-                                                  close_device,
-                                                  load,
-                                                  unload,
-                                                  allocate,
-                                                  release,
-                                                  copy,
-                                                  submit,
-                                                  wait_for};
+const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu);
+const braid_device_plugin braid_plugin_npu_sim = ON_HOST("npu-sim", open_npu_sim);
+const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated);

@@ -11,30 +11,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_CHARS = 4096 };
+enum { PATH_CHARS = 4096, ALIGN = 64 };
 
 struct braid_open_device {
   braid_open_device *next;
-  const braid_device_plugin *plugin;
+  char *wanted; /* the name of the plugin that the model asks for, or that of `emulated` */
   char *name;
+  bool busy; /* a thread opens or closes it; all below is that thread's */
+  const braid_device_plugin *plugin;
   void *device;
   int64_t models;
 };
 
-/* A plugin of a shared object. These stay loaded: their threads may outlive a device. */
+/* A plugin of a shared object, never removed. These stay loaded: their threads may outlive a
+ * device. */
 typedef struct registered {
   struct registered *next;
   char *name;
   char *path;
-  const braid_device_plugin *plugin; /* NULL until it is needed */
 } registered;
 
+/* Of both lists, and held while the process forks. No code of a plugin runs under it: that takes as
+ * long as it likes, and may have locks of its own that are held while the process forks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t none_busy = PTHREAD_COND_INITIALIZER;
 static braid_open_device *open_devices;
 static registered *registry;
+static bool handles_forks;
 static _Thread_local bool emulated;
 
 void braid_device_emulate(int wanted) { emulated = wanted != 0; }
+
+static bool may_emulate(void) {
+  const char *always = getenv("BRAID_EMULATE");
+  return emulated || (always != NULL && *always != '\0' && strcmp(always, "0") != 0);
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+
+/* A thread that was opening or closing a device is not here: the device is not there either. What
+ * it has is left alone. */
+static void after_fork_in_child(void) {
+  braid_open_device **at = &open_devices;
+  while (*at != NULL)
+    if ((*at)->busy)
+      *at = (*at)->next;
+    else
+      at = &(*at)->next;
+  pthread_cond_init(&none_busy, NULL);
+  pthread_mutex_unlock(&lock);
+}
+
+/* With the lock. */
+static bool handle_forks(void) {
+  if (!handles_forks)
+    handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  return handles_forks;
+}
 
 /* ---- Plugins ---- */
 
@@ -55,7 +92,7 @@ static registered *add_registered(const char *name, const char *path) {
     braid_set_error("out of memory");
     return NULL;
   }
-  *added = (registered){registry, own_name, own_path, NULL};
+  *added = (registered){registry, own_name, own_path};
   return registry = added;
 }
 
@@ -77,9 +114,8 @@ int braid_device_register(const char *name, const char *path) {
   return status;
 }
 
-static const braid_device_plugin *load_plugin(registered *entry) {
-  if (entry->plugin != NULL)
-    return entry->plugin;
+/* Loading a library again gives the same one, so that two threads may be here. */
+static const braid_device_plugin *load_plugin(const registered *entry) {
   void *library = dlopen(entry->path, RTLD_NOW | RTLD_LOCAL);
   const braid_device_plugin *plugin = library != NULL ? dlsym(library, "braid_device_table") : NULL;
   if (plugin == NULL)
@@ -88,8 +124,11 @@ static const braid_device_plugin *load_plugin(registered *entry) {
     braid_set_error("device plugin '%s' (%s) has ABI version %lld, this runtime has version %d",
                     entry->name, entry->path, (long long)plugin->abi_version,
                     BRAID_DEVICE_ABI_VERSION);
+  else if (!plugin->shares_memory && (!plugin->allocate || !plugin->release || !plugin->copy))
+    braid_set_error("device plugin '%s' (%s) has memory of its own, and no way to use it",
+                    entry->name, entry->path);
   else
-    return entry->plugin = plugin;
+    return plugin;
   if (library != NULL)
     dlclose(library);
   return NULL;
@@ -112,15 +151,18 @@ static registered *find_in_path(const char *name) {
   return NULL;
 }
 
-/* With the lock. NULL and the error set where there is none. */
+/* NULL and the error set where there is none. */
 static const braid_device_plugin *find_plugin(const char *name) {
-  if (strcmp(name, braid_plugin_cpu.name) == 0)
-    return &braid_plugin_cpu;
-  if (strcmp(name, braid_plugin_npu_sim.name) == 0)
-    return &braid_plugin_npu_sim;
+  static const braid_device_plugin *const own[] = {&braid_plugin_cpu, &braid_plugin_npu_sim,
+                                                   &braid_plugin_emulated};
+  for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
+    if (strcmp(name, own[i]->name) == 0)
+      return own[i];
+  pthread_mutex_lock(&lock);
   registered *entry = find_registered(name);
   if (entry == NULL)
     entry = find_in_path(name);
+  pthread_mutex_unlock(&lock);
   if (entry != NULL)
     return load_plugin(entry);
   braid_set_error("there is no device plugin '%s'", name);
@@ -129,40 +171,114 @@ static const braid_device_plugin *find_plugin(const char *name) {
 
 /* ---- Devices ---- */
 
+static void free_device(braid_open_device *device) {
+  free(device->wanted);
+  free(device->name);
+  free(device);
+}
+
 /* With the lock. */
-static braid_open_device *open_device(const braid_device_plugin *plugin, const char *name,
-                                      char error[BRAID_DEVICE_ERROR]) {
-  for (braid_open_device *at = open_devices; at != NULL; at = at->next)
-    if (at->plugin == plugin && strcmp(at->name, name) == 0) {
-      ++at->models;
-      return at;
-    }
-  braid_open_device *opened = calloc(1, sizeof *opened);
-  char *own_name = strdup(name);
-  void *device = opened != NULL && own_name != NULL ? plugin->open(name, error) : NULL;
-  if (device == NULL) {
-    if (opened == NULL || own_name == NULL)
-      snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
-    free(opened);
-    free(own_name);
+static void remove_device(braid_open_device *device) {
+  braid_open_device **at = &open_devices;
+  while (*at != NULL && *at != device)
+    at = &(*at)->next;
+  if (*at != NULL)
+    *at = device->next;
+  pthread_cond_broadcast(&none_busy);
+}
+
+/* One that is not open, and busy; NULL where there is no memory. */
+static braid_open_device *new_device(const char *wanted, const char *name) {
+  braid_open_device *made = calloc(1, sizeof *made);
+  if (made == NULL)
     return NULL;
+  made->wanted = strdup(wanted);
+  made->name = strdup(name);
+  made->busy = true;
+  if (made->wanted != NULL && made->name != NULL)
+    return made;
+  free_device(made);
+  return NULL;
+}
+
+/* The device of this name that is open, for one model more; or one that the caller is to open, which
+ * is busy; or NULL where there is no memory. */
+static braid_open_device *take_device(const char *wanted, const char *name) {
+  pthread_mutex_lock(&lock);
+  braid_open_device *at = handle_forks() ? open_devices : NULL;
+  while (at != NULL) {
+    if (strcmp(at->wanted, wanted) != 0 || strcmp(at->name, name) != 0) {
+      at = at->next;
+    } else if (at->busy) {
+      pthread_cond_wait(&none_busy, &lock);
+      at = open_devices;
+    } else {
+      ++at->models;
+      break;
+    }
   }
-  *opened = (braid_open_device){open_devices, plugin, own_name, device, 1};
-  return open_devices = opened;
+  if (at == NULL && handles_forks && (at = new_device(wanted, name)) != NULL) {
+    at->next = open_devices;
+    open_devices = at;
+  }
+  pthread_mutex_unlock(&lock);
+  return at;
+}
+
+/* NULL and the reason in `error` where that cannot be. */
+static braid_open_device *open_device(const char *wanted, const char *name,
+                                      char error[BRAID_DEVICE_ERROR]) {
+  braid_open_device *device = take_device(wanted, name);
+  if (device == NULL)
+    snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
+  if (device == NULL || !device->busy)
+    return device;
+  device->plugin = find_plugin(wanted);
+  if (device->plugin == NULL)
+    snprintf(error, BRAID_DEVICE_ERROR, "%s", braid_last_error());
+  else
+    device->device = device->plugin->open(name, error);
+  bool opened = device->device != NULL;
+  pthread_mutex_lock(&lock);
+  if (opened) {
+    device->busy = false;
+    device->models = 1;
+    pthread_cond_broadcast(&none_busy);
+  } else {
+    remove_device(device);
+  }
+  pthread_mutex_unlock(&lock);
+  if (!opened)
+    free_device(device);
+  return opened ? device : NULL;
 }
 
 static void close_device(braid_open_device *device) {
   pthread_mutex_lock(&lock);
-  if (--device->models == 0) {
-    braid_open_device **at = &open_devices;
-    while (*at != device)
-      at = &(*at)->next;
-    *at = device->next;
-    device->plugin->close(device->device);
-    free(device->name);
-    free(device);
-  }
+  bool last = --device->models == 0;
+  device->busy = last;
   pthread_mutex_unlock(&lock);
+  if (!last)
+    return;
+  device->plugin->close(device->device);
+  pthread_mutex_lock(&lock);
+  remove_device(device);
+  pthread_mutex_unlock(&lock);
+  free_device(device);
+}
+
+void *braid_device_allocate(const braid_loaded_device *device, int64_t bytes) {
+  if (device->plugin->allocate != NULL)
+    return device->plugin->allocate(device->device, bytes);
+  void *memory = NULL;
+  return posix_memalign(&memory, ALIGN, (size_t)bytes) == 0 ? memory : NULL;
+}
+
+void braid_device_release(const braid_loaded_device *device, void *memory) {
+  if (device->plugin->release != NULL)
+    device->plugin->release(device->device, memory);
+  else
+    free(memory);
 }
 
 static bool has_host_code(const braid_model_v2 *model, int64_t device) {
@@ -176,24 +292,17 @@ static bool has_host_code(const braid_model_v2 *model, int64_t device) {
 static bool open_for(braid_loaded_device *loaded, const braid_model_v2 *model, int64_t index) {
   const braid_device_v1 *wanted = &model->devices[index];
   char error[BRAID_DEVICE_ERROR] = "";
-  pthread_mutex_lock(&lock);
-  const braid_device_plugin *plugin = find_plugin(wanted->plugin);
-  if (plugin != NULL)
-    loaded->open = open_device(plugin, wanted->name, error);
-  else
-    snprintf(error, sizeof error, "%s", braid_last_error());
-  if (loaded->open == NULL && emulated && has_host_code(model, index)) {
-    plugin = &braid_plugin_cpu;
-    loaded->open = open_device(plugin, wanted->name, error);
-  }
-  pthread_mutex_unlock(&lock);
+  loaded->open = open_device(wanted->plugin, wanted->name, error);
+  if (loaded->open == NULL && may_emulate() && has_host_code(model, index))
+    loaded->open = open_device(braid_plugin_emulated.name, wanted->name, error);
   if (loaded->open == NULL) {
     braid_set_error("the model needs device '%s', which is missing: %s; %s", wanted->name, error,
-                    has_host_code(model, index) ? "--emulate runs its functions on the host"
-                                                : "there is no code of its functions for the host");
+                    has_host_code(model, index)
+                        ? "--emulate (or BRAID_EMULATE=1) runs its functions on the host"
+                        : "there is no code of its functions for the host");
     return false;
   }
-  loaded->plugin = plugin;
+  loaded->plugin = loaded->open->plugin;
   loaded->device = loaded->open->device;
   return true;
 }
@@ -206,7 +315,7 @@ static bool place_weights(braid_loaded_device *loaded, const braid_section *weig
   loaded->described.weights = data;
   if (loaded->plugin->shares_memory)
     return true;
-  loaded->own_weights = loaded->plugin->allocate(loaded->device, device->weights_bytes);
+  loaded->own_weights = braid_device_allocate(loaded, device->weights_bytes);
   if (loaded->own_weights == NULL ||
       loaded->plugin->copy(loaded->device, loaded->own_weights, data, device->weights_bytes) != 0) {
     braid_set_error("device '%s' has no room for %lld bytes of weights", device->name,
@@ -250,10 +359,10 @@ bool braid_devices_load(braid_model_t *model) {
 void braid_devices_unload(braid_model_t *model) {
   for (int64_t i = 0; model->devices != NULL && i < model->descriptor->device_count; ++i) {
     braid_loaded_device *loaded = &model->devices[i];
-    if (loaded->program != NULL)
+    if (loaded->program != NULL && loaded->plugin->unload != NULL)
       loaded->plugin->unload(loaded->device, loaded->program);
     if (loaded->own_weights != NULL)
-      loaded->plugin->release(loaded->device, loaded->own_weights);
+      braid_device_release(loaded, loaded->own_weights);
     if (loaded->open != NULL)
       close_device(loaded->open);
   }

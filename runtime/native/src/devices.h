@@ -20,8 +20,14 @@ typedef struct braid_loaded_device {
   void *program;
 } braid_loaded_device;
 
-/* Plugins of the runtime: a thread of the host, and the same in simulated time. */
-extern const braid_device_plugin braid_plugin_cpu, braid_plugin_npu_sim;
+/* Plugins of the runtime: a thread of the host, the same in simulated time, and the same for a
+ * device that is missing, delayed to what that would take. */
+extern const braid_device_plugin braid_plugin_cpu, braid_plugin_npu_sim, braid_plugin_emulated;
+
+/* Memory of a device; of the host, where the plugin leaves that to the runtime. NULL where there is
+ * no more. */
+void *braid_device_allocate(const braid_loaded_device *device, int64_t bytes);
+void braid_device_release(const braid_loaded_device *device, void *memory);
 
 /* Opens the devices of a model and loads its functions; false and the error set, and nothing left
  * open, where one is missing. */

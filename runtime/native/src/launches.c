@@ -275,7 +275,7 @@ static bool create_state(device_state *state, const braid_model_t *model, int64_
   state->env.times = calloc(counters + 1, sizeof(uint64_t));
   state->env.submit = NULL;
   state->env.finish = NULL;
-  state->arena = device->plugin->allocate(device->device, bytes);
+  state->arena = braid_device_allocate(device, bytes);
   if (state->arena == NULL)
     braid_set_error("out of memory: the functions of device '%s' take %lld bytes",
                     descriptor->devices[index].name, (long long)bytes);
@@ -313,7 +313,7 @@ void braid_launches_close(braid_launches *launches) {
     device_state *state = &launches->devices[i];
     const braid_loaded_device *device = &launches->model->devices[i];
     if (state->arena != NULL)
-      device->plugin->release(device->device, state->arena);
+      braid_device_release(device, state->arena);
     free(state->env.counts);
     free(state->env.times);
   }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
+ * Loops and lanes on a team of threads.
+ *
  * A loop is cut into units. Each member of the team has a run of them for its own, so that it
  * finds in its caches what it wrote in the loop before, and takes them from the front, at first
  * several at once. Who has none left takes those of others, one by one from the back, whether or
  * not the others have come (compare Blumofe and Leiserson, "Scheduling multithreaded computations
- * by work stealing", 1999).
+ * by work stealing", 1999). Lanes may wait for each other: each member gets a run of them that it
+ * keeps, as one unit.
  */
 #include "internal.h"
 #include "pool.h"
@@ -65,7 +68,11 @@ static void run_loop(braid_seat *seat) {
       ;
 }
 
-void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n) {
+static void run_range(braid_seat *seat) { run_own(seat); }
+
+/* Lets a team, each member of which has so many units, do `work`; or the caller alone all of it. */
+static void run_on_team(const braid_env *env, braid_body body, void *ctx, int64_t n,
+                        void (*work)(braid_seat *seat), int64_t units_each, bool must_come) {
   int64_t wanted = env->threads < n ? env->threads : n;
   braid_team team;
   team.size = 1;
@@ -76,17 +83,25 @@ void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_
       body(ctx, 0, n);
     return;
   }
-  int64_t units = (int64_t)team.size * UNITS;
-  team.work = run_loop;
+  int64_t units = (int64_t)team.size * units_each;
+  team.work = work;
   team.body = body;
   team.ctx = ctx;
   team.count = n;
   team.unit_count = units < n ? units : n;
-  team.must_come = false;
+  team.must_come = must_come;
   for (int i = 0; i < team.size; ++i)
     atomic_init(&team.seats[i].units, run_of((uint64_t)bound(team.unit_count, i, team.size),
                                              (uint64_t)bound(team.unit_count, i + 1, team.size)));
   braid_team_start(&team);
-  run_loop(&team.seats[0]);
+  work(&team.seats[0]);
   braid_team_finish(&team);
+}
+
+void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n) {
+  run_on_team(env, body, ctx, n, run_loop, UNITS, false);
+}
+
+void braid_run_lanes(const braid_env *env, braid_body body, void *ctx, int64_t n) {
+  run_on_team(env, body, ctx, n, run_range, 1, true);
 }

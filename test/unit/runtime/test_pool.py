@@ -12,7 +12,7 @@ import pytest
 from braid.runtime.native_abi import find_library
 
 SOURCES = Path(__file__).parents[3] / "runtime" / "native"
-POOL = ("cpus.c", "lanes.c", "pace.c", "parallel.c", "pool.c")
+POOL = ("counters.c", "cpus.c", "pace.c", "parallel.c", "pool.c")
 UNLIMITED = 2**63 - 1
 
 

@@ -75,8 +75,10 @@ struct braid_device_plugin {
   /* Makes the functions of a model that are for this device ready. NULL and the reason in `error`
    * on failure. */
   void *(*load)(void *device, const braid_device_model *model, char error[BRAID_DEVICE_ERROR]);
+  /* May be NULL where there is nothing to undo. */
   void (*unload)(void *device, void *program);
-  /* Memory of the device, aligned to 64 bytes or to what it needs; NULL where there is no more. */
+  /* The next three may be NULL for a device that shares the host's memory.
+   * Memory of the device, aligned to 64 bytes or to what it needs; NULL where there is no more. */
   void *(*allocate)(void *device, int64_t bytes);
   void (*release)(void *device, void *memory);
   /* Copies from the host's memory into the device's, and returns when that is done; not 0 on
@@ -95,7 +97,8 @@ struct braid_device_plugin {
 BRAID_API int braid_device_register(const char *name, const char *path);
 
 /* Models that the calling thread opens from here on run functions of devices that are missing on
- * the host, as far as there is code for it; 0 ends that. */
+ * the host, as far as there is code for it, and no faster than the target's rates say; 0 ends that.
+ * The environment variable BRAID_EMULATE=1 does it for all models of a process. */
 BRAID_API void braid_device_emulate(int wanted);
 
 #ifdef __cplusplus
