@@ -18,7 +18,7 @@ from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.targets.costs.cost_records import record_key
-from braid.targets.costs.layout_costs import reorder_group
+from braid.targets.costs.device_costs import reorder_group
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices

@@ -7,7 +7,7 @@ from xdsl.ir import Block
 
 from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_choice
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import KernelFamily
 
@@ -37,7 +37,7 @@ class KernelSelection:
 
     def __init__(self, families: Sequence[KernelFamily]) -> None:
         """Raises BraidError for a family that lacks a part of the protocol."""
-        self._costs = KernelCosts(families)
+        self._costs = DeviceCosts.of_families(families)
 
     def match(self, group: FusedOp) -> Match | None:
         """That of the cheapest family that takes `group` as its tensors are stored."""

@@ -19,6 +19,7 @@ from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import GroupOp
+from braid.targets.costs.cost import Source
 from braid.targets.costs.layout_costs import LayoutCosts
 
 
@@ -42,7 +43,7 @@ class Chooser:
     `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
     op carries, None for an op that is not control flow; `carried` are the layouts to choose from.
     `choices` are all layouts of a compute op, those of known operands included, and `families`
-    who makes its kernel in each of them.
+    who makes its kernel in each of them, `sources` who knew what it costs.
     """
 
     owner: Operation
@@ -54,6 +55,7 @@ class Chooser:
     choices: tuple[LayoutChoice, ...] | None = None
     carried: tuple[Layout, ...] = ()
     families: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
         read_ports,
         layouts,
         families=tuple(choice.family for choice in choices),
+        sources=tuple(choice.source for choice in choices),
     )
 
 

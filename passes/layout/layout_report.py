@@ -12,6 +12,7 @@ from braid.passes.layout.flow import collect_flow
 from braid.passes.layout.problem import LayoutProblemBuilder
 from braid.solvers.strategy import solve
 from braid.solvers.strategy.marginals import min_marginals
+from braid.targets.costs.cost import Source
 from braid.targets.costs.layout_costs import LayoutCosts
 
 
@@ -20,11 +21,13 @@ class ChoiceReport:
     """One way to run an op: its cost per run, and the least cost of everything if it is taken.
 
     The unit is that of the costs; infinity where nothing fits with the choice. `family` makes the
-    kernel; it is empty for an op that is no group, and on targets without families.
+    kernel; it is empty for an op that is no group, and on targets without families. `source` knew
+    the cost.
     """
 
     layouts: LayoutChoice
     family: str
+    source: Source
     cost: float
     total: float
 
@@ -82,7 +85,8 @@ def layout_report(
     for number, marginal in zip(open_nodes, marginals, strict=True):
         chooser = problem.choosers[number]
         choices = chooser.choices or ()
-        rows = zip(choices, chooser.families, chooser.costs, marginal.costs, strict=True)
+        known = (chooser.families, chooser.sources, chooser.costs)
+        rows = zip(choices, *known, marginal.costs, strict=True)
         ops.append(
             OpReport(
                 chooser.owner,

@@ -1,5 +1,6 @@
 """`select-layouts`: in which layout every tensor lives, and where it is reordered."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -23,6 +24,8 @@ from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
 from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError, InfeasibleError
+from braid.targets.costs.cost import tally
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.machines.resolve import target_of
@@ -54,6 +57,7 @@ def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
         chooser,
         choices=None if choices is None else (choices[option],),
         families=chooser.families[option : option + 1],
+        sources=chooser.sources[option : option + 1],
         costs=(chooser.costs[option],),
         makes=tuple(map(only, chooser.makes)),
         reads=tuple(map(only, chooser.reads)),
@@ -81,6 +85,14 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
     return sum(not reorder.is_view for reorder in reorders)
 
 
+def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
+    """How many of the chosen costs each source knew."""
+    chosen = zip(problem.choosers, assignment, strict=False)
+    return tally(
+        Counter(c.sources[option] for c, option in chosen if c.sources and c.costs[option])
+    )
+
+
 @dataclass(frozen=True)
 class SelectLayoutsPass(ModulePass):
     """Chooses layouts so that the expected cost of ops and reorders is least.
@@ -97,7 +109,7 @@ class SelectLayoutsPass(ModulePass):
     (bytes, or `64MiB`) bounds what all tensors take that are live at once, copies in other
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
     arguments and results of the function take what layout is best too. The remark says the cost,
-    a lower bound that no choice of layouts goes below, and the gap.
+    a lower bound that no choice of layouts goes below, the gap, and who knew the costs.
 
     ```mlir
     %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
@@ -118,9 +130,15 @@ class SelectLayoutsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
-        target = target_of(op, self.target)
-        backend = target.backend(self.backend) if self.backend else target.default_backend
-        self.decide(op, LayoutCosts(op, backend, self.cost))
+        self.decide(op, self.costs_of(op))
+
+    def costs_of(self, module: ModuleOp) -> LayoutCosts:
+        """What the options say about costs."""
+        target = target_of(module, self.target)
+        costs = CostSource(target)
+        if self.backend:
+            costs = CostSource.single(costs.on(target.device_with(self.backend)), target)
+        return LayoutCosts(module, costs, self.cost)
 
     def decide(self, module: ModuleOp, costs: LayoutCosts) -> None:
         """The same by `costs`, whatever the target."""
@@ -158,7 +176,8 @@ class SelectLayoutsPass(ModulePass):
             message += f", peak {data['peak_bytes']} of {memory.limit} bytes"
         if (most := problem.most_layouts) is not None:
             message += f", not all sets of the {most} layouts of a value were tried"
-        emit_remark(func, self.name, message, **data)
+        data["sources"] = sources = _sources(problem, solution.assignment)
+        emit_remark(func, self.name, f"{message}; costs: {sources}", **data)
 
     def _solve(self, func: Operation, problem: LayoutProblem) -> Solution:
         try:

@@ -10,7 +10,7 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.lanes import LaneProblem
-from braid.targets.costs.cost_source import DeviceCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.target import BackendDescription, Pool
 
 
@@ -27,9 +27,10 @@ def lane_problem(
     together: list[float] = []
     for op in block.ops:
         if isinstance(op, FusedOp) or is_compute(op):
-            seconds = costs.cost(op).seconds
-            alone.append(backend.launch_seconds + seconds)
-            together.append(backend.launch_seconds + pool.seconds_on_all(seconds, lanes))
+            cost = costs.cost(op)
+            start = costs.start_of(cost)
+            alone.append(start + cost.seconds)
+            together.append(start + costs.seconds_on_all(cost.seconds, lanes))
         elif is_view(op) or not _touches_tensors(op):
             alone.append(0.0)
             together.append(inf)

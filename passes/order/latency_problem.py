@@ -11,13 +11,13 @@ from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.buffer_reads import BufferReads, has_blocks
 from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
 from braid.targets.costs.backend_support import require_supported
+from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.buffers import comes_from_outside
 from braid.targets.costs.simulator.steps import (
     Transfers,
     step_seconds,
     steps_of,
     transfers_of,
-    unit_seconds,
 )
 from braid.targets.machines.target import BackendDescription
 
@@ -51,7 +51,8 @@ def chip_problem(
 ) -> ChipProblem:
     """`latency_problem`, with what it takes to write down the transfers."""
     require_supported(block.ops, backend)
-    stages = tuple(_stages(op, backend, inner) for op in block.ops)
+    rates = DeviceRates(backend)
+    stages = tuple(_stages(op, rates, inner) for op in block.ops)
     counts = tuple(map(len, backend.kinds))
     transfers = transfers_of(backend)
     if transfers is None:
@@ -63,7 +64,7 @@ def chip_problem(
     }
     values = tuple(
         replace(
-            _value(block, reads, value, users, backend, transfers),
+            _value(block, reads, value, users, rates, transfers),
             over=tuple(number[other] for other in over.get(value, ())),
         )
         for value, users in reads.readers.items()
@@ -77,7 +78,7 @@ def _value(
     reads: BufferReads,
     value: SSAValue,
     users: list[int],
-    backend: BackendDescription,
+    rates: DeviceRates,
     transfers: Transfers,
 ) -> Value:
     size = value_bytes(value)
@@ -91,17 +92,16 @@ def _value(
         size,
         producer,
         tuple(users),
-        unit_seconds(backend.units[transfers.load], size),
-        unit_seconds(backend.units[transfers.store], size),
+        rates.unit_seconds(rates.backend.units[transfers.load], size),
+        rates.unit_seconds(rates.backend.units[transfers.store], size),
         value in reads.stored,
         sources=tuple(sources),
     )
 
 
-def _stages(
-    op: Operation, backend: BackendDescription, inner: Mapping[Block, float]
-) -> tuple[Stage, ...]:
+def _stages(op: Operation, rates: DeviceRates, inner: Mapping[Block, float]) -> tuple[Stage, ...]:
+    backend = rates.backend
     if has_blocks(op):
         longest = max((inner[block] for block in blocks_of(op)), default=0.0)
         return tuple(Stage(kind[0], longest) for kind in backend.kinds[-1:])
-    return tuple(Stage(step.unit, step_seconds(step, backend)) for step in steps_of(op, backend))
+    return tuple(Stage(step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))

@@ -12,11 +12,11 @@ from braid.passes.storage.overlaps import link_overlaps
 from braid.passes.storage.placement import live_at_peak, live_peak, place_in_outputs
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
-from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.kernels.kernel_family import Overlap
 
 
-def select_overlaps(function: FuncOp, costs: KernelCosts, memories: MemorySpaces) -> int:
+def select_overlaps(function: FuncOp, costs: DeviceCosts, memories: MemorySpaces) -> int:
     """Writes `braid.overlap` on groups of `function`; returns by how many bytes the arena shrinks.
 
     Only where the operand is live at the peak of what has no place in an output, and without it
@@ -45,7 +45,7 @@ def select_overlaps(function: FuncOp, costs: KernelCosts, memories: MemorySpaces
 class _Choices:
     """The groups that can write over an operand, and those that are to do so."""
 
-    def __init__(self, function: FuncOp, costs: KernelCosts, memories: MemorySpaces) -> None:
+    def __init__(self, function: FuncOp, costs: DeviceCosts, memories: MemorySpaces) -> None:
         self._function, self._memories = function, memories
         self.offers = {
             op: offer
@@ -98,7 +98,7 @@ class _Choices:
         return self._values.of[operand].within is self._values.of[group.results[0]]
 
 
-def _offer(group: FusedOp, costs: KernelCosts) -> Overlap | None:
+def _offer(group: FusedOp, costs: DeviceCosts) -> Overlap | None:
     """Over which operand the kernel of `group` can write."""
     if is_only_storage(group):
         return None

@@ -20,7 +20,8 @@ from braid.passes.storage.overlap_decisions import select_overlaps
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.storage_placement import StoragePlacement, clear_decision
 from braid.support.byte_sizes import format_size
-from braid.targets.costs.cost_source import DeviceCosts
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -70,8 +71,8 @@ class SelectStoragePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides for every function that runs with the model."""
         target = target_of(op, self.target)
-        backend = target.backend(self.backend) if self.backend else target.default_backend
-        costs = DeviceCosts(backend)
+        device = target.device_with(self.backend) if self.backend else target.default_device
+        costs = CostSource(target).on(device)
         for function in runtime_functions(op):
             self._decide(function, costs, target)
 
@@ -85,7 +86,7 @@ class SelectStoragePass(ModulePass):
                     clear_decision(op)
             check = PeakCheck(function, memories, before)
             saved = _place(candidates[:_MOST_TRIALS], costs, check.accept)
-        smaller = select_overlaps(function, costs.kernels, memories)
+        smaller = select_overlaps(function, costs, memories)
         after = planned_peak(function, memories)
         copied = sum(storage_bytes(c.whole.type) for c in candidates if c.group in saved)
         emit_remark(

@@ -24,7 +24,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import PadOp, ReshapeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
-from braid.targets.costs.cost_source import DeviceCosts
+from braid.targets.costs.device_costs import DeviceCosts
 
 _DECISION = (STRIDES, BOXES, VIEW_OFFSET)
 
@@ -159,9 +159,8 @@ class StoragePlacement:
         if is_only_storage(group):
             return 0.0
         choice = stored_choice(group)
-        match = self.costs.kernels.match_for(group, choice)
-        if match is not None:
-            return match.seconds(choice)
+        if self.costs.match_for(group, choice) is not None:
+            return self.costs.cost(group).seconds
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else self.costs.cost(group).seconds

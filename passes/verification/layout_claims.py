@@ -39,7 +39,6 @@ from braid.passes.verification.live_bytes import linear_peak
 from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError
 from braid.targets.costs.layout_costs import LayoutCosts
-from braid.targets.machines.resolve import target_of
 
 
 def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
@@ -51,9 +50,7 @@ def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
         verify_module(copy.module)
     except BraidError as error:
         raise WrongClaimError(f"the layouts cannot be applied: {error.message}") from error
-    target = target_of(module, pass_.target)
-    backend = target.backend(pass_.backend) if pass_.backend else target.default_backend
-    costs = LayoutCosts(module, backend, pass_.cost)
+    costs = pass_.costs_of(module)
     counts = ExecutionCounts.of(copy.module, pass_.default_trip_count)
     if pass_.ignore_profile:
         counts = ExecutionCounts.ones()

@@ -1,8 +1,7 @@
-"""In which layouts an op can run on a backend, and what each choice and each reorder costs.
+"""In which layouts an op can run, and what each choice and each reorder costs.
 
-Facts come from the first source that knows: declared on the op, a profile of it in these layouts,
-a measurement, the kernel families that take the group, the generic lowering being one of them, and
-where none does the roofline of the target.
+What is declared is read here, a table of reorders among it; every time comes from `CostSource`,
+and what starting a kernel takes is added to that of each.
 """
 
 import math
@@ -13,70 +12,44 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import logical_bytes, stored_alike
-from braid.analysis.storage.view_groups import moves_nothing
+from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.attribute_names import REORDER_COSTS
-from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
-from braid.dialects.braid.opaque import Cost, OpaqueOp, plain_cost
-from braid.dialects.braid.placement import ReorderOp
-from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.support.errors import BraidError
-from braid.targets.backends import kernel_families
-from braid.targets.costs.cost_records import CostRecords
-from braid.targets.costs.cost_source import DeviceCosts, measured_seconds
-from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.op_amounts import ESTIMATED, flops, moved_bytes
-from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.machines.target import BackendDescription
-
-_CALL_SECONDS = 0.5e-6
-"""What it takes to call one kernel from another, with its arguments cold."""
+from braid.targets.costs.cost import Cost, Source
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeclaredCost, DeviceCosts, measured_seconds
+from braid.targets.costs.op_amounts import ESTIMATED
+from braid.targets.kernels.flexible_layouts import as_typed
 
 
 @dataclass(frozen=True)
 class CostedChoice:
     """One way to run an op: its layouts, what one run costs, and which family makes its kernel.
 
-    `family` is empty where the target has none that does.
+    `family` is empty where the target has none that does; `source` knew the cost.
     """
 
     layouts: LayoutChoice
     cost: float
+    source: Source
     family: str = ""
 
 
 class LayoutCosts:
-    """Answers for one module on one backend; `resource` is what is counted (`seconds`, …)."""
+    """Answers for one module; `resource` is what is counted (`seconds`, …)."""
 
-    def __init__(
-        self,
-        module: ModuleOp,
-        backend: BackendDescription | None,
-        resource: str,
-        records: CostRecords | None = None,
-        *,
-        families: Sequence[KernelFamily] | None = None,
-    ) -> None:
-        """`families` are by default those of `backend`, `records` this user's measurements.
-
-        Without a backend, what no family makes costs nothing.
-        """
+    def __init__(self, module: ModuleOp, costs: CostSource, resource: str) -> None:
+        """Raises BraidError for a resource of which nothing is known."""
         self._resource = resource
-        self._device = None if backend is None else DeviceCosts(backend, records)
-        if families is None:
-            device = None if backend is None else backend.device
-            families = () if device is None else kernel_families(device)
-        self._kernels = KernelCosts(families, records)
-        self._launch = _CALL_SECONDS if backend is None else backend.launch_seconds
-        self._reorder_costs: dict[tuple[Attribute, Attribute, Layout, Layout], float] = {}
+        self._costs = costs
         self._declared_reorders = _declared_reorders(module)
         self._location = source_location(module)
         self._check_resource(module)
@@ -86,11 +59,13 @@ class LayoutCosts:
 
         Raises `BraidError` where a declared op says nothing about the resource.
         """
+        costs = self._costs.of(op)
         if isinstance(op, OpaqueOp):
-            return self._opaque_choices(op)
-        if isinstance(op, FusedOp):
-            return self._group_choices(op)
-        return [CostedChoice(as_typed(op), self._estimate(op))]
+            return self._opaque_choices(op, costs)
+        return [
+            CostedChoice(choice, self._amount(cost, costs), cost.source, cost.family)
+            for choice, cost in costs.choices(op)
+        ]
 
     def reorder(self, tensor: Attribute, source: Layout, target: Layout) -> float:
         """Cost of one reorder of a tensor of this type, infinity where there is none.
@@ -108,13 +83,12 @@ class LayoutCosts:
             return self._declared_reorder(source, target, declared)
         if not is_physical:
             return math.inf
-        key = (tensor_type.element_type, tensor_type.shape, source, target)
-        if key not in self._reorder_costs:
-            self._reorder_costs[key] = self._reorder_cost(tensor_type, source, target)
-        return self._reorder_costs[key]
+        costs = self._costs.default
+        return self._amount(costs.reorder(tensor_type, source, target), costs)
 
-    def _declared_reorder(self, source: Layout, target: Layout, cost: Cost) -> float:
-        amount = self._declared(cost)
+    def _declared_reorder(self, source: Layout, target: Layout, cost: DeclaredCost) -> float:
+        own = cost if isinstance(cost, Mapping) else {"seconds": cost}
+        amount = own.get(self._resource)
         if amount is None:
             raise BraidError(
                 f"the reorder from '{source}' to '{target}' declares no '{self._resource}'",
@@ -136,13 +110,6 @@ class LayoutCosts:
                 location=self._location,
                 hint=f"expected one of {', '.join(known)}",
             )
-
-    def _reorder_cost(self, tensor: AnyTensor, source: Layout, target: Layout) -> float:
-        if self._resource == "seconds":
-            options = self._kernels.options(reorder_group(tensor, source, target))
-            if options:
-                return self._launch + min(option.seconds for option in options)
-        return self._amount(2 * logical_bytes(tensor), 0)
 
     def stopovers(
         self, tensor: Attribute, layouts: Sequence[Layout], *, meeting: bool = False
@@ -170,57 +137,45 @@ class LayoutCosts:
             or (meeting and between[:count, index].sum() > 1)
         )
 
-    def _estimate(self, op: Operation) -> float:
-        return self._amount(moved_bytes(op), flops(op)) if op.results else 0.0
-
-    def _amount(self, bytes: int, flops: int) -> float:
-        """The resource of what moves and computes this much; 0 if it has neither."""
-        if self._device is None:
-            return 0.0
-        amounts = {"bytes": float(bytes), "flops": float(flops)}
+    def _amount(self, cost: Cost, costs: DeviceCosts) -> float:
+        """The resource of one kernel, with its start; 0 of what nobody knows."""
         if self._resource == "seconds":
-            return self._launch + self._device.roofline_seconds(bytes, flops)
-        return amounts.get(self._resource, 0.0)
+            return costs.start_of(cost) + cost.seconds
+        return cost.amount(self._resource) or 0.0
 
-    def _group_choices(self, group: FusedOp) -> list[CostedChoice]:
-        options = self._kernels.options(group)
-        if not options:
-            estimate = self._estimate(group)
-            return [
-                CostedChoice(choice, self._known(group, choice) or estimate)
-                for choice in flexible_choices(group)
-            ]
-        if self._resource != "seconds":
-            estimate = self._estimate(group)
-            return [CostedChoice(o.layouts, estimate, o.family.name) for o in options]
-        return [
-            CostedChoice(
-                option.layouts,
-                0.0
-                if moves_nothing(group, option.layouts)
-                else self._known(group, option.layouts) or option.seconds,
-                option.family.name,
-            )
-            for option in options
-        ]
-
-    def _known(self, group: FusedOp, choice: LayoutChoice) -> float | None:
-        return _profiled(group, choice) if self._resource == "seconds" else None
-
-    def _opaque_choices(self, op: OpaqueOp) -> list[CostedChoice]:
-        whole = None if op.cost is None else self._declared(plain_cost(op.cost))
+    def _opaque_choices(self, op: OpaqueOp, costs: DeviceCosts) -> list[CostedChoice]:
+        """What is declared of the choice, else of the op; else what was measured of the op."""
+        whole = costs.declaration(op)
         if op.layouts is None:
-            if whole is None and op.cost is not None:
-                raise self._undeclared(op)
-            return [CostedChoice(as_typed(op), whole or 0.0)]
+            return [self._opaque_choice(op, as_typed(op), whole, costs)]
         choices: list[CostedChoice] = []
         for entry in op.layouts:
             attribute = entry.data.get("cost")
-            cost = whole if attribute is None else self._declared(plain_cost(attribute))
-            if cost is None:
-                raise self._undeclared(op, " for a choice of layouts")
-            choices.append(CostedChoice(_declared_choice(entry), cost))
+            declared = whole if attribute is None else plain_cost(attribute)
+            choices.append(self._opaque_choice(op, _declared_choice(entry), declared, costs))
         return choices
+
+    def _opaque_choice(
+        self, op: OpaqueOp, choice: LayoutChoice, declared: DeclaredCost | None, costs: DeviceCosts
+    ) -> CostedChoice:
+        if declared is not None:
+            cost = costs.declared(op, declared)
+        elif op.layouts is None or measured_seconds(op) is not None:
+            cost = costs.cost(op)
+        else:
+            raise self._undeclared(op, " for a choice of layouts")
+        amount = cost.amount(self._resource)
+        if declared is not None and not self._says(declared):
+            amount = None
+        if amount is None:
+            raise self._undeclared(op, " for a choice of layouts" if op.layouts else "")
+        return CostedChoice(choice, amount, cost.source)
+
+    def _says(self, declared: DeclaredCost) -> bool:
+        """Whether a declaration tells of the resource: a number is seconds."""
+        return self._resource == "seconds" or (
+            isinstance(declared, Mapping) and self._resource in declared
+        )
 
     def _undeclared(self, op: OpaqueOp, where: str = "") -> BraidError:
         return BraidError(
@@ -228,33 +183,6 @@ class LayoutCosts:
             location=source_location(op),
             hint="give the choice, or the op, a 'cost'",
         )
-
-    def _declared(self, cost: Cost) -> float | None:
-        if isinstance(cost, Mapping):
-            return cost.get(self._resource)
-        return cost if self._resource == "seconds" else None
-
-
-def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
-    """A group that stores a tensor of this type in another layout."""
-    body = Block(arg_types=[with_layout(tensor, source)])
-    op = ReorderOp.to(body.args[0], target)
-    body.add_ops([op, YieldOp(op.output)])
-    operands = Block(arg_types=[body.args[0].type])
-    group = FusedOp(operands.args, [op.output.type], body)
-    operands.add_op(group)
-    return group
-
-
-def _profiled(group: FusedOp, choice: LayoutChoice) -> float | None:
-    """Seconds of a run as a profile says, if it ran in `choice`: the layouts of the types.
-
-    Types without a layout say nothing about how the profiled model stored its tensors.
-    """
-    typed = as_typed(group)
-    if choice != typed or all(x.is_row_major for x in (*typed.operands, *typed.results)):
-        return None
-    return measured_seconds(group)
 
 
 def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -278,7 +206,7 @@ def _leads_on(into: npt.NDArray[np.bool_], out: npt.NDArray[np.bool_]) -> bool:
     return bool(into.any() and out.any() and (into | out).sum() > 1)
 
 
-def _declared_costs(module: ModuleOp) -> Iterator[Cost]:
+def _declared_costs(module: ModuleOp) -> Iterator[DeclaredCost]:
     """All costs that ops of `module` declare."""
     for op in module.walk():
         if isinstance(op, OpaqueOp):
@@ -286,13 +214,13 @@ def _declared_costs(module: ModuleOp) -> Iterator[Cost]:
             yield from (plain_cost(cost) for cost in (op.cost, *entries) if cost is not None)
 
 
-def _declared_reorders(module: ModuleOp) -> dict[tuple[Layout, Layout], Cost]:
+def _declared_reorders(module: ModuleOp) -> dict[tuple[Layout, Layout], DeclaredCost]:
     entries = module.attributes.get(REORDER_COSTS)
     if entries is None:
         return {}
     if not isinstance(entries, ArrayAttr):
         raise _malformed(module, entries)
-    costs: dict[tuple[Layout, Layout], Cost] = {}
+    costs: dict[tuple[Layout, Layout], DeclaredCost] = {}
     for entry in cast(ArrayAttr[Attribute], entries):
         if not isinstance(entry, DictionaryAttr):
             raise _malformed(module, entry)

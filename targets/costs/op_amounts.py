@@ -1,17 +1,30 @@
 """What an op moves and computes: bytes and scalar operations, from its types and structure."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import logical_bytes
-from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, element_type_of
+from braid.dialects.braid.base import (
+    AnyTensor,
+    IndirectOp,
+    StructuredOp,
+    element_type_of,
+    shape_of,
+)
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import TABLE
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.scalar import Apply, walk
 from braid.dialects.braid.structure import Stage
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 ESTIMATED = ("seconds", "bytes", "flops")
 """The resources of which the roofline says something for every op."""
@@ -19,11 +32,61 @@ ESTIMATED = ("seconds", "bytes", "flops")
 _FLOPS = {row.name: row.flops for row in TABLE}
 
 
-def moved_bytes(op: Operation) -> int:
-    """Bytes of all operands and results of `op`; open dims count as 1."""
-    types = [value.type for value in (*op.operands, *op.results)]
-    return sum(
-        logical_bytes(cast(AnyTensor, type)) for type in types if isinstance(type, TensorType)
+MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
+"""What a matrix unit computes."""
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How much an op takes of each resource of units, by name.
+
+    `matrix` and `vector` are scalar operations, `flops` both together, `load` and `store` the bytes
+    that it reads and writes, and `bytes` these together.
+    """
+
+    by_resource: Mapping[str, float]
+
+    @cached_property
+    def moved(self) -> int:
+        """Bytes read and written."""
+        return int(self.by_resource["bytes"])
+
+
+def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
+    """What `op` reads and computes, each operand once; a fused group reads only its operands.
+
+    What computes nothing passes its elements through the unit for vectors. Open dims count as 1;
+    raises UnsupportedError for one if the op has to be `static`.
+    """
+    inner = list(op.body.block.ops) if isinstance(op, GroupOp) else [op]
+    matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
+    vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
+    size = value_bytes if static else _bytes
+    load = sum(map(size, dict.fromkeys(op.operands)))
+    store = sum(map(size, op.results))
+    passed = vector if matrix or vector else sum(map(_elements, op.results))
+    return Amounts(
+        {
+            "matrix": matrix,
+            "vector": passed,
+            "flops": matrix + vector,
+            "load": load,
+            "store": store,
+            "bytes": load + store,
+        }
+    )
+
+
+def _bytes(value: SSAValue) -> int:
+    is_tensor = isinstance(value.type, TensorType)
+    return logical_bytes(cast(AnyTensor, value.type)) if is_tensor else 0
+
+
+def _elements(value: SSAValue) -> int:
+    return (
+        math.prod(max(extent, 1) for extent in shape_of(value))
+        if isinstance(value.type, TensorType)
+        else 1
     )
 
 

@@ -8,9 +8,6 @@ from braid.targets.machines.cpus import fact_origin
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Device, Target
 
-_OF_BACKEND = "launch_seconds"
-_OF_POOL = {"join_seconds": "join_seconds", "thread_efficiency": "efficiency"}
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -40,9 +37,15 @@ def figures_of(device: Device, target: Target) -> tuple[Figure, ...]:
     calibration = load_calibration(machine) or Calibration({}, {})
     origin = f"target '{target.name}'"
     shipped = {name: (value, _origin(machine, name, origin)) for name, value in machine.facts}
-    shipped |= {name: (value, origin) for name, value in _of_backend(backend)}
-    names = sorted({*shipped, *calibration.facts})
-    return tuple(_figure(name, shipped.get(name), calibration) for name in names)
+    described = {name: (value, origin) for name, value in _of_backend(backend)}
+    names = sorted({*shipped, *described, *calibration.facts})
+    # What a target's file says itself counts, whatever was measured.
+    return tuple(
+        Figure(name, *described[name])
+        if name in described
+        else _figure(name, shipped.get(name), calibration)
+        for name in names
+    )
 
 
 def _figure(name: str, shipped: tuple[float, str] | None, calibration: Calibration) -> Figure:
@@ -56,6 +59,11 @@ def _origin(machine: Machine, name: str, target: str) -> str:
 
 
 def _of_backend(backend: BackendDescription) -> Iterator[tuple[str, float]]:
-    yield _OF_BACKEND, backend.launch_seconds
-    if backend.pool is not None:
-        yield from ((name, getattr(backend.pool, key)) for name, key in _OF_POOL.items())
+    """What the target's file says itself."""
+    pool = backend.pool
+    given = {
+        "launch_seconds": backend.launch_seconds or None,
+        "join_seconds": None if pool is None else pool.join_seconds,
+        "thread_efficiency": None if pool is None else pool.efficiency,
+    }
+    yield from ((name, value) for name, value in given.items() if value is not None)

@@ -17,7 +17,11 @@ class Machine:
     - `fma`: 1 where a multiply-add is one instruction, else 0;
     - `flops`: of one core, in f32;
     - `cache_bytes` of a core's own cache, `last_cache_bytes` of its part of the last one;
-    - `cached_bandwidth` and `memory_bandwidth`: bytes per second within and beyond these.
+    - `cached_bandwidth` and `memory_bandwidth`: bytes per second within and beyond these;
+    - `launch_seconds` of starting a kernel, `join_seconds` of joining threads, and
+      `thread_efficiency`, the part of a thread that each one but the first adds.
+
+    What `braid targets calibrate` measures besides is in `calibration.py`.
     """
 
     name: str

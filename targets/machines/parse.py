@@ -6,6 +6,7 @@ from dataclasses import replace
 from braid.targets.machines.parse_devices import parse_devices, parse_memory
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import (
+    OF_MACHINES,
     BackendDescription,
     Issue,
     Link,
@@ -131,7 +132,7 @@ def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
     unit = Unit(
         name=table.get("name", str),
         resource=table.get("resource", str),
-        rate=table.positive("rate", float),
+        rate=_rate(table),
         startup_seconds=table.get("startup_seconds", float, 0.0),
         port=table.get("port", str, ""),
         only_with=table.get("only_with", str, ""),
@@ -140,6 +141,12 @@ def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
     table.require_known("port", unit.port, ports)
     table.require_known("memory", unit.memory, memories)
     return unit
+
+
+def _rate(table: Table) -> float:
+    """0 for what the machine of a device knows; see `Unit`."""
+    known = "rate" not in table.data and table.data.get("resource") in OF_MACHINES
+    return 0.0 if known else table.positive("rate", float)
 
 
 def _port(table: Table) -> Port:
@@ -159,10 +166,10 @@ def _pool(table: Table) -> Pool:
     pool = Pool(
         table.get("name", str),
         table.get("count", int, 0),
-        table.get("join_seconds", float, 0.0),
-        table.get("efficiency", float, 1.0),
+        table.get("join_seconds", float) if "join_seconds" in table.data else None,
+        table.get("efficiency", float) if "efficiency" in table.data else None,
     )
-    if pool.efficiency > 1:
+    if pool.efficiency is not None and pool.efficiency > 1:
         raise table.error(f"'efficiency' is {pool.efficiency}, expected at most 1")
     return pool
 

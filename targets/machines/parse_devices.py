@@ -39,7 +39,7 @@ def parse_memory(table: Table) -> Memory:
     """A `[[memory]]` of a backend or a device."""
     table.expect_only("name", "bytes", "bandwidth")
     return Memory(
-        table.get("name", str), table.positive("bytes", int), table.get("bandwidth", float)
+        table.get("name", str), table.positive("bytes", int), table.get("bandwidth", float, 0.0)
     )
 
 

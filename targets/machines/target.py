@@ -9,10 +9,15 @@ from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
 
+OF_MACHINES = frozenset({"flops", "bytes"})
+"""Resources of units whose rates machines know as facts."""
+
 
 @dataclass(frozen=True)
 class Unit:
     """A part of a backend that works on its own; `rate` counts `resource` per second.
+
+    A rate of 0 is that of the machine of the device, for `OF_MACHINES`.
 
     On a chip that is programmed by instructions, `resource` is the kind of instruction that it
     executes: `load` and `store` count bytes, `matrix` and `vector` scalar operations. Each takes
@@ -53,22 +58,18 @@ class Pool:
 
     Each has all the units, at their rates. There are `count`, or for 0 as many as are asked for.
     An op may run on all of them at once: that takes `join_seconds` besides, and each one but the
-    first adds only the part `efficiency` of a processor.
+    first adds only the part `efficiency` of a processor. None is as the machine of the device does.
     """
 
     name: str
     count: int
-    join_seconds: float
-    efficiency: float
-
-    def seconds_on_all(self, seconds: float, count: int) -> float:
-        """How long an op of so many `seconds` takes on `count` of the processors at once."""
-        return self.join_seconds + seconds / (1 + (count - 1) * self.efficiency)
+    join_seconds: float | None = None
+    efficiency: float | None = None
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory space: its size in bytes and its bandwidth in bytes per second."""
+    """A memory space: its size in bytes, and bytes per second, 0 where its machine knows them."""
 
     name: str
     bytes: int
@@ -122,17 +123,14 @@ class Device:
         return cpu_machine(self.machine_name) if self.described is None else self.described
 
 
-_OF_CHIPS = {"flops": ("matrix", "vector"), "bytes": ("load",)}
-
-
 @dataclass(frozen=True)
 class BackendDescription:
     """What a target says about a backend: what it can run, and how fast its devices are.
 
     `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
     backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
-    starting a kernel costs. An op passes through the `units` in their order; `memories` begin with
-    the one in which an op's operands must be.
+    starting a kernel costs, 0 for what the machine of the device takes. An op passes through the
+    `units` in their order; `memories` begin with the one in which an op's operands must be.
     `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
     one op at a time. `device` is the one that is asked about, see `Target.backend_of`.
     """
@@ -182,19 +180,6 @@ class BackendDescription:
         """Whether the op of this name, such as `braid.conv`, can run here."""
         return "*" in self.operations or operation in self.operations
 
-    def rate(self, resource: str) -> float:
-        """How much of `resource` (`flops`, `bytes`) all units together do in a second.
-
-        Units of chips compute under the names `matrix` and `vector`, and move bytes as `load`.
-        Raises `BraidError` where no unit has that resource.
-        """
-        kinds = {resource, *_OF_CHIPS.get(resource, ())}
-        total = sum(unit.rate for unit in self.units if unit.resource in kinds)
-        if not total:
-            known = sorted({unit.resource for unit in self.units})
-            raise BraidError(f"backend '{self.name}' has no unit for '{resource}', only {known}")
-        return total
-
 
 def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:
     """`devices` of one target, which know the one of them that is called `host`."""
@@ -233,6 +218,14 @@ class Target:
             f"target '{self.name}' has no device '{name}', only {known}",
             hint="compile for the target that has it (--target), or write another 'braid.device'",
         )
+
+    def device_with(self, backend: str) -> Device:
+        """The first device of a backend. Raises `BraidError` if there is none."""
+        known = self.backend(backend)
+        for device in self.devices:
+            if device.backend == known.name:
+                return device
+        raise BraidError(f"target '{self.name}' has no device of backend '{backend}'")
 
     @property
     def host_device(self) -> Device:

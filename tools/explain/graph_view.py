@@ -14,7 +14,7 @@ from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
 from braid.targets.costs.model_summary import label_of
-from braid.targets.costs.op_amounts import flops, moved_bytes
+from braid.targets.costs.op_amounts import amounts_of, flops
 from braid.tools.explain.views import Edge, Graph, Node
 from braid.tools.explain.views import Region as DrawnRegion
 
@@ -56,7 +56,7 @@ def plain_node(op: Operation) -> Node:
         facts.append(("computes", " → ".join(kinds)))
     if isinstance(op, TensorOp | GroupOp):
         facts.append(("operations", f"{flops(op):,}"))
-        facts.append(("bytes", f"{moved_bytes(op):,}"))
+        facts.append(("bytes", f"{amounts_of(op).moved:,}"))
     label = label_of(op)
     kind = "+".join(kinds) or op.name
     return Node(label if label != op.name else kind, _note(op, kind), facts=tuple(facts))

@@ -19,6 +19,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.sources.signature import entry_of
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.resolve import target_of
 from braid.tools.explain.graph_view import function_graph, plain_node
@@ -101,7 +102,7 @@ def _graph(module: ModuleOp) -> GraphView:
 
 
 def _layouts(module: ModuleOp, counts: ExecutionCounts) -> LayoutExplanation:
-    costs = LayoutCosts(module, target_of(module).default_backend, RESOURCE)
+    costs = LayoutCosts(module, CostSource(target_of(module)), RESOURCE)
     return LayoutExplanation(layout_report(_main(module), costs, counts), RESOURCE)
 
 

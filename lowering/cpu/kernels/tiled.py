@@ -30,6 +30,7 @@ from braid.lowering.cpu.kernels.tiles.members import compile_members
 from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import stored_text
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class TiledFamily(VectorFamily):
         extents = self._extents(group, members)
         if extents is None:
             return None
-        return _Tiles(group, self.unit, members, extents, self.inner)
+        return _Tiles(group, self.unit, members, extents, self.inner, self.machine)
 
     def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
         """The default extents of tiles, searched once for equal groups."""
@@ -79,6 +80,7 @@ class _Tiles(VectorCandidate):
     members: tuple[Operation, ...]
     extents: tuple[int, ...]
     inner: tuple[KernelFamily, ...]
+    machine: Machine
 
     def choices(self) -> Sequence[LayoutChoice]:
         """The one choice."""
@@ -117,7 +119,7 @@ class _Tiles(VectorCandidate):
         codes: list[TileCode] = []
         for number, tiles in enumerate(classes):
             program = tile_program(tiles.tile)
-            members = compile_members(program.module, self.inner, f"tile{number}_")
+            members = compile_members(program.module, self.inner, self.machine, f"tile{number}_")
             codes.append(TileCode(tiles, program.inputs, program.output, members))
         return tiled_kernel(self.group, symbol, self.unit, codes)
 

@@ -1,27 +1,19 @@
 """What an op does on the units of a chip: the amounts behind instructions and fast estimates."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.opaque import OpaqueOp
-from braid.dialects.braid.regions import GroupOp
-from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.targets.costs.op_amounts import flops
+from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.costs.op_amounts import amounts_of
 from braid.targets.costs.simulator.declared import Amount, declared_amounts
 from braid.targets.machines.target import BackendDescription, Unit
-
-MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
 
 
 @dataclass(frozen=True)
@@ -35,18 +27,6 @@ class Step:
     unit: int
     amount: int
     declared: float | None = None
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an op reads (bytes), and what it takes of every resource.
-
-    `matrix` and `vector` are scalar operations, `flops` both together, and `bytes` what the op
-    reads and writes: on processors without instructions for units, of which these are the units.
-    """
-
-    operand_bytes: int
-    compute: Mapping[str, float]
 
 
 def is_addressing(op: Operation) -> bool:
@@ -104,43 +84,25 @@ def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
     if isinstance(op, OpaqueOp) and op.declared_cost is not None:
         amounts = declared_amounts(op, op.declared_cost, backend)
         return tuple(_declared_step(amount, backend) for amount in amounts)
-    work = work_of(op)
+    amounts = amounts_of(op, static=True).by_resource
     outside = transfers_of(backend)
     steps: list[Step] = []
     for number, unit in distinct_units(backend):
-        if unit.only_with and not work.compute.get(unit.only_with):
+        if unit.only_with and not amounts.get(unit.only_with):
             continue
         if outside is not None and number in (outside.load, outside.store):
             continue
-        amount = work.operand_bytes if unit.resource == "load" else work.compute.get(unit.resource)
+        amount = amounts.get(unit.resource, 0) if unit.resource != "store" else 0
         if amount:
             steps.append(Step(number, int(amount)))
     return tuple(steps)
 
 
-def step_seconds(step: Step, backend: BackendDescription) -> float:
+def step_seconds(step: Step, rates: DeviceRates) -> float:
     """How long `step` takes where nothing else uses the unit's port."""
     if step.declared is not None:
         return step.declared
-    return unit_seconds(backend.units[step.unit], step.amount)
-
-
-def unit_seconds(unit: Unit, amount: int) -> float:
-    """How long `unit` takes for `amount` of its resource."""
-    return unit.startup_seconds + amount / unit.rate
-
-
-def work_of(op: Operation) -> Work:
-    """What `op` reads and computes; a fused group reads only its operands."""
-    inner = list(op.body.block.ops) if isinstance(op, GroupOp) else [op]
-    matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
-    vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
-    if not matrix and not vector:
-        vector = sum(_elements(value) for value in op.results)
-    operands = sum(map(value_bytes, dict.fromkeys(op.operands)))
-    moved = operands + sum(map(value_bytes, op.results))
-    compute = {"matrix": matrix, "vector": vector, "flops": matrix + vector, "bytes": moved}
-    return Work(operands, compute)
+    return rates.unit_seconds(rates.backend.units[step.unit], step.amount)
 
 
 def _declared_step(amount: Amount, backend: BackendDescription) -> Step:
@@ -153,9 +115,3 @@ def _declared_step(amount: Amount, backend: BackendDescription) -> Step:
 
 def _is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
-
-
-def _elements(value: SSAValue) -> int:
-    return (
-        math.prod(cast(TensorType[Attribute], value.type).get_shape()) if _is_tensor(value) else 1
-    )

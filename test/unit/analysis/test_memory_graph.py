@@ -6,7 +6,8 @@ from xdsl.dialects.func import FuncOp
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import UnsupportedError
-from braid.targets.costs.cost_source import CostSource, Source
+from braid.targets.costs.cost import Source
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import resolve_target
 from braid.universe import make_context
 

@@ -21,6 +21,7 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.flow import Chooser, collect_flow
 from braid.support.errors import InfeasibleError
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
@@ -89,7 +90,7 @@ class Definition:
 
     def __init__(self, module: ModuleOp) -> None:
         (self.func,) = (op for op in module.ops if isinstance(op, FuncOp))
-        self.costs = LayoutCosts(module, load_target().default_backend, "seconds")
+        self.costs = LayoutCosts(module, CostSource(load_target()), "seconds")
         self.counts = ExecutionCounts.of(module)
         self.choosers = collect_flow(self.func, self.costs).choosers
         self.numbering = Numbering(self.func.body)

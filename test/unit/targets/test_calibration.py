@@ -56,8 +56,8 @@ def test_costs_are_made_of_what_was_measured() -> None:
     assert measured.rate("flops", "i8") == 7e9
     assert measured.rate("bytes") == 5e9
     assert measured.launch_seconds == 2e-6
-    assert measured.pool is not None and measured.pool.seconds_on_all(4e-6, 3) == 8e-6 + 2e-6
-    assert measured.roofline_seconds(0, 6e9, "f64") == 2.0
+    assert measured.seconds_on_all(4e-6, 3) == 8e-6 + 2e-6
+    assert measured.roofline_seconds({"flops": 6e9}, "f64") == 2.0
     assert measured.machine.fact("cached_bandwidth") == HOST.fact("cached_bandwidth")
 
 
@@ -148,8 +148,42 @@ def test_figures_stand_beside_each_other() -> None:
     assert figures["flops_f64"].shipped is None and figures["flops_f64"].value == 3e9
     cached = figures["cached_bandwidth"]
     assert cached.measured is None and cached.value == HOST.fact("cached_bandwidth")
-    assert figures["launch_seconds"].origin == "target 'host'"
-    assert figures["launch_seconds"].shipped == host.default_backend.launch_seconds
+    assert figures["launch_seconds"].origin == "vectors.toml, core"
+    assert figures["launch_seconds"].value == 2e-6
+
+
+def test_what_a_file_says_itself_counts(load_text) -> None:
+    keep_calibration(HOST, Calibration(FACTS, {}))
+    target = load_text(
+        """
+        name = "board"
+        host = "cpu:0"
+        [[device]]
+        name = "cpu:0"
+        backend = "cpu"
+        machine = "native"
+        [[backend]]
+        name = "cpu"
+        operations = ["*"]
+        launch_seconds = 7e-6
+        [[backend.unit]]
+        name = "vector"
+        resource = "flops"
+        rate = 5e9
+        [[backend.unit]]
+        name = "bus"
+        resource = "bytes"
+        [[backend.pool]]
+        name = "thread"
+        join_seconds = 1e-6
+        """
+    )
+    costs = CostSource(target).on(target.host_device)
+    assert (costs.launch_seconds, costs.rate("flops"), costs.rate("bytes")) == (7e-6, 5e9, 5e9)
+    assert costs.seconds_on_all(3.0, 3) == 1e-6 + 3.0 / 2
+    figures = {figure.name: figure for figure in figures_of(target.host_device, target)}
+    assert figures["launch_seconds"].value == 7e-6 and figures["join_seconds"].value == 1e-6
+    assert figures["launch_seconds"].origin == "target 'board'"
 
 
 @pytest.mark.parametrize(

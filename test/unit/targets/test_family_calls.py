@@ -12,7 +12,7 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, Element
 from braid.lowering.cpu.selection import emit_kernel
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import RecordTable
-from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from test.machines import AVX2
 
 ROWS, FOUR = Layout.parse("ab"), Layout.parse("abcd")
@@ -55,8 +55,8 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
     monkeypatch.setattr(ClipFamily if method == "match" else ClipCandidate, method, replaced)
     group = group_of_add()
     with pytest.raises(BraidError) as raised:
-        costs = KernelCosts([FAMILY], RecordTable())
-        for match in costs.matches(group):
+        costs = DeviceCosts.of_families([FAMILY], records=RecordTable())
+        for match in costs.matches.of(group):
             match.overlap()
         costs.options(group)
         emit_kernel("k", group, [FAMILY])
@@ -79,7 +79,7 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
 def test_choices_are_checked(choice, said, monkeypatch) -> None:
     monkeypatch.setattr(ClipCandidate, "layouts", property(lambda self: [choice]))
     with pytest.raises(BraidError, match="kernel family 'clip' fails in 'layouts'") as e:
-        KernelCosts([FAMILY], RecordTable()).options(group_of_add())
+        DeviceCosts.of_families([FAMILY], records=RecordTable()).options(group_of_add())
     assert said in e.value.message
 
 
@@ -88,7 +88,7 @@ def test_a_family_without_a_method_is_refused() -> None:
         name = "half"
 
     with pytest.raises(BraidError) as raised:
-        KernelCosts([Half()])  # pyright: ignore
+        DeviceCosts.of_families([Half()])  # pyright: ignore
     assert "Half' has no 'version', 'match'" in raised.value.message
 
 
@@ -98,7 +98,7 @@ def test_a_candidate_without_a_method_is_refused(monkeypatch) -> None:
 
     monkeypatch.setattr(ClipFamily, "match", lambda self, group: Half())
     with pytest.raises(BraidError, match="Half has no 'takes_strides', 'seconds', 'space'"):
-        KernelCosts([FAMILY], RecordTable()).options(group_of_add())
+        DeviceCosts.of_families([FAMILY], records=RecordTable()).options(group_of_add())
 
 
 def test_a_space_without_a_default_is_refused(monkeypatch) -> None:

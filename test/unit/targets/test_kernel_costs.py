@@ -16,10 +16,11 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.families import cpu_families
+from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import RecordTable, record_key
-from braid.targets.costs.cost_source import CostSource, Source
-from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts, reorder_group
+from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.load import load_target
 from test.machines import HOST
 
@@ -91,13 +92,22 @@ def negation(layout=ROWS, name=None, shape=(2, 3)):
     return group
 
 
+def kernel_costs(families, records) -> DeviceCosts:
+    return DeviceCosts.of_families(families, records=records)
+
+
+def layout_costs(resource: str, records) -> LayoutCosts:
+    return LayoutCosts(ModuleOp([]), CostSource(load_target("host"), records), resource)
+
+
+LAUNCH = 0.5e-6
 FIRST = Family("first", {"ab": 2.0, "ba": 1.0})
 SECOND = Family("second", {"ab": 1.0})
 FAMILIES = (FIRST, SECOND, Family("never", {}))
 
 
 def test_the_cheapest_family_wins_in_each_choice() -> None:
-    costs = KernelCosts(FAMILIES, RecordTable())
+    costs = kernel_costs(FAMILIES, RecordTable())
     options = costs.options(negation())
     assert [(o.family.name, o.layouts, o.seconds) for o in options] == [
         ("second", PLAIN, 1.0),
@@ -110,7 +120,7 @@ def test_the_cheapest_family_wins_in_each_choice() -> None:
 
 def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
     family = Family("counted", {"ab": 1.0})
-    costs, group = KernelCosts([family], RecordTable()), negation()
+    costs, group = kernel_costs([family], RecordTable()), negation()
 
     def asked_again() -> bool:
         before = family.asked
@@ -141,12 +151,12 @@ def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
 def test_a_measurement_is_believed_before_a_prediction() -> None:
     group = negation()
     records = RecordTable({record_key(group, PLAIN, SECOND): 3.0})
-    costs = KernelCosts(FAMILIES, records)
+    costs = kernel_costs(FAMILIES, records)
     assert maker(costs, group, PLAIN) is FIRST
-    assert [option.measured for option in costs.options(group)] == [False, False]
+    assert [option.source for option in costs.options(group)] == [Source.FAMILY] * 2
     records = RecordTable({record_key(group, PLAIN, FIRST): 0.5})
-    option = KernelCosts(FAMILIES, records).options(group)[0]
-    assert (option.family, option.seconds, option.measured) == (FIRST, 0.5, True)
+    option = kernel_costs(FAMILIES, records).options(group)[0]
+    assert (option.family, option.seconds, option.source) == (FIRST, 0.5, Source.MEASURED)
 
 
 def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
@@ -162,15 +172,14 @@ def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
 
 def test_reorders_are_costed_by_records() -> None:
     tensor = TensorType(f32, [64, 64])
-    backend = load_target("host").default_backend
     group = reorder_group(tensor, ROWS, COLUMNS)
-    predicted = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
+    predicted = layout_costs("seconds", RecordTable())
     assert 0 < predicted.reorder(tensor, ROWS, COLUMNS) < 1e-3
     table = {record_key(group, LayoutChoice((ROWS,), (COLUMNS,)), own("movement")): 1e-9}
-    measured = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable(table))
-    assert measured.reorder(tensor, ROWS, COLUMNS) == pytest.approx(1e-9 + backend.launch_seconds)
+    measured = layout_costs("seconds", RecordTable(table))
+    assert measured.reorder(tensor, ROWS, COLUMNS) == pytest.approx(1e-9 + LAUNCH)
     assert measured.reorder(tensor, COLUMNS, ROWS) > 1e-6
-    by_bytes = LayoutCosts(ModuleOp([]), backend, "bytes", RecordTable(table))
+    by_bytes = layout_costs("bytes", RecordTable(table))
     assert by_bytes.reorder(tensor, ROWS, COLUMNS) == 2 * 4 * 64 * 64
 
 
@@ -182,17 +191,15 @@ def test_the_generic_lowering_is_measured_too() -> None:
     outside = Block(arg_types=[type])
     group = FusedOp(outside.args, [op.output.type], body)
     outside.add_op(group)
-    backend = load_target("host").default_backend
-    plain, turned = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
+    plain, turned = layout_costs("seconds", RecordTable()).choices(group)
     assert plain.cost == turned.cost
     records = RecordTable({record_key(group, turned.layouts, own("generic")): 1e-9})
-    costs = LayoutCosts(ModuleOp([]), backend, "seconds", records).choices(group)
-    assert [choice.cost for choice in costs] == [plain.cost, 1e-9]
+    costs = layout_costs("seconds", records).choices(group)
+    assert [choice.cost for choice in costs] == [plain.cost, LAUNCH + 1e-9]
 
 
 def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
-    backend = load_target("host").default_backend
-    costs = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable())
+    costs = layout_costs("seconds", RecordTable())
     shape, last = (2, 3, 4, 5), Layout.parse("acdb")
     plain, turned = negation(shape=shape, layout=Layout.row_major(4)), negation(last, shape=shape)
     for group in (plain, turned):

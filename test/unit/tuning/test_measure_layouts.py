@@ -14,8 +14,9 @@ from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.passes.kernels.outline_kernels import in_group_of_its_own
 from braid.support.record_store import default_store
+from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import append_records, load_records
-from braid.targets.costs.kernel_costs import KernelCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.tuning.layout_candidates import in_layouts, layout_candidates
 from braid.tuning.measure_layouts import measure_layouts
 from braid.tuning.timing import TimingRequest, time_kernel
@@ -63,7 +64,10 @@ def test_a_tiny_model_is_measured_once(cache) -> None:
     again = measure_layouts(module, FAMILIES, time_limit=60)
     assert (again.measured, again.known) == (0, 16)
     [group, *_] = [candidates[0].group for candidates in layout_candidates(module, FAMILIES)]
-    assert all(option.measured for option in KernelCosts(FAMILIES).options(group))
+    assert all(
+        option.source is Source.MEASURED
+        for option in DeviceCosts.of_families(FAMILIES).options(group)
+    )
 
 
 def test_a_group_is_measured_whole_or_not_at_all(cache) -> None:

@@ -22,8 +22,11 @@ from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.targets.backend import needs_of
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,9 @@ class Members:
     arena_bytes: int
 
 
-def compile_members(module: ModuleOp, families: Sequence[KernelFamily], prefix: str) -> Members:
+def compile_members(
+    module: ModuleOp, families: Sequence[KernelFamily], machine: Machine, prefix: str
+) -> Members:
     """Groups, lays out, emits and plans the ops of `@tile`, like a model of its own.
 
     Symbols begin with `prefix`. Raises UnsupportedError for ops that have no code.
@@ -48,8 +53,8 @@ def compile_members(module: ModuleOp, families: Sequence[KernelFamily], prefix: 
     context = Context()
     fuse = [SelectFusionPass(tiles=False), ApplyFusionPass()]
     run_pipeline(context, module, fuse, verify=False)
-    costs = LayoutCosts(module, None, "seconds", families=families)
-    SelectLayoutsPass().decide(module, costs)
+    costs = CostSource.single(DeviceCosts.of_families(families, machine))
+    SelectLayoutsPass().decide(module, LayoutCosts(module, costs, "seconds"))
     run_pipeline(context, module, [ApplyLayoutsPass(), OutlineKernelsPass()], verify=False)
     callees = kernel_functions(module)
     names = [function.sym_name.data for function in callees]

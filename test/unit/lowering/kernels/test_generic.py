@@ -16,10 +16,11 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.selection import emit_kernel
-from braid.targets.costs import layout_costs
+from braid.targets.costs import device_costs
 from braid.targets.costs.cost_records import RecordTable
-from braid.targets.costs.kernel_costs import KernelCosts
-from braid.targets.costs.layout_costs import LayoutCosts, reorder_group
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts, reorder_group
+from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.machines.load import load_target
 from braid.tuning.layout_candidates import group_candidates, in_layouts
@@ -86,14 +87,15 @@ def attention(length, width):
 @pytest.mark.parametrize(("seconds", "winner"), [(1.0, "generic"), (1e-9, "last")])
 def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> None:
     family = LastFamily(HOST, takes=seconds)
-    backend = load_target("host").default_backend
-    monkeypatch.setattr(layout_costs, "kernel_families", lambda *_: (family, GENERIC))
+    monkeypatch.setattr(device_costs, "kernel_families", lambda *_: (family, GENERIC))
     group = negation()
-    choices = LayoutCosts(ModuleOp([]), backend, "seconds", RecordTable()).choices(group)
+    choices = LayoutCosts(
+        ModuleOp([]), CostSource(load_target("host"), RecordTable()), "seconds"
+    ).choices(group)
     assert {c.layouts.results[0] for c in choices} >= {ROWS, LAST}
     cheapest = min(choices, key=lambda choice: choice.cost)
     assert cheapest.cost < 1e-3 and cheapest.family == winner
-    costs = KernelCosts((family, GENERIC), RecordTable())
+    costs = DeviceCosts.of_families((family, GENERIC), records=RecordTable())
     in_last = costs.match_for(group, LayoutChoice((LAST,), (LAST,)))
     assert in_last is not None and in_last.family.name == winner
 
@@ -115,7 +117,7 @@ def test_products_are_predicted_to_be_slower_than_in_a_family() -> None:
     families = cpu_families(HOST)
     group = group_of((64, 64), (64, 64), make=lambda a, b: [MatmulOp.on(a, b)])
     choice = row_major_choice(group)
-    matches = KernelCosts(families, RecordTable()).matches(group)
+    matches = DeviceCosts.of_families(families, records=RecordTable()).matches.of(group)
     *others, generic = matches
     assert (
         generic.family.name == "generic"

@@ -20,6 +20,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.load import load_target
 
@@ -42,7 +43,7 @@ class BruteForce:
     """All layouts of one function."""
 
     def __init__(self, module: ModuleOp, function: FuncOp) -> None:
-        self._costs = LayoutCosts(module, load_target().default_backend, "seconds")
+        self._costs = LayoutCosts(module, CostSource(load_target()), "seconds")
         self._counts = ExecutionCounts.of(module)
         self._layouts = _declared(module)
         self._type: Attribute | None = None

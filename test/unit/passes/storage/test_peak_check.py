@@ -10,7 +10,7 @@ from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.select_storage import candidates_in
 from braid.passes.storage.storage_placement import StoragePlacement
-from braid.targets.costs.cost_source import DeviceCosts
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 

@@ -1,0 +1,41 @@
+"""What something costs, and who knew."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Source(StrEnum):
+    """Who knew a figure."""
+
+    DECLARED = "declared"
+    MEASURED = "measured"
+    FAMILY = "family"
+    ROOFLINE = "roofline"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One run: seconds, bytes moved, scalar operations, and what is declared of other resources.
+
+    `source` knew the seconds; `family` makes the kernel, empty where none does. With `started`, the
+    seconds count what starting the kernel takes, as declared times and those of profiles do.
+    """
+
+    seconds: float
+    bytes: int
+    flops: int
+    source: Source
+    declared: Mapping[str, float] = field(default_factory=dict[str, float])
+    family: str = ""
+    started: bool = False
+
+    def amount(self, resource: str) -> float | None:
+        """How much of `seconds`, `bytes`, `flops`, or of what is declared; None if unknown."""
+        known = {"seconds": self.seconds, "bytes": float(self.bytes), "flops": float(self.flops)}
+        return {**self.declared, **known}.get(resource)
+
+
+def tally(counts: Mapping[Source, int]) -> str:
+    """Such as `12 declared, 3 measured, 40 family, 2 roofline`, without what is 0."""
+    return ", ".join(f"{counts[s]} {s}" for s in Source if counts.get(s)) or "none"

@@ -1,0 +1,265 @@
+"""What one run of an op costs on one device; see `cost_source.py` for who is asked in which order.
+
+Which family makes the kernel of a group is decided here too, so that layout selection, storage and
+lowering get the same answer.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr
+from xdsl.ir import Block, Operation
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.storage.view_groups import moves_nothing
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import SECONDS
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.opaque import OpaqueOp, plain_cost
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
+from braid.targets.backends import kernel_families
+from braid.targets.costs.cost import Cost, Source
+from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
+from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.group_matches import GroupMatches
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import BackendDescription, Device
+
+DeclaredCost = float | Mapping[str, float]
+"""Seconds, or amounts by resource and seconds by unit."""
+
+
+@dataclass(frozen=True)
+class KernelOption:
+    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says."""
+
+    match: Match
+    layouts: LayoutChoice
+    seconds: float
+    source: Source
+
+    @property
+    def family(self) -> KernelFamily:
+        """Whose kernel it is."""
+        return self.match.family
+
+
+class DeviceCosts(DeviceRates):
+    """Costs on the device that `backend` is of; families are asked in order of preference."""
+
+    def __init__(
+        self,
+        backend: BackendDescription,
+        records: CostRecords | None = None,
+        *,
+        families: Iterable[KernelFamily] | None = None,
+    ) -> None:
+        """`families` are by default those of the backend, `records` those of this user."""
+        super().__init__(backend)
+        self.asked: Counter[Source] = Counter()
+        self._families, self._given = families, records
+        self._reorders: dict[tuple[AnyTensor, Layout, Layout], Cost] = {}
+
+    @staticmethod
+    def of_families(
+        families: Iterable[KernelFamily],
+        machine: Machine | None = None,
+        records: CostRecords | None = None,
+    ) -> "DeviceCosts":
+        """Kernels of `families` alone, for a machine of no target; without one there are no rates.
+
+        Raises BraidError for a family that lacks a part of the protocol.
+        """
+        device = None if machine is None else Device("", "", machine.name, machine)
+        backend = BackendDescription("", ("*",), 0, 0.0, (), (), device=device)
+        costs = DeviceCosts(backend, records, families=families)
+        _ = costs.matches
+        return costs
+
+    @cached_property
+    def matches(self) -> GroupMatches:
+        """What families find in groups. Raises BraidError for a family that lacks a part."""
+        families = self._families
+        if families is None:
+            device = self.backend.device
+            families = () if device is None else kernel_families(device)
+        return GroupMatches(families)
+
+    def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
+        """As in `CostSource`."""
+        cost = self._on_one_core(op, layouts)
+        self.asked[cost.source] += not (is_leaf(op) or is_view(op))
+        if threads == 1 or not cost.seconds:
+            return cost
+        return replace(cost, seconds=self.seconds_on_all(cost.seconds, threads))
+
+    def start_of(self, cost: Cost) -> float:
+        """The seconds of starting the kernel that are not in `cost` yet."""
+        return 0.0 if cost.started or not cost.seconds else self.launch_seconds
+
+    def choices(self, op: Operation) -> list[tuple[LayoutChoice, Cost]]:
+        """The layouts in which `op`, with tensors alone, can run, the preferred ones first.
+
+        What moves nothing costs nothing; open dims count as 1.
+        """
+        if isinstance(op, FusedOp) and (options := self.options(op)):
+            amounts = amounts_of(op)
+            return [(o.layouts, self._in_group(o, amounts)) for o in options]
+        choices = flexible_choices(op) if isinstance(op, FusedOp) else [as_typed(op)]
+        return [(choice, self._estimate(op, choice)) for choice in choices]
+
+    def options(self, group: FusedOp) -> list[KernelOption]:
+        """The best way to make `group` in each choice of layouts, the preferred one first."""
+        best: dict[LayoutChoice, KernelOption] = {}
+        records = self._records.of_group(group)
+        for match in self.matches.of(group):
+            for choice in match.layouts:
+                option = _option(match, choice, records)
+                if choice not in best or option.seconds < best[choice].seconds:
+                    best[choice] = option
+        return list(best.values())
+
+    def match_for(self, group: FusedOp, choice: LayoutChoice) -> Match | None:
+        """That of the best option in `choice`, strides included; None if no family takes it."""
+        takers = self.matches.in_choice(group, choice)
+        if len(takers) <= 1:
+            return takers[0] if takers else None
+        records = self._records.of_group(group)
+        options = [_option(match, choice, records) for match in takers]
+        return min(options, key=lambda option: option.seconds).match
+
+    def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
+        """One reorder of a tensor of this type."""
+        key = (with_layout(tensor, source), source, target)
+        if key not in self._reorders:
+            choices = self.choices(reorder_group(tensor, source, target))
+            self._reorders[key] = min((cost for _, cost in choices), key=lambda c: c.seconds)
+        return self._reorders[key]
+
+    def declared(self, op: Operation, cost: DeclaredCost) -> Cost:
+        """What `op` costs by a declaration: a number is seconds.
+
+        Otherwise `seconds`, or the seconds of units by their name or resource, one after the
+        other, or the roofline of its `bytes` and `flops`. Other resources stay apart: they are
+        never added up to a time.
+        """
+        amounts = amounts_of(op)
+        if not isinstance(cost, Mapping):
+            return Cost(cost, amounts.moved, flops(op), Source.DECLARED, started=True)
+        bytes, computed = int(cost.get("bytes", amounts.moved)), int(cost.get("flops", 0))
+        seconds = cost.get("seconds", self._on_units(cost))
+        if seconds is not None:
+            return Cost(seconds, bytes, computed, Source.DECLARED, cost, started=True)
+        given = Amounts({"bytes": bytes, "flops": computed, "load": bytes, "vector": computed})
+        return self._by_roofline(op, given, cost)
+
+    def _on_units(self, cost: Mapping[str, float]) -> float | None:
+        """The seconds declared for units, which do their parts one after the other."""
+        units = self.backend.units
+        names = {name for unit in units for name in (unit.name, unit.resource)}
+        found = [cost[name] for name in sorted(names - {"bytes", "flops"}) if name in cost]
+        return sum(found) if found else None
+
+    def _on_one_core(self, op: Operation, layouts: LayoutChoice | None) -> Cost:
+        if is_leaf(op) or is_view(op):
+            return Cost(0.0, 0, 0, Source.ROOFLINE)
+        if isinstance(op, OpaqueOp) and (declared := self.declaration(op)) is not None:
+            return self.declared(op, declared)
+        if layouts is None and (measured := measured_seconds(op)) is not None:
+            return Cost(measured, amounts_of(op).moved, flops(op), Source.MEASURED, started=True)
+        if isinstance(op, FusedOp):
+            choice = stored_choice(op) if layouts is None else layouts
+            if (match := self.match_for(op, choice)) is not None:
+                option = _option(match, choice, self._records.of_group(op))
+                return self._in_group(option, amounts_of(op))
+        if op.regions and not isinstance(op, GroupOp):
+            blocks = (block for region in op.regions for block in region.blocks)
+            parts = [self._on_one_core(each, None) for block in blocks for each in block.ops]
+            seconds = sum(part.seconds for part in parts)
+            return Cost(seconds, amounts_of(op).moved, flops(op), Source.ROOFLINE)
+        return self._by_roofline(op, amounts_of(op, static=True))
+
+    def declaration(self, op: OpaqueOp) -> DeclaredCost | None:
+        """What `op` declares for this backend, or for all."""
+        if isinstance(op.backends, DictionaryAttr):
+            own = op.backends.data.get(self.backend.name)
+            if own is not None:
+                return plain_cost(own)
+        return op.declared_cost
+
+    @cached_property
+    def _records(self) -> CostRecords:
+        return load_records() if self._given is None else self._given
+
+    def _in_group(self, option: KernelOption, amounts: Amounts) -> Cost:
+        """What the kernel costs; a profile of the group in these layouts is believed first."""
+        group = option.match.group
+        seconds = 0.0 if moves_nothing(group, option.layouts) else option.seconds
+        flops = int(amounts.by_resource["flops"])
+        name = option.family.name
+        cost = Cost(seconds, amounts.moved, flops, option.source, family=name)
+        return _or_profiled(group, option.layouts, cost) if seconds else cost
+
+    def _estimate(self, op: Operation, choice: LayoutChoice) -> Cost:
+        """By the roofline, unless a profile knows."""
+        if not op.results:
+            return Cost(0.0, 0, 0, Source.ROOFLINE)
+        return _or_profiled(op, choice, self._by_roofline(op, amounts_of(op)))
+
+    def _by_roofline(
+        self, op: Operation, amounts: Amounts, declared: Mapping[str, float] | None = None
+    ) -> Cost:
+        seconds = self.roofline_seconds(amounts.by_resource, computed_type(op))
+        computed = int(amounts.by_resource.get("flops", 0))
+        return Cost(seconds, amounts.moved, computed, Source.ROOFLINE, declared or {})
+
+
+def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:
+    """By measurement if there is one."""
+    measured = records.seconds(choice, match.family)
+    if measured is not None:
+        return KernelOption(match, choice, measured, Source.MEASURED)
+    return KernelOption(match, choice, match.seconds(choice), Source.FAMILY)
+
+
+def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
+    """A group that stores a tensor of this type in another layout."""
+    body = Block(arg_types=[with_layout(tensor, source)])
+    op = ReorderOp.to(body.args[0], target)
+    body.add_ops([op, YieldOp(op.output)])
+    operands = Block(arg_types=[body.args[0].type])
+    group = FusedOp(operands.args, [op.output.type], body)
+    operands.add_op(group)
+    return group
+
+
+def measured_seconds(op: Operation) -> float | None:
+    """Seconds of one run as `annotate-profile` noted them, None where it did not."""
+    attribute = op.attributes.get(SECONDS)
+    return attribute.value.data if isinstance(attribute, FloatAttr) else None
+
+
+def _or_profiled(op: Operation, choice: LayoutChoice, cost: Cost) -> Cost:
+    """`cost`, unless a profile knows how long `op` takes in `choice`: in the layouts of its types.
+
+    Groups whose types have no layout say nothing about how the profiled model stored its tensors.
+    """
+    measured = measured_seconds(op)
+    if measured is None:
+        return cost
+    typed = as_typed(op)
+    unsaid = all(x.is_row_major for x in (*typed.operands, *typed.results))
+    if choice != typed or (unsaid and isinstance(op, FusedOp)):
+        return cost
+    return replace(cost, seconds=measured, source=Source.MEASURED, started=True)

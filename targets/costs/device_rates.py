@@ -1,0 +1,109 @@
+"""How fast a device is: the one place where amounts of a resource become seconds.
+
+Rates of a backend's units are those of the target's file; a unit without one, and what starting
+and joining take, are facts of the device's machine, first those that were measured of it.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from braid.support.errors import BraidError
+from braid.targets.machines.calibration import flops_fact
+from braid.targets.machines.machine import Machine
+from braid.targets.machines.target import BackendDescription, Unit
+
+_FACTS = {"flops": "flops", "bytes": "memory_bandwidth"}
+"""Facts of machines by resource."""
+
+
+class DeviceRates:
+    """The rates of the device that `backend` is of."""
+
+    def __init__(self, backend: BackendDescription) -> None:
+        self.backend = backend
+        self._rates: dict[tuple[str, str], float] = {}
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The device's machine, with what was measured of it."""
+        return self.backend.machine
+
+    @cached_property
+    def launch_seconds(self) -> float:
+        """What starting a kernel takes."""
+        return self.backend.launch_seconds or self.machine.fact("launch_seconds", 0.0)
+
+    def rate(self, resource: str, element_type: str = "f32") -> float:
+        """How much of `resource` the first unit for it does in a second, with those that are alike.
+
+        `element_type` is what is computed with. A backend without units has the `flops` and `bytes`
+        of its machine. Raises BraidError where nothing says how fast it is.
+        """
+        key = (resource, element_type)
+        if key not in self._rates:
+            own = [n for n, unit in enumerate(self.backend.units) if unit.resource == resource]
+            self._rates[key] = (
+                self._shared_rate(own[0], element_type)
+                if own
+                else self._fact(resource, element_type)
+            )
+        return self._rates[key]
+
+    def unit_rate(self, unit: Unit, element_type: str = "f32") -> float:
+        """How much of its resource one unit does in a second. Raises BraidError as `rate`."""
+        return unit.rate or self._fact(unit.resource, element_type)
+
+    def unit_seconds(self, unit: Unit, amount: float, element_type: str = "f32") -> float:
+        """How long `unit` takes for `amount` of its resource."""
+        return unit.startup_seconds + amount / self.unit_rate(unit, element_type)
+
+    def roofline_seconds(self, amounts: Mapping[str, float], element_type: str = "f32") -> float:
+        """What takes these amounts of resources, by name, needs at least: units work side by side.
+
+        With `flops` and `bytes` alone that is the roofline model (S. Williams, A. Waterman, D.
+        Patterson, "Roofline: An Insightful Visual Performance Model", 2009).
+        """
+        backend = self.backend
+        if not backend.units:
+            times = (amounts[r] / self.rate(r, element_type) for r in _FACTS if amounts.get(r))
+            return max(times, default=0.0)
+        return max(
+            (
+                unit.startup_seconds + amounts[unit.resource] / self._shared_rate(n, element_type)
+                for n, unit in enumerate(backend.units)
+                if backend.kinds[n][0] == n
+                and amounts.get(unit.resource)
+                # Such a unit takes part only in ops that use that resource.
+                and (not unit.only_with or amounts.get(unit.only_with))
+            ),
+            default=0.0,
+        )
+
+    def seconds_on_all(self, seconds: float, count: int) -> float:
+        """How long an op of so many `seconds` takes on `count` processors of the pool at once."""
+        pool, fact = self.backend.pool, self.machine.fact
+        if pool is None or count == 1:
+            return seconds
+        join, efficiency = pool.join_seconds, pool.efficiency
+        join = fact("join_seconds", 0.0) if join is None else join
+        efficiency = fact("thread_efficiency", 1.0) if efficiency is None else efficiency
+        return join + seconds / (1 + (count - 1) * efficiency)
+
+    def _shared_rate(self, number: int, element_type: str) -> float:
+        """The rate of a unit and of those that share its work."""
+        backend = self.backend
+        return len(backend.kinds[number]) * self.unit_rate(backend.units[number], element_type)
+
+    def _fact(self, resource: str, element_type: str) -> float:
+        """The machine's fact about `resource`."""
+        rate = self.machine.fact(_FACTS[resource], 0.0) if resource in _FACTS else 0.0
+        if resource == "flops":
+            rate = self.machine.fact(flops_fact(element_type), rate)
+        if not rate:
+            known = sorted({unit.resource for unit in self.backend.units})
+            raise BraidError(
+                f"backend '{self.backend.name}' has no unit for '{resource}', only {known}",
+                hint=f"nor has machine '{self.machine.name}' a fact about it; give a "
+                "[[backend.unit]] a rate",
+            )
+        return rate

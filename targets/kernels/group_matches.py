@@ -1,0 +1,57 @@
+"""Which kernel families take a group, each asked once."""
+
+from collections.abc import Iterable, Iterator
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.regions import FusedOp
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import KernelFamily
+
+_State = tuple[str | Operation | SSAValue | Attribute, ...]
+
+
+class GroupMatches:
+    """Remembers what families found in groups, until these are changed: make one for each pass."""
+
+    def __init__(self, families: Iterable[KernelFamily]) -> None:
+        """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
+        self._families = tuple(families)
+        family_calls.check_families(self._families)
+        self._matches: dict[FusedOp, tuple[_State, tuple[Match, ...]]] = {}
+
+    def of(self, group: FusedOp) -> tuple[Match, ...]:
+        """The candidates of all families that take `group`."""
+        state = tuple(_state(group))
+        known = self._matches.get(group)
+        if known is None or known[0] != state:
+            found = (family_calls.match(family, group) for family in self._families)
+            known = (state, tuple(match for match in found if match is not None))
+            self._matches[group] = known
+        return known[1]
+
+    def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
+        """Those that take it in `choice`, strides included."""
+        return [
+            match
+            for match in self.of(group)
+            if choice in match.layouts and match.takes_strides(choice)
+        ]
+
+
+def _state(group: FusedOp) -> Iterator[str | Operation | SSAValue | Attribute]:
+    """Everything about `group` that a family may look at: equal while nothing of it changes."""
+    yield from group.operand_types
+    yield from group.result_types
+    yield from (argument.type for argument in group.body.block.args)
+    for op in group.walk():
+        yield op
+        if op is not group:
+            yield from op.operands
+            yield from op.result_types
+        for named in (op.properties, op.attributes):
+            for name, attribute in named.items():
+                yield name
+                yield attribute
