@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
 from braid.targets.costs.simulator.steps import Step, Transfers, step_seconds
 from braid.targets.costs.simulator.stream_object import Action, Placement, StreamObject
@@ -34,7 +35,7 @@ class _Linker:
     """What is known of all that is issued, by the numbers of the whole."""
 
     def __init__(self, backend: BackendDescription, transfers: Transfers) -> None:
-        self.backend = backend
+        self.backend, self._rates = backend, DeviceRates(backend)
         self.transfers = transfers
         self.free = [0.0] * len(backend.units)
         self.seconds: list[float] = []
@@ -150,7 +151,7 @@ class _Linker:
             if other != unit and place > self.waited[unit][other]:
                 self.waited[unit][other] = place
                 self._append(Instruction(Kind.SYNC, unit, place, len(self.ops) - 1), ready)
-        self.free[unit] = end = max(self.free[unit], ready) + step_seconds(step, self.backend)
+        self.free[unit] = end = max(self.free[unit], ready) + step_seconds(step, self._rates)
         op = len(self.ops) - 1
         self._append(Instruction(kind, unit, step.amount, op, step.declared), end)
         place = len(self.instructions) - 1
