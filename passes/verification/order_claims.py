@@ -30,6 +30,7 @@ from braid.passes.verification.claims import (
 )
 from braid.passes.verification.live_bytes import ORDER, block_peak, read_by
 from braid.support.errors import BraidError
+from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.steps import step_seconds, steps_of, transfers_of
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
@@ -123,7 +124,8 @@ def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
 
 def _work(op: Operation, backend: BackendDescription) -> Iterator[tuple[int, float]]:
     if not op.regions or isinstance(op, FusedOp):
-        yield from ((step.unit, step_seconds(step, backend)) for step in steps_of(op, backend))
+        rates = DeviceRates(backend)
+        yield from ((step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))
     elif backend.units:
         blocks = itertools.chain.from_iterable(region.blocks for region in op.regions)
         inside = max((run_units(block, backend)[0] for block in blocks), default=0.0)
