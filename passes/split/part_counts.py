@@ -38,6 +38,14 @@ def select_counts(
     return fewest
 
 
+def counts_in_order(op: Operation, dims: Sequence[SplitDim], limit: int) -> dict[int, int] | None:
+    """The parts per dim with which every part fits `limit`, None if there are none.
+
+    Each dim into as few parts as suffice, or as many as there can be, before the next one.
+    """
+    return _Search(op, dims, limit, {}).in_order(dims)
+
+
 def _parts(counts: Mapping[int, int]) -> int:
     return math.prod(counts.values())
 

@@ -16,7 +16,8 @@ from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.split.aligned_counts import Chosen, aligned_counts
-from braid.passes.split.part_counts import select_counts
+from braid.passes.split.asked_dims import asked_first, check_dim_names
+from braid.passes.split.part_counts import counts_in_order, select_counts
 from braid.passes.split.readers import readable_first
 from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes, part_bytes
@@ -93,6 +94,10 @@ class SelectSplitsPass(ModulePass):
     a dim that its readers can be split along, and a reader follows in those dims in which it can,
     also what is concatenated. There is then less to move, but more ops are ordered as one.
 
+    `dims` are split first, the first of them as far as it helps, then the next: `N,C` are frames,
+    then channels; `D`, `H` and `W` the last three dims of images, numbers dims of any result. What
+    they leave too large is split along others too.
+
     Raises InfeasibleError for an op of which no part fits, and UnsupportedError for open dims.
 
     ```mlir
@@ -107,9 +112,11 @@ class SelectSplitsPass(ModulePass):
     allow_split_reduction: bool = False
     follow_readers: bool = False
     devices: tuple[str, ...] = ()
+    dims: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
+        check_dim_names(self.dims)
         limit_of = memory_limits(self.memory, target_of(op, self.target), self.devices)
         chosen: Chosen = {}
         for each in list(splittable_ops(op)):
@@ -131,14 +138,18 @@ class SelectSplitsPass(ModulePass):
         dims = split_dims(op, self.allow_split_reduction)
         if self.follow_readers:
             dims = readable_first(op, dims, limit_of)
-        counts = next(
-            (
-                found
-                for start in (*aligned_counts(op, dims, chosen, self.follow_readers), {})
-                if (found := select_counts(op, dims, limit, start)) is not None
-            ),
-            None,
-        )
+        dims, asked = asked_first(op, dims, self.dims)
+        if asked:
+            counts = counts_in_order(op, dims, limit)
+        else:
+            counts = next(
+                (
+                    found
+                    for start in (*aligned_counts(op, dims, chosen, self.follow_readers), {})
+                    if (found := select_counts(op, dims, limit, start)) is not None
+                ),
+                None,
+            )
         if counts is None:
             raise InfeasibleError(
                 f"'{op.name}' uses {format_size(used)} ({used} bytes) and cannot be split to fit "

@@ -28,10 +28,16 @@ class SplitOpsPass(ModulePass):
     allow_split_reduction: bool = False
     follow_readers: bool = False
     devices: tuple[str, ...] = ()
+    dims: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Runs both passes."""
         SelectSplitsPass(
-            self.memory, self.target, self.allow_split_reduction, self.follow_readers, self.devices
+            self.memory,
+            self.target,
+            self.allow_split_reduction,
+            self.follow_readers,
+            self.devices,
+            self.dims,
         ).apply(ctx, op)
         ApplySplitsPass(through_concats=self.follow_readers).apply(ctx, op)
