@@ -60,9 +60,11 @@ class IssueSearch:
                 self.leaves[op].append((leaf, seconds))
         traffic, slots = problem.traffic, problem.slots
         one_way = traffic is not None and traffic.load_unit == traffic.store_unit
-        self.apart = len(slots) if one_way and len(problem.aheads) > 1 else None
+        self.apart = range(0)
         """Where the times of stores are that no load waits for."""
-        self.shared = [units for units in slots.ranges if len(units) > 1]
+        if traffic is not None and one_way and len(problem.aheads) > 1:
+            self.apart = range(len(slots), len(slots) + slots.counts[traffic.store_unit])
+        self.shared = [units for units in (*slots.ranges, self.apart) if len(units) > 1]
         self.jobs = [self._jobs(unit) for unit in range(problem.unit_count)]
         self.stores: list[list[float]] = [[] for _ in problem.stages]
         for value in problem.traffic.values if problem.traffic else ():
@@ -98,7 +100,7 @@ class IssueSearch:
     def root(self) -> IssueState:
         """Return the state before any op is issued."""
         sources = tuple(op for op, before in enumerate(self.before) if not before)
-        units = len(self.problem.slots) + (self.apart is not None)
+        units = len(self.problem.slots) + len(self.apart)
         return IssueState(0, sources, (0.0,) * units, {}, self.problem.lower_bound(), -1, None)
 
     def peek(self, state: IssueState, op: int) -> tuple[float, float]:
@@ -149,8 +151,9 @@ class IssueSearch:
         end = self.problem.advance(op, ready, free)
         for seconds in self.stores[op]:
             assert self.problem.traffic is not None
-            unit = self.apart
-            if unit is None:
+            if self.apart:
+                unit = min(self.apart, key=free.__getitem__)
+            else:
                 unit = self.problem.slots.first_free(self.problem.traffic.store_unit, free)
             free[unit] = max(free[unit], end) + seconds
         return end
