@@ -1,5 +1,6 @@
 """Importing the nodes of a graph, in order, into the builder's block."""
 
+import itertools
 from collections import ChainMap, Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -41,6 +42,7 @@ class GraphImporter:
 
         `scope` maps the names the graph may use, its inputs among them, and is extended.
         """
+        self._check_single_assignment(graph)
         for tensor in graph.initializer:
             scope[tensor.name] = self._initializer(tensor.name, self._file.tensors.read(tensor))
         if graph.sparse_initializer:
@@ -48,6 +50,19 @@ class GraphImporter:
         for node in self._in_order(graph.node):
             self._import_node(node, scope)
         return [self._lookup(output.name, scope, "the graph") for output in graph.output]
+
+    def _check_single_assignment(self, graph: GraphProto) -> None:
+        """A name has one meaning in a graph; an initializer may be the default of an input."""
+        made = (name for node in graph.node for name in node.output if name)
+        names = Counter(itertools.chain((tensor.name for tensor in graph.initializer), made))
+        given = {value.name for value in graph.input} - {t.name for t in graph.initializer}
+        for name, count in names.items():
+            if count > 1 or name in given:
+                raise BraidError(
+                    f"'{name}' is defined several times in graph '{graph.name}'",
+                    location=self._file.location,
+                    hint="give each input, initializer and output of a node a name of its own",
+                )
 
     def _initializer(self, name: str, array: Array) -> SSAValue:
         is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_

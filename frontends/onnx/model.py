@@ -1,5 +1,6 @@
 """From an ONNX model to a module of the braid dialect."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,9 @@ from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.parameters import ParameterStore
 from braid.support.errors import BraidError, UnsupportedError
+
+_MOST_ELEMENTS = 2**56
+"""Of an input: a byte count of any element type is then an int64 with room to spare."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,11 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
     if shape is not None and any(extent < 0 and extent != DYNAMIC for extent in shape):
         raise BraidError(
             f"input '{value.name}' has shape {shape}, expected no negative size",
+            location=file.location,
+        )
+    if shape is not None and math.prod(n for n in shape if n != DYNAMIC) > _MOST_ELEMENTS:
+        raise BraidError(
+            f"input '{value.name}' has shape {shape}, expected at most {_MOST_ELEMENTS} elements",
             location=file.location,
         )
     if shape is None:

@@ -7,7 +7,7 @@ from braid.support.errors import SourceLocation
 
 Sources = Mapping[str, Sequence[str]]
 """Lines of the files that are known, by name."""
-_LONGEST = 2000
+_LONGEST = 400
 """Characters of a line that are shown."""
 
 

@@ -129,6 +129,33 @@ def test_ops_without_an_importer_are_expanded_by_onnx() -> None:
     np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "initializers", "name"),
+    [
+        ([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])], (), "y"),
+        ([node("Split", ["x"], ["y", "y"], num_outputs=2)], (), "y"),
+        ([node("Relu", ["x"], ["x"]), node("Neg", ["x"], ["y"])], (), "x"),
+        ([node("Neg", ["x"], ["w"]), node("Add", ["x", "w"], ["y"])], ("w",), "w"),
+        ([node("Add", ["x", "w"], ["y"])], ("w", "w"), "w"),
+    ],
+)
+def test_a_name_has_one_meaning(nodes: Any, initializers: tuple[str, ...], name: str) -> None:
+    model = model_of(nodes)
+    arrays = [numpy_helper.from_array(np.full(1, 2, np.float32), n) for n in initializers]
+    model.graph.initializer.extend(arrays)
+    with pytest.raises(BraidError, match=f"'{name}' is defined several times in graph"):
+        import_onnx(model)
+
+
+def test_an_input_is_not_larger_than_any_memory() -> None:
+    model = model_of([node("Relu", ["x"], ["y"])])
+    shape = model.graph.input[0].type.tensor_type.shape
+    del shape.dim[1:]
+    shape.dim[0].dim_value = 2**63 - 1
+    with pytest.raises(BraidError, match=r"input 'x' has shape \[9223372036854775807\], expected"):
+        import_onnx(model)
+
+
 def test_all_unsupported_ops_are_listed_at_once() -> None:
     nodes = [node("Foo", ["x"], ["a"]), node("Bar", ["a"], ["b"]), node("Foo", ["b"], ["y"])]
     with pytest.raises(UnsupportedError, match=r"not supported: Bar \(1\), Foo \(2\)"):
