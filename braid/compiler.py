@@ -66,6 +66,7 @@ def compile(
     inter_op_threads: int = 1,
     order_seconds: float | None = None,
     emulate: bool = False,
+    load: bool = True,
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -91,7 +92,8 @@ def compile(
     kernels that do not need each other run side by side on up to so many threads, and the model
     runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
     chip is searched, by default 1. With `emulate`, functions for devices that are missing run on
-    the host. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
+    the host, no faster than there. A model that is not to `load` needs no devices here, and can
+    only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
     pipeline.
 
     Raises:
@@ -99,12 +101,7 @@ def compile(
         InfeasibleError: it cannot run within the memory budget.
 
     """
-    check_threads(threads)
-    check_threads(inter_op_threads, "inter_op_threads", least=1)
-    if jobs is not None:
-        check_threads(jobs, "jobs", least=1)
-    check_seconds("measure_orders", measure_orders)
-    check_seconds("order_seconds", order_seconds)
+    _check_numbers(threads, inter_op_threads, jobs, measure_orders, order_seconds)
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
@@ -127,12 +124,24 @@ def compile(
     searching = with_search(ordered, order_seconds, jobs)
     pipeline = with_profile(searching, use_profile, unseen)
     lowering = _Lowering(context, read, known, jobs, profile)
-    lowered = lowering.run(model, pipeline)
-    if budget is not None and not fits(lowered.memory, budget):
-        # Without recomputation it was too much; the kernels that are the same are at hand.
-        lowered = lowering.run(read(), with_budget(pipeline, budget))
-        check_budget(lowered.memory, budget)
-    return _load(lowered, threads, emulate)
+    lowered = lowering.within(budget, model, pipeline)
+    return _load(lowered, threads, emulate) if load else _packaged(lowered)
+
+
+def _check_numbers(
+    threads: int,
+    inter_op_threads: int,
+    jobs: int | None,
+    measure_orders: float | None,
+    order_seconds: float | None,
+) -> None:
+    """Raises BraidError for counts and times that there cannot be."""
+    check_threads(threads)
+    check_threads(inter_op_threads, "inter_op_threads", least=1)
+    if jobs is not None:
+        check_threads(jobs, "jobs", least=1)
+    check_seconds("measure_orders", measure_orders)
+    check_seconds("order_seconds", order_seconds)
 
 
 @dataclass(frozen=True)
@@ -155,6 +164,17 @@ class _Lowering:
     jobs: int | None
     profile: bool
 
+    def within(
+        self, budget: int | None, model: SourceModel, passes: Sequence[ModulePass]
+    ) -> _Lowered:
+        """As `run`, with recomputation where the model needs more than `budget` bytes."""
+        lowered = self.run(model, passes)
+        if budget is not None and not fits(lowered.memory, budget):
+            # Without recomputation it was too much; the kernels that are the same are at hand.
+            lowered = self.run(self.read(), with_budget(passes, budget))
+            check_budget(lowered.memory, budget)
+        return lowered
+
     def run(self, model: SourceModel, passes: Sequence[ModulePass]) -> _Lowered:
         """Lower `model`, whose module is changed."""
         module = model.module
@@ -165,8 +185,8 @@ class _Lowering:
         return _Lowered(model, self.target, code, reports)
 
 
-def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
-    """Fill the weights of compiled code and load it into this process, for so many threads."""
+def _package(lowered: _Lowered) -> Package:
+    """Compiled code with its weights filled."""
     model, code = lowered.model, lowered.code
     prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
@@ -176,19 +196,40 @@ def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
     )
     manifest = _manifest(lowered, weights.index)
     device_code = b"".join(part for own in code.devices for part in own.code.parts)
-    package = Package(manifest, code.objects, weights.data, link_shared_object, device_code)
-    executor: Executor
-    machine = lowered.target.host_device.machine
+    return Package(manifest, code.objects, weights.data, link_shared_object, device_code)
+
+
+def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
+    """The model in this process, which runs on so many threads, if its code is for this machine."""
+    machine, code = lowered.target.host_device.machine, lowered.code
     if (reason := missing_here(machine)) is not None:
-        executor = ElsewhereExecutor(machine.name, reason)
-    else:
-        loaded = load_objects(code.objects)
-        if manifest.runs_on:
-            register_plugins()
-        with emulating(emulate):
-            native = NativeModel.from_descriptor(loaded.address(SYMBOL), weights.data, loaded)
-        lanes = code.description.lanes
-        executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
+        return _packaged(
+            lowered,
+            f"the model is compiled for CPU '{machine.name}' and cannot run here: {reason}",
+            "save it and run it there, or compile it without a CPU",
+        )
+    package = _package(lowered)
+    loaded = load_objects(code.objects)
+    if package.manifest.runs_on:
+        register_plugins()
+    with emulating(emulate):
+        native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
+    lanes = code.description.lanes
+    executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
+    return _model(package, executor, lowered)
+
+
+def _packaged(
+    lowered: _Lowered,
+    reason: str = "the model was compiled to be saved, not to run",
+    hint: str = "compile it without load=False, or load what is saved",
+) -> Model:
+    """The model to be saved."""
+    return _model(_package(lowered), ElsewhereExecutor(reason, hint), lowered)
+
+
+def _model(package: Package, executor: Executor, lowered: _Lowered) -> Model:
+    manifest = package.manifest
     return Model(
         manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package, lowered.memory
     )

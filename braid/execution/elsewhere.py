@@ -27,19 +27,16 @@ def missing_here(machine: Machine) -> str | None:
 
 @dataclass(frozen=True)
 class ElsewhereExecutor:
-    """Refuses to run, and says why: `reason`, for code that was compiled for the CPU `cpu`."""
+    """Refuses to run, and says why, and by `hint` what to do."""
 
-    cpu: str
     reason: str
+    hint: str
 
     def run(
         self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None
     ) -> list[NDArray[Any]]:
         """Raises BraidError."""
-        raise BraidError(
-            f"the model is compiled for CPU '{self.cpu}' and cannot run here: {self.reason}",
-            hint="save it and run it there, or compile it without a CPU",
-        )
+        raise BraidError(self.reason, hint=self.hint)
 
     def launched_seconds(self) -> dict[str, float]:
         """Return nothing: nothing was launched."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from braid.tools.commands.options import (
+    EmulateOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -30,6 +31,7 @@ def bench(
     threads: ThreadsOption = 1,
     target: OptionalTargetOption = None,
     jobs: JobsOption = None,
+    emulate: EmulateOption = False,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
@@ -50,7 +52,13 @@ def bench(
     check_outputs(json_file)
     given = read_inputs(inputs)
     opened = open_model(
-        model, interpret=interpret, threads=threads, shapes=shape, target=target, jobs=jobs
+        model,
+        interpret=interpret,
+        threads=threads,
+        shapes=shape,
+        target=target,
+        jobs=jobs,
+        emulate=emulate,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))

@@ -109,6 +109,7 @@ def compile_model(
             measure_orders=measure_orders,
             inter_op_threads=inter_op_threads,
             order_seconds=order_seconds,
+            load=False,
             **source,
         )
         _save(compiled, what, output, memory_json)

@@ -83,6 +83,12 @@ OptionalTargetOption = Annotated[
         "have been compiled for it.",
     ),
 ]
+EmulateOption = Annotated[
+    bool,
+    typer.Option(
+        "--emulate", help="Run what is for missing devices on the host, no faster than there."
+    ),
+]
 JobsOption = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Processes that compile kernels; by default one a CPU."),

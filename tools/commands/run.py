@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from braid.tools.commands.options import (
+    EmulateOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -22,6 +23,7 @@ from braid.tools.commands.options import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from braid.model import Model
     from braid.runtime.native import ProfileEntry
 
 
@@ -50,9 +52,7 @@ def run(
             metavar="N", min=1, help="Runs on the inputs; of several, one more warms up first."
         ),
     ] = 1,
-    emulate: Annotated[
-        bool, typer.Option("--emulate", help="Run what is for missing devices on the host.")
-    ] = False,
+    emulate: EmulateOption = False,
 ) -> None:
     """Run a model and show its outputs.
 
@@ -90,12 +90,7 @@ def run(
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given
-    if runs > 1:
-        opened.run_named(values)
-        opened.reset_profile()
-    for _ in range(runs - 1):
-        opened.run_named(values)
-    outputs = opened.run_named(values)
+    outputs = _run(opened, values, runs)
     files: dict[Path, bytes | memoryview] = {}
     if profile is not None:
         shapes = {name: np.shape(value) for name, value in values.items()}
@@ -107,6 +102,18 @@ def run(
     _show(outputs)
     for device, seconds in opened.device_seconds().items():
         print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
+
+
+def _run(
+    opened: "Model", values: "Mapping[str, NDArray[Any]]", runs: int
+) -> "Mapping[str, NDArray[Any]]":
+    """The outputs of the last of several runs; of more than one, one more warms up first."""
+    if runs > 1:
+        opened.run_named(values)
+        opened.reset_profile()
+    for _ in range(runs - 1):
+        opened.run_named(values)
+    return opened.run_named(values)
 
 
 def _profile_json(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from braid.tools.commands.options import (
+    EmulateOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -43,6 +44,7 @@ def verify(
     threads: ThreadsOption = 1,
     target: TargetOption = None,
     jobs: JobsOption = None,
+    emulate: EmulateOption = False,
     no_families: Annotated[
         bool,
         typer.Option(
@@ -80,7 +82,9 @@ def verify(
         )
     order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
     with without_families() if no_families else nullcontext():
-        tested = _interpreted(source) if interpret else _compiled(source, target, threads, jobs)
+        tested = (
+            _interpreted(source) if interpret else _compiled(source, target, threads, jobs, emulate)
+        )
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     expected, reference = _expected(source, onnx_runtime, values, order)
@@ -107,11 +111,18 @@ def _interpreted(source: "SourceModel") -> "Model":
     return interpret(source.module, parameters=source.parameters)
 
 
-def _compiled(source: "SourceModel", target: str | None, threads: int, jobs: int | None) -> "Model":
+def _compiled(
+    source: "SourceModel", target: str | None, threads: int, jobs: int | None, emulate: bool
+) -> "Model":
     from braid.compiler import compile
 
     return compile(
-        source.module, parameters=source.parameters, target=target, threads=threads, jobs=jobs
+        source.module,
+        parameters=source.parameters,
+        target=target,
+        threads=threads,
+        jobs=jobs,
+        emulate=emulate,
     )
 
 
