@@ -78,9 +78,8 @@ class NativeExecutor:
 
     def reset_profile(self) -> None:
         """Set the counters of all contexts to zero."""
-        with self._lock:
-            for context in self._all:
-                context.reset_profile()
+        for context in tuple(self._all):
+            context.reset_profile()
 
     def launched_seconds(self) -> dict[str, float]:
         """Return the sums over all contexts; empty without devices."""
