@@ -1,5 +1,7 @@
 """`search-order` and `apply-order` on random graphs against all orders."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,7 +109,12 @@ def test_the_time_limit_is_for_the_whole_module() -> None:
     assert monotonic() - begin < 4.0
 
 
-@pytest.mark.parametrize("target", ["npu-small", "npu-davinci"])
+INPUTS = Path(__file__).parents[3] / "passes" / "order" / "Inputs"
+OWN = (f"{INPUTS}/chip_{name}.toml" for name in ("two_mpu", "one_dau", "twins"))
+CHIPS = ["npu-small", "npu-davinci", *OWN]
+
+
+@pytest.mark.parametrize("target", CHIPS, ids=lambda target: Path(target).stem)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_estimate_agrees_with_the_simulator(target: str, seed: int) -> None:
     backend = load_target(target).default_backend
