@@ -23,6 +23,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeclaredCost, DeviceCosts, measured_seconds
@@ -105,10 +106,12 @@ class LayoutCosts:
         names = {name for cost in declared if isinstance(cost, Mapping) for name in cost}
         if self._resource not in names:
             known = sorted(names | set(ESTIMATED))
+            similar = did_you_mean(self._resource, known)
+            expected = f"expected one of {', '.join(known)}"
             raise BraidError(
                 f"nothing declares a cost in '{self._resource}'",
                 location=self._location,
-                hint=f"expected one of {', '.join(known)}",
+                hint=f"{similar} {expected}" if similar else expected,
             )
 
     def stopovers(

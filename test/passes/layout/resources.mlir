@@ -4,7 +4,7 @@
 // CHECK: error: the reorder from 'l0' to 'l1' declares no 'energy'
 // CHECK: hint: give its cost as {energy = …}; a plain number is seconds
 // TYPO: error: nothing declares a cost in 'enrgy'
-// TYPO: hint: expected one of bytes, energy, flops, seconds
+// TYPO: hint: did you mean 'energy'? expected one of bytes, energy, flops, seconds
 
 // The cost of the reorders is a plain number: seconds, never energy.
 module attributes {braid.reorder_costs = [{source = "l0", target = "l1", cost = 2.0e-3 : f64}, {source = "l0", target = "l2", cost = 2.0e-3 : f64}]} {
