@@ -1,8 +1,19 @@
 """Names of a module that are loaded on first use (PEP 562)."""
 
+import os
+import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
+
+# A child of fork keeps the locks of modules that another thread was importing, and would wait for
+# that thread; so nothing forks while names are loaded.
+_loading = threading.RLock()
+os.register_at_fork(
+    before=_loading.acquire,
+    after_in_parent=_loading.release,
+    after_in_child=_loading.release,
+)
 
 
 def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -11,6 +22,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        return getattr(import_module(homes[name]), name)
+        with _loading:
+            return getattr(import_module(homes[name]), name)
 
     return load
