@@ -19,7 +19,8 @@ is searched apart. The way of branching and the bounds of moments are those of M
 Which item is tried first decides how long it takes, so the search is begun again and again, with
 other orders and for longer, and by turns with beams. Those place an item where the fewest can come
 next, and keep the partial packings of the smoothest skyline, as do the best heuristics for packings
-without waste (E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
+without waste; how much each step counts is drawn at random, so that no two beams are alike
+(E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
 stock-cutting problem", Operations Research 2004).
 """
 
@@ -33,14 +34,17 @@ from braid.solvers.packing.native import FOUND, NONE, NativePacking
 from braid.solvers.packing.placement import Placer
 
 _NODES = 2
-"""Nodes of the first search, per item; twice as many in each round."""
+"""Nodes of the first search, per item; half as many more in each round."""
 _NOISY = 4
 """Orders with noise in each round."""
 _WIDTH = 8
-"""Width of the first beams; twice as wide in each round."""
+"""Width of the first beams; twice as wide in each round, up to `_WIDE`, then hardly wider."""
+_WIDE = 64
 _WIDEST = 1024
-_WASTES = (1, 3, 6)
-"""What room left empty costs in the beams of each round: a step of the skyline costs 2."""
+_WASTES = (3, 9, 18)
+"""What room left empty costs in the beams of a round: a step of the skyline costs 1 to 11."""
+_BEAMS = 8
+"""Beams of each waste in a round."""
 
 Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
 
@@ -74,10 +78,11 @@ def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Att
     while True:
         for order in (*known, *(_noisy(random.choice(known), random) for _ in range(_NOISY))):
             yield partial(NativePacking.search, order=order, nodes=nodes)
-        for waste in _WASTES:
+        for waste in _WASTES * _BEAMS:
             start = random.randrange(1, 1 << 63)
             yield partial(NativePacking.search_by_beam, width=width, waste=waste, seed=start)
-        nodes, width = nodes * 2, min(2 * width, _WIDEST)
+        nodes = nodes * 3 // 2
+        width = min(2 * width if width < _WIDE else width * 5 // 4, _WIDEST)
 
 
 def _noisy(order: Sequence[int], random: Random) -> list[int]:

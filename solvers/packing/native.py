@@ -118,7 +118,8 @@ class NativePacking:
     ) -> tuple[int, dict[int, int] | None]:
         """As `search`, by `width` partial packings at a time; finds nothing but of flat items.
 
-        A step of the skyline scores 2, room left empty `waste`; what scores least is kept.
+        What scores least is kept: a step of the skyline scores 1 to 11, as `seed` says for each
+        place, room left empty `waste`.
         """
         if self._has_fixed or not self.flat:
             return CUT, None

@@ -32,8 +32,9 @@ enum { BRAID_PACKING_NONE = 0, BRAID_PACKING_FOUND = 1, BRAID_PACKING_CUT = 2 };
 BRAID_API int32_t braid_pack(const braid_packing *packing, const int32_t *rank, int64_t nodes,
                              double seconds, int64_t *base);
 
-/* As above, but in layers of at most `width` partial packings, those of the smoothest skyline: each
- * step between sections scores 2, room left empty scores `waste`. `seed` decides among equals.
+/* As above, but in layers of at most `width` partial packings, those of the smoothest skyline: a
+ * step between two sections scores 1 to 11, room left empty `waste`. `seed` decides how much, and
+ * among equals.
  * Takes flat items that are not fixed. Proves nothing. */
 BRAID_API int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t waste,
                                      uint64_t seed, double seconds, int64_t *base);

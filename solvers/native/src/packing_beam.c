@@ -2,14 +2,18 @@
  *
  * Beam search for packings with little room to spare. In a section without any, the next item lies
  * on what is there: the section with the fewest such items decides what is placed next. And tops
- * that are level with what is beside them are rarely so by chance.
+ * that are level with what is beside them are rarely so by chance. Where a step matters how much is
+ * drawn anew for each search, so that many narrow ones see more than a wide one.
  */
 #include "partial_packing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DONE = 1 << 30 /* more items than there are */ };
+enum {
+  DONE = 1 << 30, /* more items than there are */
+  WEIGHTS = 11    /* a step scores from 1 to so much */
+};
 
 /* A partial packing; its arrays lie behind each other. */
 typedef struct {
@@ -44,7 +48,8 @@ typedef struct {
   const int32_t *item_in;
   packer clock;
   int32_t width;
-  int32_t waste; /* what leaving room empty scores */
+  int32_t *weights; /* by section: what a step before it scores */
+  int32_t waste;    /* what leaving room empty scores */
   uint64_t random;
   char *layers[2];
   size_t bytes; /* of a layout */
@@ -65,7 +70,7 @@ static layout layout_at(const beam *b, int32_t layer, int32_t place) {
   return l;
 }
 
-/* How many more steps the skyline has when an item is placed. */
+/* What the steps of the skyline score more when an item is placed. */
 static int32_t steps_added(const beam *b, const int64_t *floor, int32_t i, int64_t base) {
   const braid_packing *p = b->p;
   int32_t steps = 0;
@@ -75,12 +80,12 @@ static int32_t steps_added(const beam *b, const int64_t *floor, int32_t i, int64
     bool after_own = at > p->in.begin[i] && p->in.item[at - 1] == section - 1;
     bool before_own = at + 1 < p->in.begin[i + 1] && p->in.item[at + 1] == section + 1;
     if (section) {
-      steps -= floor[section - 1] != floor[section];
-      steps += (after_own ? base + p->high[at - 1] : floor[section - 1]) != top;
+      int64_t beside = after_own ? base + p->high[at - 1] : floor[section - 1];
+      steps += b->weights[section] * ((beside != top) - (floor[section - 1] != floor[section]));
     }
     if (section + 1 < p->sections && !before_own) {
-      steps -= floor[section + 1] != floor[section];
-      steps += floor[section + 1] != top;
+      bool was_step = floor[section + 1] != floor[section];
+      steps += b->weights[section + 1] * ((floor[section + 1] != top) - was_step);
     }
   }
   return steps;
@@ -213,7 +218,7 @@ static bool expand(beam *b, int32_t layer, int32_t place, int32_t score, bool *d
     int32_t i = b->item_in[k];
     if (l.placed[i] || l.lowest[i] != o.first)
       continue;
-    int32_t after = score + 2 * steps_added(b, l.floor, i, o.first);
+    int32_t after = score + steps_added(b, l.floor, i, o.first);
     if (!add_way(b, (way){next_tie(b), after, place, i, -1, o.first}))
       b->clock.out_of_memory = true;
   }
@@ -311,10 +316,11 @@ static bool open_beam(beam *b, const braid_packing *p, int32_t width) {
   b->layers[1] = calloc((size_t)width, b->bytes);
   b->prints = calloc((size_t)width, sizeof *b->prints);
   b->openings = calloc(sections + 1, sizeof *b->openings);
+  b->weights = calloc(sections + 1, sizeof *b->weights);
   int32_t *lists = items_by_section(p);
   b->begin_of = lists;
   b->item_in = lists ? lists + p->sections + 1 : NULL;
-  return b->layers[0] && b->layers[1] && b->prints && b->openings && lists;
+  return b->layers[0] && b->layers[1] && b->prints && b->openings && b->weights && lists;
 }
 
 static void begin_layout(beam *b) {
@@ -335,6 +341,8 @@ int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t 
   bool has_memory = packer_open(&b.clock, packing, NULL, seconds) & open_beam(&b, packing, width);
   if (has_memory) {
     begin_layout(&b);
+    for (int32_t section = 0; section <= packing->sections; ++section)
+      b.weights[section] = 1 + (int32_t)((next_tie(&b) >> 33) % WEIGHTS);
     b.count = expand(&b, 0, 0, 0, &done);
     found = done ? 0 : -1;
     while (found < 0 && b.count && !b.clock.out_of_memory) {
@@ -352,6 +360,7 @@ int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t 
   free(b.layers[1]);
   free(b.prints);
   free(b.openings);
+  free(b.weights);
   free(b.ways);
   free((void *)b.begin_of);
   return out_of_memory ? BRAID_OUT_OF_MEMORY : found >= 0 ? BRAID_PACKING_FOUND : BRAID_PACKING_CUT;
