@@ -2,9 +2,10 @@
 
 IRDL differs from xDSL in two points, and both have a way around:
 
-- all values of one variadic must have one type. An op whose values have several becomes
-  `braid.mixed_…`, whose operands and results are so many variadics, one for each run of values of
-  one type, and which says in `operandSegmentSizes` and `resultSegmentSizes` how long they are;
+- all values of one variadic must have one type. An op whose values have several, or that has
+  several variadics, becomes `braid.mixed_…`, in which so many variadics stand for each list of
+  operands or results, one for each run of values of one type, and which says in
+  `operandSegmentSizes` and `resultSegmentSizes` how long they are;
 - no op is a terminator. `braid.yield` becomes `tosa.yield`, which takes any tensors and may stand
   in any op.
 
@@ -13,6 +14,7 @@ Source: MLIR, "'irdl' Dialect".
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, UnregisteredOp, i32
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -30,7 +32,8 @@ SEGMENTS = 64
 
 _DIALECT = "braid."
 _MIXED = "braid.mixed_"
-_SIZES = ("operandSegmentSizes", "resultSegmentSizes")
+_OPERANDS = "operandSegmentSizes"
+_SIZES = (_OPERANDS, "resultSegmentSizes")
 
 
 def has_mixed_form(operation: type[Operation]) -> bool:
@@ -73,6 +76,7 @@ def from_upstream_form(module: ModuleOp) -> None:
         if has_mixed_form(type(op)):
             for name in _SIZES:
                 op.attributes.pop(name, None)
+            _restore_segments(op)
         if isinstance(op, TosaYieldOp) and isinstance(op.parent_op(), GroupOp):
             _replace(op, YieldOp.create(operands=op.operands, attributes=op.attributes))
 
@@ -83,14 +87,29 @@ def is_in_upstream_form(text: str) -> bool:
 
 
 def _is_mixed(op: Operation) -> bool:
-    return len(set(op.operand_types)) > 1 or len(set(op.result_types)) > 1
+    several_types = len(set(op.operand_types)) > 1 or len(set(op.result_types)) > 1
+    return several_types or _OPERANDS in op.properties
+
+
+def _restore_segments(op: Operation) -> None:
+    """Says again how many operands each list has, of an op with several lists of them."""
+    assert isinstance(op, IRDLOperation)
+    lists = len(op.get_irdl_definition().operands)
+    sizes = op.properties.get(_OPERANDS)  # where xDSL's parser puts what is so called
+    if isinstance(sizes, DenseArrayBase) and len(sizes) == lists * SEGMENTS:
+        runs = cast(tuple[int, ...], sizes.get_values())
+        counts = [sum(runs[i * SEGMENTS : (i + 1) * SEGMENTS]) for i in range(lists)]
+        op.properties[_OPERANDS] = DenseArrayBase.from_list(i32, counts)
 
 
 def _mixed(op: Operation) -> Operation:
-    sizes = {
-        name: _segment_sizes(op, values)
-        for name, values in zip(_SIZES, (op.operands, op.results), strict=True)
-    }
+    assert isinstance(op, IRDLOperation)
+    definition = op.get_irdl_definition()
+    sizes: dict[str, Attribute] = {}
+    for name, defined in zip(_SIZES, (definition.operands, definition.results), strict=True):
+        lists = [_listed(getattr(op, own)) for own, _ in defined]
+        runs = [size for values in lists for size in _segment_sizes(op, values)]
+        sizes[name] = DenseArrayBase.from_list(i32, runs)
     return UnregisteredOp.with_name(mixed_name(op.name)).create(
         operands=op.operands,
         result_types=op.result_types,
@@ -99,7 +118,11 @@ def _mixed(op: Operation) -> Operation:
     )
 
 
-def _segment_sizes(op: Operation, values: Sequence[SSAValue]) -> Attribute:
+def _listed(values: SSAValue | Sequence[SSAValue]) -> Sequence[SSAValue]:
+    return [values] if isinstance(values, SSAValue) else values
+
+
+def _segment_sizes(op: Operation, values: Sequence[SSAValue]) -> list[int]:
     runs = [len(list(run)) for _, run in groupby(value.type for value in values)]
     if len(runs) > SEGMENTS:
         raise BraidError(
@@ -107,7 +130,7 @@ def _segment_sizes(op: Operation, values: Sequence[SSAValue]) -> Attribute:
             f"IRDL describes up to {SEGMENTS} runs of one type",
             hint="use the plain generic form and allow unregistered dialects",
         )
-    return DenseArrayBase.from_list(i32, [*runs, *[0] * (SEGMENTS - len(runs))])
+    return [*runs, *[0] * (SEGMENTS - len(runs))]
 
 
 def _replace(op: Operation, new: Operation) -> None:

@@ -3,7 +3,7 @@
 from xdsl.ir import Dialect
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.attributes import BackendAttr, LayoutAttr, TargetAttr
+from braid.dialects.braid.attributes import LayoutAttr, TargetAttr
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
@@ -69,5 +69,5 @@ Braid = Dialect(
         TransposeOp,
         YieldOp,
     ],
-    [LayoutAttr, BackendAttr, BufferAttr, TargetAttr, TokenType],
+    [LayoutAttr, BufferAttr, TargetAttr, TokenType],
 )

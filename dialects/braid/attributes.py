@@ -65,20 +65,6 @@ class LayoutAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class BackendAttr(ParametrizedAttribute):
-    """The backend an op runs on, by its name in the target description.
-
-    ```mlir
-    {braid.backend = #braid.backend<"gpu">}
-    ```
-    """
-
-    name = "braid.backend"
-
-    backend: StringAttr = param_def()
-
-
-@irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
     """What a module is compiled for: the name of a target, and options by name.
 
