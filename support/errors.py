@@ -83,3 +83,10 @@ class UnsupportedError(BraidError):
 
 class InfeasibleError(BraidError):
     """No answer satisfies the constraints the user gave (a byte budget, a memory limit)."""
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
-    from braid.support.errors import BraidError
-    from braid.tools.exhaustion import exhausted
+    from braid.support.errors import BraidError, was_interrupted
+    from braid.tools.exhaustion import INTERRUPTED, exhausted
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
     from braid.tools.standard_output import checked_output
@@ -19,9 +19,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return OptDriver(parse_arguments(arguments)).run()
     except BraidError as error:
         print(f"braid-opt: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:
         pass  # the reader has seen enough
     except Exception as error:
+        if was_interrupted(error):
+            return INTERRUPTED
         if "--debug" in arguments:
             traceback.print_exc()
         if (limit := exhausted(error)) is not None:

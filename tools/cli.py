@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from braid import __version__
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, was_interrupted
 from braid.tools.commands.bench import bench
 from braid.tools.commands.cache import cache
 from braid.tools.commands.compile import compile_model
@@ -21,7 +21,7 @@ from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.targets import targets
 from braid.tools.commands.verify import verify
-from braid.tools.exhaustion import exhausted
+from braid.tools.exhaustion import INTERRUPTED, exhausted
 from braid.tools.standard_output import checked_output
 
 app = typer.Typer(
@@ -75,10 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show_traceback(arguments)
         print(f"braid: {error}" if error.location is None else error, file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         pass  # the reader has seen enough
     except Exception as error:
+        if was_interrupted(error):
+            return INTERRUPTED
         # What typer finds wrong with the command line has this method in all its versions.
         usage = getattr(error, "format_message", None)
         if usage is not None:

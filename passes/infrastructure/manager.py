@@ -18,7 +18,7 @@ from braid.passes.infrastructure.decision_checks import apply_checked
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.verification.claims import WrongClaimError
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, was_interrupted
 
 
 class PassCrashError(Exception):
@@ -94,6 +94,8 @@ def _run_pass(
     except PassFailedException as error:
         raise BraidError(f"pass '{pass_.name}' failed: {error}") from error
     except Exception as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from error
         raise PassCrashError(pass_, index, error) from error
     for watcher in instrumentation:
         watcher.after_pass(pass_, module)

@@ -45,3 +45,17 @@ def test_a_crash_can_be_reproduced(
     assert '"func.func"' in Path(match[1]).read_text()
     assert braid_opt.main(["--run-reproducer", match[1]]) == 1
     assert "pass 'mlir-opt' crashed" in capsys.readouterr().err
+
+
+def test_an_interrupt_inside_of_a_module_in_c_is_not_a_crash(
+    crash: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def apply(*_: object) -> None:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr("braid.passes.canonicalize.cse.CSEPass.apply", apply)
+    monkeypatch.setattr(braid.graph_pipeline, "GRAPH_PIPELINE", "cse")
+    assert cli.main(["compile", str(crash), "--emit=mlir"]) == 130
+    (crash.parent / "m.mlir").write_text("func.func private @f()")
+    assert braid_opt.main([str(crash.parent / "m.mlir"), "-p", "cse"]) == 130
+    assert capsys.readouterr().err == ""
