@@ -28,7 +28,7 @@ from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.model_code import DeviceCode, ModelCode, lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
-from braid.memory_budget import check_budget, fits, parse_budget, with_budget
+from braid.memory_budget import check_budget, fits, parse_budget, with_budget, with_thresholds
 from braid.model import Model, Package
 from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
@@ -62,6 +62,7 @@ def compile(
     use_profile: str | os.PathLike[str] | None = None,
     unseen: float | None = None,
     memory_budget: int | str | None = None,
+    recompute: str | None = None,
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
     order_seconds: float | None = None,
@@ -86,8 +87,9 @@ def compile(
     safetensors file with them. With `profile`, `Model.profile` tells how often each op ran and for
     how long; `use_profile` is a file with such a profile (`braid run --profile`), by which
     decisions are weighted, with branches that it never saw at the probability `unseen`, by default
-    0.001. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena
-    and the outputs take together: what does not fit is recomputed. With `measure_orders`, orders of
+    0.001. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs
+    take together: what does not fit is recomputed. `recompute` are thresholds above which tensors
+    are recomputed in any case, such as `tensor-threshold=64MiB`. With `measure_orders`, orders of
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
     runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
@@ -120,7 +122,7 @@ def compile(
     known = known_target(model.module)
     check_model(model.module)
     default = passes_for(model.module) if chosen is None else chosen
-    ordered = with_ordering(default, measure_orders, inter_op_threads)
+    ordered = with_ordering(with_thresholds(default, recompute), measure_orders, inter_op_threads)
     searching = with_search(ordered, order_seconds, jobs)
     pipeline = with_profile(searching, use_profile, unseen)
     lowering = _Lowering(context, read, known, jobs, profile)
@@ -249,6 +251,7 @@ def emit_model(
     use_profile: str | os.PathLike[str] | None = None,
     unseen: float | None = None,
     order_seconds: float | None = None,
+    recompute: str | None = None,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -281,7 +284,7 @@ def emit_model(
         raise BraidError(
             f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
-    passes = with_search(passes_for(module), order_seconds, jobs)
+    passes = with_search(with_thresholds(passes_for(module), recompute), order_seconds, jobs)
     pipeline = with_profile(passes, use_profile, unseen)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)

@@ -1,4 +1,4 @@
-"""Compiling for a budget of memory: which passes, and whether the plan keeps to it."""
+"""Compiling with less memory: by thresholds or for a budget, and whether the plan keeps to it."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,9 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.storage.memory_report import MemoryReport
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
+
+_FUSION = "select-fusion"
+"""Ops are still on their own then, and what is recomputed may be fused with its reader."""
 
 _BEFORE = "select-storage"
 """Groups, layouts and the order with the least peak are decided then, and groups still stand."""
@@ -24,6 +27,25 @@ def parse_budget(budget: int | str) -> int:
         return parse_size(budget)
     except ValueError as error:
         raise BraidError(f"the memory budget {error}") from error
+
+
+def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tuple[ModulePass, ...]:
+    """`passes` with those that recompute what is above `thresholds`, where ops fuse with readers.
+
+    The text is that of the options of `select-rematerialization`: `tensor-threshold=64MiB`. Raises
+    BraidError for a budget, and for options that the pass has not.
+    """
+    if thresholds is None:
+        return tuple(passes)
+    if any(mark in thresholds for mark in ("{", "}", "budget")):
+        raise BraidError(
+            f"'{thresholds}' is not a list of thresholds",
+            hint="expected such as 'tensor-threshold=64MiB peak-threshold=1GiB'; for a budget give "
+            "memory_budget (--memory-budget)",
+        )
+    place = next((i for i, p in enumerate(passes) if p.name == _FUSION), len(passes))
+    select = f"select-rematerialization{{{thresholds}}},apply-rematerialization"
+    return (*passes[:place], *parse_pipeline(select), *passes[place:])
 
 
 def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:

@@ -56,12 +56,17 @@ class ReorderReport:
 
 @dataclass(frozen=True)
 class LayoutReport:
-    """The optimum of a function."""
+    """The optimum of a function.
+
+    Where not all sets of the `most_layouts` of a value were tried, that is not proven: the bound is
+    what ops cost at least. It is None where all were.
+    """
 
     cost: float
     lower_bound: float
     ops: tuple[OpReport, ...]
     reorders: tuple[ReorderReport, ...]
+    most_layouts: int | None = None
 
 
 def layout_report(
@@ -107,4 +112,6 @@ def layout_report(
         for reorder in problem.reorders(solution.assignment)
         if not reorder.is_view
     )
-    return LayoutReport(solution.cost, solution.lower_bound, tuple(ops), reorders)
+    return LayoutReport(
+        solution.cost, solution.lower_bound, tuple(ops), reorders, problem.most_layouts
+    )

@@ -17,6 +17,7 @@ from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
 from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
 from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
@@ -186,20 +187,41 @@ class SelectLayoutsPass(ModulePass):
             if self.algorithm == "exact" or self.algorithm.startswith("fixed:"):
                 return solve(problem.problem, time_limit=self.time_limit)
         except InfeasibleAssignment as error:
-            if self.memory_limit is None:
-                limit, way_out = "together", "declare more layouts or reorders"
-            else:
-                limit, way_out = f"into {self.memory_limit} of memory", "give a larger memory-limit"
-            raise InfeasibleError(
-                f"no choice of layouts fits {limit}: {error}",
-                location=source_location(func),
-                hint=way_out,
-            ) from error
+            raise self._infeasible(func, problem, error) from error
         except TimeoutError as error:
             raise BraidError(str(error), location=source_location(func)) from error
         raise BraidError(
             f"unknown algorithm '{self.algorithm}'",
             hint="expected 'exact', 'greedy' or 'fixed:<layout>'",
+        )
+
+    def _infeasible(
+        self, func: Operation, problem: LayoutProblem, error: InfeasibleAssignment
+    ) -> InfeasibleError:
+        """What does not fit, as far as that is known: a pair of ops, or all that is there."""
+        if (conflict := find_conflict(problem)) is not None:
+            return InfeasibleError(
+                f"no choice of layouts fits together: {conflict}",
+                location=source_location(conflict.reader),
+                hint="declare more layouts or reorders",
+            )
+        if self.memory_limit is None:
+            return InfeasibleError(
+                f"no choice of layouts fits together, though any two ops do ({error})",
+                location=source_location(func),
+                hint="declare more layouts or reorders",
+            )
+        if (most := problem.most_layouts) is not None:
+            return InfeasibleError(
+                f"no choice of layouts that fits into {self.memory_limit} of memory was found; "
+                f"not all sets of the {most} layouts of a value were tried",
+                location=source_location(func),
+                hint="give a larger memory-limit, or declare fewer layouts",
+            )
+        return InfeasibleError(
+            f"no choice of layouts fits into {self.memory_limit} of memory",
+            location=source_location(func),
+            hint="give a larger memory-limit",
         )
 
 

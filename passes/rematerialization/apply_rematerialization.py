@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -15,7 +15,6 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import (
     FUSION_GROUP,
     ORDER,
@@ -93,10 +92,10 @@ def erase_unused(ops: Sequence[Operation]) -> None:
 
 def mark_fused(
     subgraphs: Sequence[RecomputeSubgraph], rules: RematerializationRules, first_group: int
-) -> int:
+) -> None:
     """Puts copies that fuse into their reader, at once or in steps, into a group with it.
 
-    No cycle arises: only the reader's results leave the group. Returns the next free number.
+    No cycle arises: only the reader's results leave the group. Groups get numbers from a first on.
     """
     number = first_group
     for subgraph in subgraphs:
@@ -113,19 +112,19 @@ def mark_fused(
             number += 1
         for op in group:
             op.attributes[FUSION_GROUP] = reader.attributes[FUSION_GROUP]
-    return number
 
 
-def recompute_sets(block: Block, rules: RematerializationRules, first_group: int) -> int:
-    """Applies the sets decided on for `block`; returns the next free group number."""
-    sets = read_sets(block)
+def recompute_sets(function: FuncOp, rules: RematerializationRules) -> None:
+    """Applies the sets decided on for `function`."""
+    group = first_free_number(function)
+    sets = read_sets(function)
     subgraphs = [copy_set(chosen) for chosen in sets]
     for subgraph in subgraphs:
         connect(subgraph)
-    clear_sets(block)
+    clear_sets(function)
     members = {member for chosen in sets for member in chosen.members}
-    erase_unused([op for op in block.ops if op in members])
-    return mark_fused(subgraphs, rules, first_group)
+    erase_unused([op for op in function.walk() if op in members])
+    mark_fused(subgraphs, rules, group)
 
 
 def recompute_in_order(function: FuncOp) -> None:
@@ -185,9 +184,7 @@ class ApplyRematerializationPass(ModulePass):
             if ORDER in function.attributes:
                 recompute_in_order(function)
             else:
-                group = first_free_number(function)
-                for block in list(blocks_outside_groups(function)):
-                    group = recompute_sets(block, rules, group)
+                recompute_sets(function, rules)
             after = MemoryGraph.of(function.body.block).peak
             message = f"peak {format_size(after)} instead of {format_size(before)} without fusion"
             emit_remark(function, self.name, message, peak_bytes=after, natural_peak_bytes=before)

@@ -1,6 +1,6 @@
 """Recomputation as attributes of ops: how `select-rematerialization` writes what it decided.
 
-Sets have numbers, unique within a block. A set's members carry its number in
+Sets have numbers, unique within a function. A set's members carry its number in
 `braid.recompute_sets`, and the op that it is for in `braid.recompute_operands`, at the operands
 that are to come from the copy. Under a budget the decision is `braid.order` with positions that
 occur as often as the op runs.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i64
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.memory_graph import MemoryGraph, viewed
 from braid.dialects.braid.attribute_names import RECOMPUTE_OPERANDS, RECOMPUTE_SETS
-from braid.passes.rematerialization.rematerialization_sets import RecomputeSet
+from braid.passes.rematerialization.rematerialization_sets import RecomputeSet, readers_of
 from braid.support.errors import BraidError
 
 _HINT = "run select-rematerialization again, or remove its attributes"
@@ -32,40 +32,43 @@ class DecidedSet:
     operands: tuple[int, ...]
 
 
-def write_sets(graph: MemoryGraph, sets: Sequence[RecomputeSet]) -> None:
-    """Replaces the decisions on the ops of the graph by `sets`, numbered in their order."""
-    member_of: dict[int, list[int]] = {}
-    operands: dict[int, list[int]] = {}
-    for number, chosen in enumerate(sets):
-        for member in chosen.members:
-            member_of.setdefault(member, []).append(number)
-        reader = graph.ops[chosen.reader]
-        entry = operands.setdefault(chosen.reader, [-1] * len(reader.operands))
-        for index, operand in enumerate(reader.operands):
-            if viewed(operand) is graph.tensors[chosen.tensor]:
-                entry[index] = number
-    clear_sets(graph.block)
-    for number, sets_of_op in member_of.items():
-        graph.ops[number].attributes[RECOMPUTE_SETS] = _array(sets_of_op)
-    for number, entry in operands.items():
-        graph.ops[number].attributes[RECOMPUTE_OPERANDS] = _array(entry)
+def write_sets(graph: MemoryGraph, sets: Sequence[RecomputeSet], first: int) -> int:
+    """Adds `sets` to the decisions on ops, numbered from `first` on; returns the next number.
+
+    A set whose reader is control flow becomes one for each op in it that reads the tensor.
+    """
+    number = first
+    for chosen in sets:
+        tensor = graph.tensors[chosen.tensor]
+        for reader in readers_of(graph, chosen.tensor, chosen.reader):
+            for member in chosen.members:
+                op = graph.ops[member]
+                op.attributes[RECOMPUTE_SETS] = _array([*_numbers(op, RECOMPUTE_SETS), number])
+            old = list(_numbers(reader, RECOMPUTE_OPERANDS)) or [-1] * len(reader.operands)
+            entry = [
+                number if viewed(operand) is tensor else before
+                for operand, before in zip(reader.operands, old, strict=True)
+            ]
+            reader.attributes[RECOMPUTE_OPERANDS] = _array(entry)
+            number += 1
+    return number
 
 
-def clear_sets(block: Block) -> None:
-    """Removes the decisions on the ops of `block`."""
-    for op in block.ops:
+def clear_sets(function: Operation) -> None:
+    """Removes the decisions on the ops of `function`."""
+    for op in function.walk():
         op.attributes.pop(RECOMPUTE_SETS, None)
         op.attributes.pop(RECOMPUTE_OPERANDS, None)
 
 
-def read_sets(block: Block) -> list[DecidedSet]:
-    """The sets decided on for `block`, by number.
+def read_sets(function: Operation) -> list[DecidedSet]:
+    """The sets decided on for `function`, by number.
 
     Raises BraidError where members, readers and operands do not fit together.
     """
     members: dict[int, list[Operation]] = {}
     readers: dict[int, tuple[Operation, list[int]]] = {}
-    for op in block.ops:
+    for op in function.walk():
         for number in _numbers(op, RECOMPUTE_SETS):
             members.setdefault(number, []).append(op)
         for index, number in enumerate(_numbers(op, RECOMPUTE_OPERANDS)):

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import IsTerminator
 
 from braid.analysis.storage.memory_graph import MemoryGraph, viewed
 from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.regions import GroupOp
 from braid.passes.rematerialization.rematerialization_rules import RematerializationRules
 
 
@@ -45,6 +47,13 @@ class RecomputeSet:
     reader: int
     members: tuple[int, ...]
     reasons: tuple[str, ...]
+
+
+def readers_of(graph: MemoryGraph, tensor: int, reader: int) -> list[Operation]:
+    """The ops that read a tensor where op `reader` of the graph does: itself, or in its regions."""
+    op, value = graph.ops[reader], graph.tensors[tensor]
+    inside = [op] if isinstance(op, GroupOp) else op.walk()
+    return [each for each in inside if any(viewed(read) is value for read in each.operands)]
 
 
 def select_sets(graph: MemoryGraph, criteria: Criteria) -> list[RecomputeSet]:
@@ -89,9 +98,9 @@ class _Selection:
 
     def _judge(self, tensor: int, reader: int) -> None:
         graph, producer = self.graph, self.graph.producer[tensor]
-        # What an op reads only inside its regions cannot be replaced at its operands.
-        operands = {viewed(operand) for operand in graph.ops[reader].operands}
-        if graph.tensors[tensor] not in operands or not graph.can_recompute(producer):
+        readers = readers_of(graph, tensor, reader)
+        # What a region hands on is needed behind it: it stays.
+        if any(op.has_trait(IsTerminator) for op in readers) or not graph.can_recompute(producer):
             return
         members = self._grow(tensor, reader)
         criteria = dict(self._criteria(tensor, reader, members))

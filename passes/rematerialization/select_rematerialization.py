@@ -26,6 +26,7 @@ from braid.passes.rematerialization.rematerialization_options import Option, res
 from braid.passes.rematerialization.rematerialization_sets import (
     Criteria,
     RecomputeSet,
+    readers_of,
     select_sets,
 )
 from braid.solvers.rematerialization import Problem, Schedule, simulate
@@ -51,7 +52,9 @@ class SelectRematerializationPass(ModulePass):
     - `fusion-rules` (`default` or a TOML file as `rematerialization_rules.toml`): the producer
       can be fused with the reader, or it cannot and the path is indirect.
 
-    One that holds is enough, with `mode=all` all that are given must. Where `tensor-threshold`
+    A reader in the regions of control flow counts as that op, and gets copies of its own where it
+    stands; what a region hands on stays. One criterion that holds is enough, with `mode=all` all
+    that are given must. Where `tensor-threshold`
     and `peak-threshold` are both given, the first is for edges without an indirect path, the
     second for those with one, and together they are one criterion. Out: the decision as
     `recompute_decisions.py` says.
@@ -101,8 +104,7 @@ class SelectRematerializationPass(ModulePass):
         counts, costs = ExecutionCounts.of(op), CostSource(target_of(op))
         for function in runtime_functions(op):
             parameters = resolve(function, given)
-            for block in blocks_outside_groups(function):
-                clear_sets(block)
+            clear_sets(function)
             if parameters.criteria is not None:
                 self._select_sets(function, parameters.criteria)
             elif parameters.budget is not None:
@@ -110,27 +112,25 @@ class SelectRematerializationPass(ModulePass):
 
     def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
         """Decides for each block of the function; the remark counts the sets of all of them."""
-        chosen: list[RecomputeSet] = []
+        number = members = 0
         for block in blocks_outside_groups(function):
             graph = MemoryGraph.of(block)
-            sets = select_sets(graph, criteria)
-            write_sets(graph, sets)
-            for each in sets:
+            for each in select_sets(graph, criteria):
+                first, number = number, write_sets(graph, [each], number)
+                members += (number - first) * len(each.members)
                 self._report_set(graph, each)
-            chosen.extend(sets)
-        members = sum(len(each.members) for each in chosen)
-        message = f"sets: {len(chosen)}, ops to recompute: {members}"
-        emit_remark(function, self.name, message, sets=len(chosen), ops=members)
+        message = f"sets: {number}, ops to recompute: {members}"
+        emit_remark(function, self.name, message, sets=number, ops=members)
 
     def _report_set(self, graph: MemoryGraph, chosen: RecomputeSet) -> None:
         size = graph.sizes[chosen.tensor]
         names = "; ".join(describe(graph.ops[member]) for member in chosen.members)
-        reader = graph.ops[chosen.reader]
-        message = (
-            f"recompute {names} for {describe(reader)}: {format_size(size)} "
-            f"by {' and '.join(chosen.reasons)}"
-        )
-        emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
+        for reader in readers_of(graph, chosen.tensor, chosen.reader):
+            message = (
+                f"recompute {names} for {describe(reader)}: {format_size(size)} "
+                f"by {' and '.join(chosen.reasons)}"
+            )
+            emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
 
     def _fit_budget(self, function: FuncOp, budget: int, seconds: OpSeconds) -> None:
         graph = MemoryGraph.of(function.body.block)

@@ -19,6 +19,7 @@ from braid.tools.commands.compile_options import (
     OrderSecondsOption,
     OutputOption,
     ProfileOption,
+    RecomputeOption,
     SourceArguments,
     VerifyDecisionsOption,
     check_options,
@@ -67,6 +68,7 @@ def compile_model(
     use_profile: UseProfileOption = None,
     unseen: UnseenOption = None,
     memory_budget: BudgetOption = None,
+    recompute: RecomputeOption = None,
     memory_report: MemoryReportOption = False,
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
@@ -94,7 +96,9 @@ def compile_model(
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)
     if output is None or is_stage(what):
-        _emit_stage(model, what, output, source, profile, use_profile, unseen, order_seconds)
+        _emit_stage(
+            model, what, output, source, profile, use_profile, unseen, order_seconds, recompute
+        )
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -106,6 +110,7 @@ def compile_model(
             use_profile=use_profile,
             unseen=unseen,
             memory_budget=memory_budget,
+            recompute=recompute,
             measure_orders=measure_orders,
             inter_op_threads=inter_op_threads,
             order_seconds=order_seconds,
@@ -142,6 +147,7 @@ def _emit_stage(
     use_profile: Path | None,
     unseen: float | None,
     order_seconds: float | None,
+    recompute: str | None,
 ) -> None:
     """Write a stage of the lowering to `output`, or print it."""
     from braid.compiler import emit_model
@@ -155,6 +161,7 @@ def _emit_stage(
             use_profile=use_profile,
             unseen=unseen,
             order_seconds=order_seconds,
+            recompute=recompute,
             **source,
         )
     if output is not None:

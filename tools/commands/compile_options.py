@@ -58,6 +58,14 @@ OrderSecondsOption = Annotated[
     float | None,
     seconds_option("For chips: how long to search the order of each subgraph; by default 1."),
 ]
+RecomputeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="THRESHOLDS",
+        help="Recompute tensors above thresholds: 'tensor-threshold=64MiB peak-threshold=1GiB'; "
+        "see select-rematerialization.",
+    ),
+]
 VerifyDecisionsOption = Annotated[
     bool,
     typer.Option(

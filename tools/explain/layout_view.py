@@ -42,9 +42,16 @@ class LayoutExplanation:
         report, gap = self.report, self.report.cost - self.report.lower_bound
         share = gap / report.cost if report.cost else 0.0
         count = len(report.reorders)
+        if report.most_layouts is None:
+            proof = f"proven to be within {share:.2%} of the least possible"
+        else:
+            proof = (
+                f"which is not proven to be the least: not all sets of the {report.most_layouts} "
+                "layouts of a value were tried"
+            )
         return (
-            f"Expected cost {format_cost(report.cost, self.resource)}, proven to be within "
-            f"{share:.2%} of the least possible; {count} reorder{'' if count == 1 else 's'}."
+            f"Expected cost {format_cost(report.cost, self.resource)}, {proof}; "
+            f"{count} reorder{'' if count == 1 else 's'}."
         )
 
     def table(self) -> Table:
