@@ -37,8 +37,9 @@ def latency_problem(
 
     This is the fast estimate: every step runs alone on its unit at the unit's rate. Against the
     simulation of the instruction stream it leaves out the fetching of instructions and the
-    sharing of ports. `inner` are the seconds of nested blocks, during which the chip does
-    nothing else on the unit that it uses last; the longest of an op's blocks counts.
+    sharing of ports. `inner` are the expected seconds of nested blocks in one
+    run of the op that they are in, during which the chip does nothing else on the unit that it
+    uses last.
 
     Raises InfeasibleError for an op whose operands and results do not fit the chip, and
     UnsupportedError for open dims and for an op that the backend does not run.
@@ -102,6 +103,6 @@ def _value(
 def _stages(op: Operation, rates: DeviceRates, inner: Mapping[Block, float]) -> tuple[Stage, ...]:
     backend = rates.backend
     if has_blocks(op):
-        longest = max((inner[block] for block in blocks_of(op)), default=0.0)
-        return tuple(Stage(kind[0], longest) for kind in backend.kinds[-1:])
+        expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
+        return tuple(Stage(kind[0], expected) for kind in backend.kinds[-1:])
     return tuple(Stage(step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
 from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute, ordered_ops
 from braid.dialects.braid.regions import FusedOp
@@ -98,7 +99,7 @@ class SearchOrderPass(ModulePass):
         functions = [f for f in program_functions(op) if f.body.blocks]
         backend = target_of(op, self.target).default_backend
         size = sum(1 for function in functions for _ in function.walk())
-        search = BlockSearch(self, backend, {}, deadline, size)
+        search = BlockSearch(self, backend, {}, ExecutionCounts.of(op), deadline, size)
         for function in functions:
             for owner in searched_ops(function):
                 orders = [search.order(block) for block in blocks_of(owner)]
@@ -115,6 +116,7 @@ class BlockSearch:
     options: SearchOrderPass
     backend: BackendDescription
     values: dict[Block, float]
+    counts: ExecutionCounts
     deadline: float
     ops_left: int
 
@@ -146,9 +148,18 @@ class BlockSearch:
         self._report(graph, subgraphs, joined, problem)
         return block_order(graph, joined.order)
 
+    def _expected(self, graph: BlockGraph) -> dict[Block, float]:
+        """The seconds of the blocks in `graph`, as often as they run each time that it does."""
+        runs = self.counts.of_block(graph.block)
+        blocks = [block for op in graph.ops for block in blocks_of(op) if block in self.values]
+        return {
+            block: self.values[block] * self.counts.of_block(block) / runs if runs else 0.0
+            for block in blocks
+        }
+
     def _problem(self, graph: BlockGraph) -> MemoryProblem | LatencyProblem:
         if self.options.objective == "latency":
-            return latency_problem(graph, self.backend, self.values)
+            return latency_problem(graph, self.backend, self._expected(graph))
         inner = [blocks_of(op) if not isinstance(op, FusedOp) else [] for op in graph.ops]
         workspace = [max((int(self.values[b]) for b in blocks), default=0) for blocks in inner]
         return memory_problem(graph, workspace)
