@@ -3,6 +3,7 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -12,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.regions import FusedOp
@@ -101,8 +103,9 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
 def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
     """Seconds until all ops of `block` have run, and those of the busiest unit.
 
-    Each unit runs what it is given in the order of the ops. An op's steps run one after the other
-    and begin when the ops that it depends on have ended.
+    Each unit runs what it is given in the order of the ops; of units that differ by name alone,
+    the one that is free first is given a step. An op's steps run one after the other and begin
+    when the ops that it depends on have ended. Blocks inside of ops count by expected executions.
     """
     free = [0.0] * len(backend.units)
     busy = [0.0] * len(backend.units)
@@ -115,6 +118,7 @@ def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:
             effect = op
         now = max((ended[need] for need in needs if isinstance(need, Operation)), default=0.0)
         for unit, seconds in _work(op, backend):
+            unit = min(_alike(unit, backend), key=free.__getitem__)
             now = max(now, free[unit]) + seconds
             free[unit] = now
             busy[unit] += seconds
@@ -128,5 +132,23 @@ def _work(op: Operation, backend: BackendDescription) -> Iterator[tuple[int, flo
         yield from ((step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))
     elif backend.units:
         blocks = itertools.chain.from_iterable(region.blocks for region in op.regions)
-        inside = max((run_units(block, backend)[0] for block in blocks), default=0.0)
+        inside = sum(_runs(block, op) * run_units(block, backend)[0] for block in blocks)
         yield len(backend.units) - 1, inside
+
+
+def _alike(number: int, backend: BackendDescription) -> list[int]:
+    """The units that share the work of one."""
+    facts = replace(backend.units[number], name="")
+    return [n for n, unit in enumerate(backend.units) if replace(unit, name="") == facts]
+
+
+def _runs(block: Block, op: Operation) -> float:
+    """How often `block` is expected to run each time that `op`, which it is in, does."""
+    module = op
+    while (around := module.parent_op()) is not None:
+        module = around
+    if not isinstance(module, ModuleOp) or op.parent is None:
+        return 1.0
+    counts = ExecutionCounts.of(module)
+    once = counts.of_block(op.parent)
+    return counts.of_block(block) / once if once else 0.0
