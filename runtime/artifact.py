@@ -8,7 +8,7 @@ section is used before its digest was compared.
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.runtime.dtypes import numpy_dtype
-from braid.runtime.manifest import Manifest
+from braid.runtime.manifest import DeviceCodeSpec, Manifest
 from braid.runtime.native_abi import load_library, map_file
 from braid.runtime.weight_index import check_index
 from braid.support.atomic_file import atomic_file
@@ -70,6 +70,7 @@ def write_artifact(
 
     """
     check_index(manifest.weights, weights.size)
+    manifest, devices = _stored_once(manifest, code, devices)
     text = manifest.to_json().encode()
     contents = {
         SectionKind.MANIFEST: np.frombuffer(text, np.uint8),
@@ -90,6 +91,18 @@ def write_artifact(
         for kind, content in contents.items():
             file.write(bytes(offsets[kind] - file.tell()))
             file.write(content.data)
+
+
+def _stored_once(manifest: Manifest, code: bytes, devices: bytes) -> tuple[Manifest, bytes]:
+    """The manifest and the devices section without what the shared object holds already."""
+    specs: list[DeviceCodeSpec] = []
+    rest = b""
+    for spec in manifest.devices:
+        content = devices[spec.offset : spec.offset + spec.nbytes]
+        found = code.find(content) if content else -1
+        specs.append(replace(spec, offset=found if found >= 0 else len(rest), in_code=found >= 0))
+        rest += content if found < 0 else b""
+    return replace(manifest, devices=tuple(specs)), rest
 
 
 def _align_up(value: int, alignment: int) -> int:
@@ -139,13 +152,17 @@ class Artifact:
     @cached_property
     def device_code(self) -> tuple[Bytes, ...]:
         """The code of other devices, as `manifest.devices`; raises `BraidError` for damage."""
-        specs = self.manifest.devices
-        if not specs:
-            return ()
-        section = self._checked(SectionKind.DEVICES)
-        if any(not 0 <= s.offset <= s.offset + s.nbytes <= section.size for s in specs):
-            raise _unusable(self.path, BraidError("code of a device is outside of its section"))
-        return tuple(section[s.offset : s.offset + s.nbytes] for s in specs)
+        found: list[Bytes] = []
+        for spec in self.manifest.devices:
+            section = self.code if spec.in_code else self._devices
+            if not 0 <= spec.offset <= spec.offset + spec.nbytes <= section.size:
+                raise _unusable(self.path, BraidError("code of a device is outside of its section"))
+            found.append(section[spec.offset : spec.offset + spec.nbytes])
+        return tuple(found)
+
+    @cached_property
+    def _devices(self) -> Bytes:
+        return self._checked(SectionKind.DEVICES)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the file, whole or not at all.

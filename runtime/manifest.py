@@ -74,7 +74,9 @@ class DeviceCodeSpec:
     """Code that a device beside the host loads: `nbytes` from `offset` of the devices section.
 
     `kind` says what it is, such as `stream`. `seconds` is how long it takes of a run of the model,
-    as estimated when it was compiled; negative where nothing is known.
+    as estimated when it was compiled; negative where nothing is known. Code that functions are
+    launched with lies in the shared object, and nowhere else: `in_code` says that the offset is
+    one of that.
     """
 
     device: str
@@ -82,6 +84,7 @@ class DeviceCodeSpec:
     offset: int
     nbytes: int
     seconds: float
+    in_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,4 +214,5 @@ def _read_device(fields: Any) -> DeviceCodeSpec:
         _read(fields, "offset", int),
         _read(fields, "nbytes", int),
         _read(fields, "seconds", float),
+        fields.get("in_code") is True,
     )

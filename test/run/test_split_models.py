@@ -23,9 +23,11 @@ import braid
 import braid.targets.machines
 from braid.frontends.mlir import parse_mlir
 from braid.read_source import read_source
+from braid.runtime.artifact import SectionKind, read_artifact
 from braid.runtime.native_abi import find_headers
 from braid.sources.source_model import SourceModel
 from braid.support.errors import BraidError
+from braid.targets.costs.simulator.instructions import from_bytes
 from braid.universe import make_context
 from test.run.models.conftest import conditional, convolutional, loop, transformer
 from test.run.models.test_models import random_inputs
@@ -196,6 +198,16 @@ def test_runs_from_c(run_model: Path, tmp_path: Path) -> None:
     )
     numbers = [[float(n) for n in re.findall(r"\d+\.\d+(?:e[-+]\d+)?", t)] for t in (parts, whole)]
     assert numbers[0] and numbers[0] == pytest.approx(numbers[1], rel=1e-4)
+
+
+def test_streams_are_stored_once(tmp_path: Path) -> None:
+    braid.compile(parse(CROSSING), target=TARGET, load=False).save(tmp_path / "m.braid")
+    artifact, data = read_artifact(tmp_path / "m.braid"), (tmp_path / "m.braid").read_bytes()
+    assert artifact.manifest.devices and SectionKind.DEVICES not in artifact._sections
+    codes = [code.tobytes() for code in artifact.device_code]
+    assert any(from_bytes(code).instructions for code in codes)
+    # Clusters of nothing but views have equal streams.
+    assert all(data.count(code) <= codes.count(code) for code in codes)
 
 
 def test_nothing_is_merged_across_clusters() -> None:

@@ -40,7 +40,7 @@ enum braid_section_kind {
   BRAID_SECTION_MANIFEST = 1, /* JSON (UTF-8), for people and for Python; C does not read it */
   BRAID_SECTION_CODE = 2,     /* an ELF shared object that exports `braid_model` */
   BRAID_SECTION_WEIGHTS = 3,  /* raw tensors; the manifest holds the index */
-  BRAID_SECTION_DEVICES = 4,  /* code of other devices than the host, where there is any */
+  BRAID_SECTION_DEVICES = 4,  /* code of other devices than the host that CODE does not hold */
 };
 
 /* ---- What compiled code exports and may call -----------------------------------------------
