@@ -20,6 +20,7 @@ from braid.passes.order.lane_problem import lane_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.passes.order.subgraphs import pieces_of
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.tuning.order_timing import Run, prepare_on_host
@@ -119,8 +120,8 @@ class Measuring:
         """The trials of the ops of a piece, behind those that are ordered already."""
         count, lanes = self.options.candidates, self.options.lanes
         if lanes > 1:
-            backend, pool = require_pool(self.target, lanes)
-            schedules = lane_problem(block, backend, pool, lanes)
+            backend, _ = require_pool(self.target, lanes)
+            schedules = lane_problem(block, DeviceCosts(backend), lanes)
             return lambda piece, _, first: lane_trials(schedules.restrict(piece), first, count)
         memory = memory_problem(block, [0] * len(block.ops))
         return lambda piece, done, first: order_trials(memory.restrict(piece, done), first, count)

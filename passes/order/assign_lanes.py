@@ -20,6 +20,8 @@ from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.solvers.ordering.lane_search import LaneSchedule, search_lanes
 from braid.solvers.ordering.lanes import LaneProblem
 from braid.support.errors import BraidError
+from braid.targets.costs.cost import tally
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription, Pool, Target
 
@@ -95,12 +97,13 @@ class AssignLanesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        backend, pool = require_pool(target_of(op, self.target), self.lanes)
+        backend, _ = require_pool(target_of(op, self.target), self.lanes)
         SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
         functions = [f for f in public_functions(op) if not _launches(f)]
         for function in functions:
             block = BlockGraph.of(function.body.block)
-            problem = lane_problem(block, backend, pool, self.lanes)
+            costs = DeviceCosts(backend)
+            problem = lane_problem(block, costs, self.lanes)
             schedule = search_lanes(
                 problem,
                 time_limit=self.time_limit / 2 / len(functions),
@@ -109,9 +112,11 @@ class AssignLanesPass(ModulePass):
             )
             function.attributes[LANES] = IntegerAttr(self.lanes, i64)
             write_schedule(function, block, schedule)
-            self._report(function, problem, schedule)
+            self._report(function, problem, schedule, tally(costs.asked))
 
-    def _report(self, function: FuncOp, problem: LaneProblem, schedule: LaneSchedule) -> None:
+    def _report(
+        self, function: FuncOp, problem: LaneProblem, schedule: LaneSchedule, sources: str
+    ) -> None:
         """Says what the lanes are good for."""
         one = sum(s if isfinite(s) else problem.together[op] for op, s in enumerate(problem.alone))
         side = sum(lane is not None for lane in schedule.lanes)
@@ -120,10 +125,11 @@ class AssignLanesPass(ModulePass):
             self.name,
             f"{side} of {len(problem)} ops on {problem.lanes} lanes, cost {schedule.value:.6g} s, "
             f"lower bound {schedule.lower_bound:.6g} s, gap {100 * schedule.gap:.1f} %, on one "
-            f"lane {one:.6g} s",
+            f"lane {one:.6g} s; costs: {sources}",
             lanes=problem.lanes,
             cost=schedule.value,
             lower_bound=schedule.lower_bound,
             gap=schedule.gap,
             seconds_on_one_lane=one,
+            sources=sources,
         )

@@ -11,18 +11,14 @@ from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.lanes import LaneProblem
 from braid.targets.costs.device_costs import DeviceCosts
-from braid.targets.machines.target import BackendDescription, Pool
 
 
-def lane_problem(
-    block: BlockGraph, backend: BackendDescription, pool: Pool, lanes: int
-) -> LaneProblem:
-    """The problem of scheduling `block` on `lanes` of `pool`.
+def lane_problem(block: BlockGraph, costs: DeviceCosts, lanes: int) -> LaneProblem:
+    """The problem of scheduling `block` on `lanes` of the pool of a device.
 
     A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
     is no kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
     """
-    costs = DeviceCosts(backend)
     alone: list[float] = []
     together: list[float] = []
     for op in block.ops:

@@ -1,5 +1,6 @@
 """`search-order`: in which order the ops of every block run."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -23,6 +24,8 @@ from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
+from braid.targets.costs.cost import Source, tally
+from braid.targets.costs.simulator.steps import is_addressing, is_declared
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
 
@@ -49,6 +52,12 @@ def block_order(block: BlockGraph, order: Sequence[int]) -> list[int]:
     """The positions in the block: constants and parameters first, then `order`."""
     position = {op: place for place, op in enumerate(ordered_ops(block.block))}
     return [position[op] for op in (*block.leaves, *(block.ops[number] for number in order))]
+
+
+def _sources(graph: BlockGraph) -> str:
+    """Who knew the seconds of ops: declarations, and otherwise the rates of the units."""
+    timed = (op for op in graph.ops if not is_addressing(op))
+    return tally(Counter(Source.DECLARED if is_declared(op) else Source.ROOFLINE for op in timed))
 
 
 @dataclass(frozen=True)
@@ -216,8 +225,9 @@ class BlockSearch:
                 )
         if len(graph.ops) > 1:
             before = problem.evaluate(range(len(graph.ops)))
+            data = {"sources": _sources(graph)} if self._unit == "s" else {}
             self._remark(
-                owner, f"{len(graph.ops)} ops, before {before:.6g}, ", joined, before=before
+                owner, f"{len(graph.ops)} ops, before {before:.6g}, ", joined, before=before, **data
             )
 
     def _remark(
@@ -228,7 +238,8 @@ class BlockSearch:
             op,
             self.options.name,
             f"{prefix}cost {order.value:.6g} {unit}, lower bound {order.lower_bound:.6g} {unit}, "
-            f"gap {100 * order.gap:.1f} %",
+            f"gap {100 * order.gap:.1f} %"
+            + (f"; costs: {data['sources']}" if "sources" in data else ""),
             **data,
             cost=order.value,
             lower_bound=order.lower_bound,

@@ -31,7 +31,7 @@ from braid.passes.rematerialization.rematerialization_sets import (
 )
 from braid.solvers.rematerialization import Problem, Schedule, simulate
 from braid.support.byte_sizes import format_size
-from braid.targets.costs.cost_source import CostSource, OpSeconds
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
 
@@ -108,7 +108,7 @@ class SelectRematerializationPass(ModulePass):
             if parameters.criteria is not None:
                 self._select_sets(function, parameters.criteria)
             elif parameters.budget is not None:
-                self._fit_budget(function, parameters.budget, costs.expected_seconds(counts))
+                self._fit_budget(function, parameters.budget, costs, counts)
 
     def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
         """Decides for each block of the function; the remark counts the sets of all of them."""
@@ -132,14 +132,19 @@ class SelectRematerializationPass(ModulePass):
             )
             emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
 
-    def _fit_budget(self, function: FuncOp, budget: int, seconds: OpSeconds) -> None:
+    def _fit_budget(
+        self, function: FuncOp, budget: int, costs: CostSource, counts: ExecutionCounts
+    ) -> None:
         graph = MemoryGraph.of(function.body.block)
         options = SolverOptions(self.time_limit, self.seed, self.workers, self.fixed_order)
+        seconds = costs.expected_seconds(counts)
         problem, schedule = fit_budget(graph, budget, options, seconds)
         function.attributes[ORDER] = order_attribute([schedule_positions(graph, schedule.sequence)])
-        self._report_schedule(function, problem, schedule)
+        self._report_schedule(function, problem, schedule, costs.sources())
 
-    def _report_schedule(self, function: FuncOp, problem: Problem, schedule: Schedule) -> None:
+    def _report_schedule(
+        self, function: FuncOp, problem: Problem, schedule: Schedule, sources: str
+    ) -> None:
         base = problem.base_duration
         increase = schedule.duration / base - 1 if base else 0.0
         natural = simulate(problem, range(len(problem.ops))).peak
@@ -149,7 +154,7 @@ class SelectRematerializationPass(ModulePass):
             self.name,
             f"peak {format_size(schedule.peak)} instead of {format_size(natural)}, time "
             f"{schedule.duration:.6g} s (+{increase:.3%}), recomputations {again}, lower bound "
-            f"{schedule.lower_bound:.6g} s, gap {schedule.gap:.3%}",
+            f"{schedule.lower_bound:.6g} s, gap {schedule.gap:.3%}; costs: {sources}",
             cost=schedule.duration,
             lower_bound=schedule.lower_bound,
             gap=schedule.gap,
@@ -157,4 +162,5 @@ class SelectRematerializationPass(ModulePass):
             recomputations=again,
             peak_bytes=schedule.peak,
             natural_peak_bytes=natural,
+            sources=sources,
         )

@@ -20,6 +20,7 @@ from braid.passes.storage.overlap_decisions import select_overlaps
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.storage_placement import StoragePlacement, clear_decision
 from braid.support.byte_sizes import format_size
+from braid.targets.costs.cost import tally
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
@@ -95,7 +96,7 @@ class SelectStoragePass(ModulePass):
             f"{len(saved)} of {len(candidates)} copies spared, {format_size(copied)} and about "
             f"{sum(saved.values()):.3g} s; peak {format_size(after)} instead of "
             f"{format_size(before)}; operands written over: arena smaller by "
-            f"{format_size(smaller)}",
+            f"{format_size(smaller)}; costs: {tally(costs.asked)}",
             spared=len(saved),
             copies=len(candidates),
             bytes=copied,
@@ -103,6 +104,7 @@ class SelectStoragePass(ModulePass):
             peak_bytes=after,
             natural_peak_bytes=before,
             overlapped_bytes=smaller,
+            sources=tally(costs.asked),
         )
 
 

@@ -17,7 +17,7 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.storage.view_groups import moves_nothing
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import SECONDS
+from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
@@ -111,13 +111,23 @@ class DeviceCosts(DeviceRates):
     def choices(self, op: Operation) -> list[tuple[LayoutChoice, Cost]]:
         """The layouts in which `op`, with tensors alone, can run, the preferred ones first.
 
-        What moves nothing costs nothing; open dims count as 1.
+        What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
+        choices take, predictions of the others are taken to be as far off as theirs.
         """
         if isinstance(op, FusedOp) and (options := self.options(op)):
             amounts = amounts_of(op)
-            return [(o.layouts, self._in_group(o, amounts)) for o in options]
-        choices = flexible_choices(op) if isinstance(op, FusedOp) else [as_typed(op)]
-        return [(choice, self._estimate(op, choice)) for choice in choices]
+            predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
+        else:
+            choices = flexible_choices(op) if isinstance(op, FusedOp) else [as_typed(op)]
+            estimate = self._estimate(op)
+            predicted = [(choice, estimate) for choice in choices]
+        found = [(p, _or_profiled(op, choice, p)) for choice, p in predicted]
+        ratios = [c.seconds / p.seconds for p, c in found if c.started and p.seconds]
+        factor = sum(ratios) / len(ratios) if ratios else 1.0
+        return [
+            (choice, cost if cost.started else replace(cost, seconds=factor * cost.seconds))
+            for (choice, _), (_, cost) in zip(predicted, found, strict=True)
+        ]
 
     def options(self, group: FusedOp) -> list[KernelOption]:
         """The best way to make `group` in each choice of layouts, the preferred one first."""
@@ -182,7 +192,7 @@ class DeviceCosts(DeviceRates):
             choice = stored_choice(op) if layouts is None else layouts
             if (match := self.match_for(op, choice)) is not None:
                 option = _option(match, choice, self._records.of_group(op))
-                return self._in_group(option, amounts_of(op))
+                return _or_profiled(op, choice, self._predicted(option, amounts_of(op)))
         if op.regions and not isinstance(op, GroupOp):
             blocks = (block for region in op.regions for block in region.blocks)
             parts = [self._on_one_core(each, None) for block in blocks for each in block.ops]
@@ -202,20 +212,17 @@ class DeviceCosts(DeviceRates):
     def _records(self) -> CostRecords:
         return load_records() if self._given is None else self._given
 
-    def _in_group(self, option: KernelOption, amounts: Amounts) -> Cost:
-        """What the kernel costs; a profile of the group in these layouts is believed first."""
-        group = option.match.group
-        seconds = 0.0 if moves_nothing(group, option.layouts) else option.seconds
+    def _predicted(self, option: KernelOption, amounts: Amounts) -> Cost:
+        """What the kernel costs without a profile of its group."""
+        seconds = 0.0 if moves_nothing(option.match.group, option.layouts) else option.seconds
         flops = int(amounts.by_resource["flops"])
-        name = option.family.name
-        cost = Cost(seconds, amounts.moved, flops, option.source, family=name)
-        return _or_profiled(group, option.layouts, cost) if seconds else cost
+        return Cost(seconds, amounts.moved, flops, option.source, family=option.family.name)
 
-    def _estimate(self, op: Operation, choice: LayoutChoice) -> Cost:
-        """By the roofline, unless a profile knows."""
+    def _estimate(self, op: Operation) -> Cost:
+        """By the roofline; what has no results costs nothing."""
         if not op.results:
             return Cost(0.0, 0, 0, Source.ROOFLINE)
-        return _or_profiled(op, choice, self._by_roofline(op, amounts_of(op)))
+        return self._by_roofline(op, amounts_of(op))
 
     def _by_roofline(
         self, op: Operation, amounts: Amounts, declared: Mapping[str, float] | None = None
@@ -244,22 +251,27 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
     return group
 
 
-def measured_seconds(op: Operation) -> float | None:
-    """Seconds of one run as `annotate-profile` noted them, None where it did not."""
-    attribute = op.attributes.get(SECONDS)
+def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
+    """Seconds of one run as `annotate-profile` noted them, None where it did not.
+
+    With a `choice` they are those of a run in these layouts.
+    """
+    by_layouts = op.attributes.get(LAYOUT_SECONDS)
+    if choice is not None and isinstance(by_layouts, DictionaryAttr):
+        attribute = by_layouts.data.get(str(choice))
+    else:
+        attribute = op.attributes.get(SECONDS)
     return attribute.value.data if isinstance(attribute, FloatAttr) else None
 
 
 def _or_profiled(op: Operation, choice: LayoutChoice, cost: Cost) -> Cost:
-    """`cost`, unless a profile knows how long `op` takes in `choice`: in the layouts of its types.
+    """`cost`, unless a profile knows how long `op` takes in `choice`.
 
-    Groups whose types have no layout say nothing about how the profiled model stored its tensors.
+    One that does not tell layouts tells of those in the types of the op. What moves nothing is no
+    kernel, whatever its group took in other layouts.
     """
-    measured = measured_seconds(op)
-    if measured is None:
-        return cost
-    typed = as_typed(op)
-    unsaid = all(x.is_row_major for x in (*typed.operands, *typed.results))
-    if choice != typed or (unsaid and isinstance(op, FusedOp)):
+    measured = measured_seconds(op, choice)
+    told = LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
+    if measured is None or not told or not cost.seconds:
         return cost
     return replace(cost, seconds=measured, source=Source.MEASURED, started=True)

@@ -98,13 +98,14 @@ class LayoutExplanation:
                 "●" if index == op.chosen else "",
                 _arrow(choice.layouts),
                 choice.family,
+                choice.source,
                 format_cost(choice.cost, self.resource),
                 format_change(choice.total, best, self.resource),
             )
             for index, choice in enumerate(op.choices)
         )
         total = "in all" if op.is_exact else "in all, at most"
-        return Table(("", "layouts", "kernel", "a run", total), rows)
+        return Table(("", "layouts", "kernel", "by", "a run", total), rows)
 
     def _row(self, op: OpReport) -> tuple[str, ...]:
         chosen = op.choices[op.chosen]

@@ -3,13 +3,21 @@
 from dataclasses import dataclass
 
 import pytest
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, TensorType, f32, f64
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    FloatAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    f32,
+    f64,
+)
 from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_strides
-from braid.dialects.braid.attribute_names import NAME, SECONDS
+from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, NAME, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
@@ -206,6 +214,23 @@ def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
         group.attributes[SECONDS] = FloatAttr(0.125, f64)
         cost = CostSource(load_target("host")).cost(group)
         assert (cost.seconds, cost.source) == (0.125, Source.MEASURED)
-    assert 0.125 not in [choice.cost for choice in costs.choices(plain)]
-    known = [c.layouts.results[0] for c in costs.choices(turned) if c.cost == 0.125]
-    assert known == [last]
+    for group, layout in ((plain, Layout.row_major(4)), (turned, last)):
+        known = [c for c in costs.choices(group) if c.source is Source.MEASURED]
+        assert [(c.layouts.results[0], c.cost) for c in known] == [(layout, 0.125)]
+
+
+def test_profiles_tell_layouts_of_groups_without_any() -> None:
+    """The others are as much slower than predicted as the one that was measured."""
+    group = negation(shape=(2, 16, 4, 5), layout=Layout.row_major(4))
+    before = {c.layouts: c.cost for c in layout_costs("seconds", RecordTable()).choices(group)}
+    rows, last, *_ = before
+    group.attributes[SECONDS] = FloatAttr(0.5, f64)
+    group.attributes[LAYOUT_SECONDS] = DictionaryAttr({str(last): FloatAttr(0.25, f64)})
+    after = {c.layouts: c for c in layout_costs("seconds", RecordTable()).choices(group)}
+    assert (after[last].cost, after[last].source) == (0.25, Source.MEASURED)
+    ratio = 0.25 / (before[last] - LAUNCH)
+    assert after[rows].cost == pytest.approx(LAUNCH + ratio * (before[rows] - LAUNCH))
+    assert after[rows].source is Source.FAMILY
+    costs = CostSource(load_target("host"), RecordTable())
+    assert costs.cost(group, layouts=last).seconds == 0.25
+    assert costs.cost(group).seconds == 0.5
