@@ -379,7 +379,8 @@ def npy(header: str, data: bytes = b"") -> bytes:
 
 DEEP = 200_000
 PROFILE = '{{"ops": {{"y": {{"count": {}, "seconds": 1.0}}}}}}'
-HOST = (Path(__file__).parents[2] / "targets" / "machines" / "host.toml").read_bytes()
+MACHINES = Path(__file__).parents[2] / "targets" / "machines"
+HOST, CHIP = ((MACHINES / name).read_bytes() for name in ("host.toml", "npu-small.toml"))
 ATTRIBUTE = 'func.func @main() {{ "test.op"() {{a = {}}} : () -> () func.return }}'
 for name, made in {
     "profile_deep": content("profile", b"[" * DEEP + b"]" * DEEP),
@@ -395,9 +396,9 @@ for name, made in {
     "target_deep_keys": content("target", b".".join([b"name"] * 5000) + b" = 1\n"),
     "target_deep_headers": content("target", b"[" + b".".join([b"name"] * 5000) + b"]\n"),
     "target_long_number": content("target", b"name = " + b"9" * 5000),
-    "target_huge_number": content("target", HOST.replace(b"0.5", b"9" * 400)),
-    "target_nan": content("target", HOST.replace(b"0.5", b"nan")),
-    "target_infinite": content("target", HOST.replace(b"0.5", b"inf")),
+    "target_huge_number": content("target", CHIP.replace(b"16e9", b"9" * 400)),
+    "target_nan": content("target", CHIP.replace(b"16e9", b"nan")),
+    "target_infinite": content("target", CHIP.replace(b"16e9", b"inf")),
     "target_module": content("target", HOST.replace(b"braid.lowering.cpu.kernels.gemm", b"this")),
     "target_object": content("target", HOST.replace(b"gemm:GemmFamily", b"gemm:os.system")),
     "input_huge": content(
