@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, UnregisteredOp, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, UnregisteredOp, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, VariadicDef
 from xdsl.rewriter import Rewriter
@@ -96,8 +96,10 @@ def _restore_segments(op: Operation) -> None:
     assert isinstance(op, IRDLOperation)
     lists = len(op.get_irdl_definition().operands)
     sizes = op.properties.get(_OPERANDS)  # where xDSL's parser puts what is so called
-    if isinstance(sizes, DenseArrayBase) and len(sizes) == lists * SEGMENTS:
-        runs = cast(tuple[int, ...], sizes.get_values())
+    if not isinstance(sizes, DenseArrayBase):
+        return
+    runs = cast(DenseArrayBase[IntegerType], sizes).get_values()
+    if len(runs) == lists * SEGMENTS:
         counts = [sum(runs[i * SEGMENTS : (i + 1) * SEGMENTS]) for i in range(lists)]
         op.properties[_OPERANDS] = DenseArrayBase.from_list(i32, counts)
 
