@@ -68,8 +68,8 @@ ELSEWHERE = {
     "materialize-layouts": "works on kernels",
     "plan-memory": "works on outlined kernels",
     "outline-kernels": "works on what apply-clusters leaves",
-    "convert-stablehlo-to-braid": "has its own test below",
-    "convert-tosa-to-braid": "has its own test below",
+    "convert-stablehlo-to-braid": "runs when a model is read, before there are clusters",
+    "convert-tosa-to-braid": "runs when a model is read, before there are clusters",
 }
 
 Home = tuple[str, ...]
