@@ -71,7 +71,7 @@ class CostSource:
         """
 
         def seconds(op: Operation) -> float:
-            is_control_flow = isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp)
+            is_control_flow = isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp)
             if is_control_flow and measured_seconds(op) is None:
                 blocks = (block for region in op.regions for block in region.blocks)
                 return sum(seconds(inner) for block in blocks for inner in block.ops)

@@ -1,11 +1,14 @@
 """The tables `[[device]]` and `[[machine]]` of a target file."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from braid.targets.machines.cpus import check_cpu, cpu_machine
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import BackendDescription, Device, Memory
+
+_PLUGIN = re.compile(r"[\w-]*")  # part of a file's name
 
 
 def parse_devices(
@@ -61,9 +64,14 @@ def _devices(
     name, numbered = table.get("name", str), ":" in table.get("name", str)
     if numbered and "count" in table.data:
         raise table.error(f"'{name}' has a number of its own, and 'count' gives numbers")
+    plugin = table.get("plugin", str, "")
+    if not _PLUGIN.fullmatch(plugin):
+        raise table.error(
+            f"'{plugin}' is not the name of a device plugin",
+            hint="plugins are found by name; BRAID_DEVICE_PATH says in which directories",
+        )
     for index in range(1 if numbered else table.get("count", int, 1)):
         each = name if numbered else f"{name}:{index}"
-        plugin = table.get("plugin", str, "")
         yield Device(each, backend.name, machine, described, memories, plugin)
 
 

@@ -399,8 +399,11 @@ for name, made in {
     "target_huge_number": content("target", CHIP.replace(b"16e9", b"9" * 400)),
     "target_nan": content("target", CHIP.replace(b"16e9", b"nan")),
     "target_infinite": content("target", CHIP.replace(b"16e9", b"inf")),
-    "target_module": content("target", HOST.replace(b"braid.lowering.cpu.kernels.gemm", b"this")),
-    "target_object": content("target", HOST.replace(b"gemm:GemmFamily", b"gemm:os.system")),
+    "target_module": content("target", HOST.replace(b'name = "cpu"', b'name = "this:s"')),
+    "target_plugin": content("target", HOST.replace(b'plugin = "cpu"', b'plugin = "../x.so"')),
+    "target_families": content(
+        "target", HOST.replace(b"priority = 0", b'priority = 0\nkernel_families = ["this:s"]')
+    ),
     "input_huge": content(
         "input", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}")
     ),
