@@ -138,6 +138,8 @@ class TaggedRun:
         begin = self._places[value]
         if isinstance(offset := op.attributes.get(VIEW_OFFSET), IntegerAttr):
             begin = begin.after(offset.value.data)
+        elif value in self._made:  # maybe apart, in what joins or pads it
+            self._made[result] = self._made[value]
         if self._places.setdefault(result, begin) != begin:
             raise WrongClaimError(f"{name_of(op)} shows {begin}, {self._places[result]} is planned")
         self._tags[result] = self._tag(value)

@@ -142,7 +142,7 @@ def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, se
         print(f"trial {trial}", flush=True)
         rng = random.Random(seed + trial)
         restore(root, files)
-        for path in rng.sample(sorted(files), rng.choice([1, 1, 2, len(files)])):
+        for path in rng.sample(sorted(files), min(rng.choice([1, 1, 2, len(files)]), len(files))):
             if path.is_file():
                 damage(path, files, rng)
         changed = {p for p, data in files.items() if not p.is_file() or p.read_bytes() != data}

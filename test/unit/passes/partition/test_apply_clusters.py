@@ -1,5 +1,6 @@
 """Splitting a model by hand changes nothing, whatever passes run before clusters are functions."""
 
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -11,7 +12,8 @@ from xdsl.dialects.func import FuncOp
 from braid.analysis.interpreter import interpret
 from braid.analysis.structure.clusters import complete_clusters, has_clusters, verify_clusters
 from braid.analysis.structure.verification import InvalidIRError, verify_module
-from braid.dialects.braid.attribute_names import CLUSTER
+from braid.dialects.braid.attribute_names import CLUSTER, TARGET
+from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.clusters import (
     Placement,
     device_name,
@@ -25,6 +27,7 @@ from braid.universe import make_context
 from test.unit.passes.partition.random_clusters import split_at_random
 from test.unit.passes.random_graphs import programs
 
+THREE_DEVICES = Path(__file__).parent / "three_devices.toml"
 PIPELINES = [
     "apply-clusters",
     "simplify,apply-clusters",
@@ -46,6 +49,7 @@ def test_the_meaning_stays(
     x = np.random.default_rng(0).standard_normal((1, 4, 6, 6)).astype(np.float32)
     (expected,) = interpret(module, [x], parameters=parameters)
     split_at_random(module, ["cpu:0", "npu:0", "gpu:1"], Random(seed))
+    module.attributes[TARGET] = TargetAttr.of(str(THREE_DEVICES), {})
     run_pipeline(context, module, pipeline)
     verify_module(module)
     assert not has_clusters(module)

@@ -184,10 +184,11 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any], 
 def test_counts_of_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     write = rematerialization.write_sets
 
-    def tampered(graph: Any, sets: Sequence[Any]) -> None:
-        write(graph, sets)
+    def tampered(graph: Any, sets: Sequence[Any], first: int) -> int:
+        number = write(graph, sets, first)
         marked = next(op for op in graph.ops if RECOMPUTE_SETS in op.attributes)
         _clear(marked, graph.ops)
+        return number
 
     monkeypatch.setattr(rematerialization, "write_sets", tampered)
     message = crash(DIAMOND, "select-rematerialization{tensor-threshold=200}")
