@@ -201,8 +201,8 @@ static braid_open_device *new_device(const char *wanted, const char *name) {
   return NULL;
 }
 
-/* The device of this name that is open, for one model more; or one that the caller is to open, which
- * is busy; or NULL where there is no memory. */
+/* The device of this name that is open, for one model more; or one that the caller is to open,
+ * which is busy; or NULL where there is no memory. */
 static braid_open_device *take_device(const char *wanted, const char *name) {
   pthread_mutex_lock(&lock);
   braid_open_device *at = handle_forks() ? open_devices : NULL;
