@@ -16,6 +16,8 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import (
+    CLUSTER,
+    DEVICE,
     FUSION_GROUP,
     ORDER,
     RECOMPUTE_OPERANDS,
@@ -47,23 +49,33 @@ def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
     """Puts copies of the members in front of the reader, which does not read them yet."""
     mapping: dict[SSAValue, SSAValue] = {}
     copies: list[Operation] = []
-    place = InsertPoint.before(chosen.reader)
     for member in chosen.members:
         for operand in member.operands:
-            _copy_views(operand, mapping, place)
-        copy = member.clone(value_mapper=mapping)
+            _copy_views(operand, mapping, chosen.reader)
+        copy = _copy(member, mapping, chosen.reader)
         copy.attributes.pop(RECOMPUTE_SETS, None)
         copy.attributes.pop(RECOMPUTE_OPERANDS, None)
         copy.attributes[RECOMPUTED] = IntegerAttr(chosen.number, i64)
-        Rewriter.insert_op(copy, place)
         copies.append(copy)
     read = [chosen.reader.operands[index] for index in chosen.operands]
     for value in read:
-        _copy_views(value, mapping, place)
+        _copy_views(value, mapping, chosen.reader)
     return RecomputeSubgraph(chosen, tuple(copies), tuple(mapping[value] for value in read))
 
 
-def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], place: InsertPoint) -> None:
+def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:
+    """A copy in front of `reader`; in another block one of its cluster, since these are in one."""
+    copy = op.clone(value_mapper=mapping)
+    if op.parent is not reader.parent:
+        for name in (CLUSTER, DEVICE):
+            copy.attributes.pop(name, None)
+            if name in reader.attributes:
+                copy.attributes[name] = reader.attributes[name]
+    Rewriter.insert_op(copy, InsertPoint.before(reader))
+    return copy
+
+
+def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], reader: Operation) -> None:
     """Copies the views through which `value` shows what a copy makes."""
     views: list[Operation] = []
     while value not in mapping and isinstance(value, OpResult) and is_view(value.op):
@@ -71,7 +83,7 @@ def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], place: Inser
         value = value.op.operands[0]
     if value in mapping:
         for view in reversed(views):
-            Rewriter.insert_op(view.clone(value_mapper=mapping), place)
+            _copy(view, mapping, reader)
 
 
 def connect(subgraph: RecomputeSubgraph) -> None:
