@@ -57,11 +57,12 @@ class StoragePlacement:
         touched = self._groups(found, candidate)
         before = {group: _decision(group) for group in (*touched, candidate.group)}
         known = self.strides
-        seconds = sum(self._seconds(group) or 0.0 for group in touched)
+        # Before the decision: with it, the group costs no more than what is not spared.
+        saved = self._saved(candidate) + sum(self._seconds(group) or 0.0 for group in touched)
         self.strides = {**known, **found}
         self._write(candidate, touched)
         after = [self._seconds(group) for group in touched]
-        saved = seconds - sum(s or 0.0 for s in after) + self._saved(candidate)
+        saved -= sum(s or 0.0 for s in after)
         possible = None not in after and self._seconds(candidate.group) is not None
         if not possible or saved <= 0 or not accept(candidate):
             self.strides = known
