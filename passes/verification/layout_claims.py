@@ -6,7 +6,7 @@ sets of layouts or a solver.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +18,7 @@ from braid.analysis.diagnostics.remarks import Remark
 from braid.analysis.execution.compute_ops import is_compute
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attributes import layout_of
@@ -83,7 +84,7 @@ class LayoutTotal:
 
     def add(self, function: FuncOp) -> None:
         """Adds the ops of `function`; raises WrongClaimError for one that cannot run so."""
-        for op in _ops(function):
+        for op in ops_outside_groups(function):
             if not (op.results and self._expressions.is_known(op.results[0])):
                 self._add(op)
 
@@ -129,13 +130,3 @@ class LayoutTotal:
             and tuple(choice.layouts.results) == results
         ]
         return min(fitting, default=math.inf)
-
-
-def _ops(op: Operation) -> Iterator[Operation]:
-    """The ops in the regions of `op`, without those in groups."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield inner
-                if not isinstance(inner, GroupOp):
-                    yield from _ops(inner)

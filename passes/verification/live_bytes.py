@@ -18,6 +18,7 @@ from xdsl.traits import IsTerminator
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
 from braid.analysis.storage.view_groups import only_op
+from braid.analysis.structure.nesting import ops_outside_groups
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -147,7 +148,7 @@ def linear_peak(function: FuncOp) -> int:
     What a loop reads from outside stays until the loop ends. What control flow carries counts as
     its result; arguments of the function, weights, constants and views do not count.
     """
-    ops = list(_ops(function))
+    ops = list(ops_outside_groups(function))
     begin = {op: place for place, op in enumerate(ops)}
     changes: defaultdict[int, int] = defaultdict(int)
     for place, op in enumerate(ops):
@@ -162,16 +163,6 @@ def linear_peak(function: FuncOp) -> int:
         live += changes[place]
         peak = max(peak, live)
     return peak
-
-
-def _ops(op: Operation) -> Iterator[Operation]:
-    """The ops in the regions of `op`, without those in groups."""
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.ops:
-                yield inner
-                if not isinstance(inner, GroupOp):
-                    yield from _ops(inner)
 
 
 def _readers(value: SSAValue) -> Iterator[Operation]:
@@ -190,7 +181,7 @@ def _read_at(reader: Operation, maker: Operation, begin: dict[Operation, int]) -
         assert outer is not None
         op = outer
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            last = max(begin[inner] for inner in _ops(op))
+            last = max(begin[inner] for inner in ops_outside_groups(op))
     return last
 
 

@@ -9,22 +9,17 @@ nobody else may write what it reads, or touch what it writes.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
-from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
     IntegerAttr,
-    IntegerType,
     TensorType,
-    UnitAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from braid.analysis.storage.tensor_storage import is_view, storage_bytes
@@ -32,8 +27,6 @@ from braid.dialects.braid.attribute_names import (
     BOXES,
     BUFFERS,
     CARRIED_BUFFERS,
-    IN_PLACE,
-    OVERLAP,
     SCRATCH_BUFFER,
     SCRATCH_BYTES,
     STAGING_BUFFERS,
@@ -41,13 +34,19 @@ from braid.dialects.braid.attribute_names import (
     VIEW_OFFSET,
 )
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.passes.verification.claims import WrongClaimError, name_of
 from braid.passes.verification.pending import Pending
+from braid.passes.verification.planned_attributes import (
+    buffers_of,
+    element_bytes,
+    overwritable,
+    pairs_of,
+    planned_strides,
+)
 from braid.passes.verification.tags import NOTHING, Memory, Place
 
 
@@ -72,7 +71,7 @@ class TaggedRun:
         is differs: both extremes are run.
         """
         granule = self._granule()
-        outputs = {f"output:{n}": _element_bytes(v) for n, v in enumerate(self._returned)}
+        outputs = {f"output:{n}": element_bytes(v) for n, v in enumerate(self._returned)}
         for most in (0, ALIGNMENT):
             self._padding = {space: max(most - size, 0) for space, size in outputs.items()}
             self.memory = Memory(self._sizes, granule)
@@ -95,11 +94,11 @@ class TaggedRun:
             is_strided = STRIDES in op.attributes
             for value in (*op.operands, *op.results):
                 if is_strided and isinstance(value.type, TensorType):
-                    found = gcd(found, _element_bytes(value))
+                    found = gcd(found, element_bytes(value))
             for name in (BUFFERS, CARRIED_BUFFERS, STAGING_BUFFERS):
-                for buffer in _buffers(op, name):
+                for buffer in buffers_of(op, name):
                     found = gcd(found, buffer.offset.data if buffer is not None else 0)
-        return gcd(found, *map(_element_bytes, self._returned))
+        return gcd(found, *map(element_bytes, self._returned))
 
     # ---- what ops do ----
 
@@ -147,11 +146,11 @@ class TaggedRun:
     def _compute(self, op: Operation) -> None:
         """Reads the operands, and then writes scratch memory and the results."""
         self._bind(op)
-        boxes = _pairs(op, BOXES)
+        boxes = pairs_of(op, BOXES)
         reads: list[tuple[int, Place]] = []
         for index, value in enumerate(op.operands):
             if isinstance(value.type, TensorType):
-                place = self._place(value, _strides(op, index))
+                place = self._place(value, planned_strides(op, index))
                 if index in boxes:
                     place = self._made.get(value, place)  # Where it is is the op's own matter.
                 else:
@@ -165,8 +164,8 @@ class TaggedRun:
         for index, result in enumerate(op.results):
             if not isinstance(result.type, TensorType):
                 continue
-            place = self._place(result, _strides(op, len(op.operands) + index))
-            self._require_apart(op, place, reads, _over(op, index))
+            place = self._place(result, planned_strides(op, len(op.operands) + index))
+            self._require_apart(op, place, reads, overwritable(op, index))
             if any(self.memory.overlap(place, other) for other in written):
                 raise WrongClaimError(f"{name_of(op)} writes two things to one place")
             written.append(place)
@@ -246,7 +245,7 @@ class TaggedRun:
     def _while(self, op: scf.WhileOp) -> None:
         self._bind(op)
         before, after = op.before_region.block, op.after_region.block
-        carried = zip(before.args, _buffers(op, CARRIED_BUFFERS), strict=False)
+        carried = zip(before.args, buffers_of(op, CARRIED_BUFFERS), strict=False)
         self._places.update((value, place) for value, place in carried if place is not None)
         self._share(after.args, op.results)
         tags = self._enter(op, op.arguments, before.args)
@@ -286,7 +285,7 @@ class TaggedRun:
         end = block.last_op
         assert end is not None
         values = list(end.operands)[isinstance(end, scf.ConditionOp) :]
-        staging = _buffers(end, STAGING_BUFFERS) or [None] * len(values)
+        staging = buffers_of(end, STAGING_BUFFERS) or [None] * len(values)
         copies: list[tuple[Place, int, Place, int]] = []
         for value, staged, target, tag in zip(values, staging, targets, tags, strict=True):
             if not isinstance(value.type, TensorType):
@@ -315,7 +314,7 @@ class TaggedRun:
     # ---- where things are ----
 
     def _bind(self, op: Operation) -> None:
-        for result, place in zip(op.results, _buffers(op, BUFFERS), strict=False):
+        for result, place in zip(op.results, buffers_of(op, BUFFERS), strict=False):
             if place is not None:
                 self._places[result] = place
 
@@ -333,7 +332,7 @@ class TaggedRun:
             raise WrongClaimError(f"a value of type {value.type} has no buffer")
         if strides is None:
             return self._at(self._places[value], storage_bytes(value.type))
-        size = _element_bytes(value)
+        size = element_bytes(value)
         shape = layout_of(value.type).storage_shape(shape_of(value))
         steps = tuple(size * stride for stride in strides)
         reach = size + sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
@@ -379,50 +378,3 @@ class TaggedRun:
                 f"{self._sizes[place.space]}"
             )
         self.used[place.space] = max(self.used[place.space], place.end)
-
-
-def _over(op: Operation, result: int) -> dict[int, bool]:
-    """The operands that the kernel of `op` may write a result over; True: its beginning."""
-    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
-    if callee is None:
-        return {}
-    pairs = cast(Iterable[tuple[int, int]], _arrays(callee, IN_PLACE))
-    found = {operand: False for operand, made in pairs if made == result}
-    overlap = callee.attributes.get(OVERLAP)
-    return found | ({overlap.value.data: True} if isinstance(overlap, IntegerAttr) else {})
-
-
-def _strides(op: Operation, index: int) -> tuple[int, ...] | None:
-    """In elements, of operand or behind these result number `index`; None if it is dense."""
-    attribute = op.attributes.get(STRIDES)
-    if not isinstance(attribute, ArrayAttr):
-        return None
-    entry = cast(ArrayAttr[Attribute], attribute).data[index]
-    return None if isinstance(entry, UnitAttr) else _integers(entry)
-
-
-def _pairs(op: Operation, name: str) -> dict[int, int]:
-    return dict(cast(Iterable[tuple[int, int]], _arrays(op, name)))
-
-
-def _arrays(op: Operation, name: str) -> list[tuple[int, ...]]:
-    attribute = op.attributes.get(name)
-    if not isinstance(attribute, ArrayAttr):
-        return []
-    return [_integers(entry) for entry in cast(ArrayAttr[Attribute], attribute)]
-
-
-def _integers(attribute: Attribute) -> tuple[int, ...]:
-    return tuple(cast(DenseArrayBase[IntegerType], attribute).get_values())
-
-
-def _buffers(op: Operation, name: str) -> list[BufferAttr | None]:
-    attribute = op.attributes.get(name)
-    if not isinstance(attribute, ArrayAttr):
-        return []
-    entries = cast(ArrayAttr[Attribute], attribute)
-    return [entry if isinstance(entry, BufferAttr) else None for entry in entries]
-
-
-def _element_bytes(value: SSAValue) -> int:
-    return bytes_of(cast(AnyTensor, value.type).element_type)

@@ -1,0 +1,65 @@
+"""Reading what `plan-memory` and what comes before it wrote on ops and kernels."""
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, UnitAttr
+from xdsl.dialects.func import CallOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from braid.dialects.braid.attribute_names import IN_PLACE, OVERLAP, STRIDES
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.dtypes import bytes_of
+
+
+def overwritable(op: Operation, result: int) -> dict[int, bool]:
+    """The operands that the kernel of `op` may write a result over; True: its beginning."""
+    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
+    if callee is None:
+        return {}
+    pairs = cast(Iterable[tuple[int, int]], _arrays(callee, IN_PLACE))
+    found = {operand: False for operand, made in pairs if made == result}
+    overlap = callee.attributes.get(OVERLAP)
+    return found | ({overlap.value.data: True} if isinstance(overlap, IntegerAttr) else {})
+
+
+def planned_strides(op: Operation, index: int) -> tuple[int, ...] | None:
+    """In elements, of operand or behind these result number `index`; None if it is dense."""
+    attribute = op.attributes.get(STRIDES)
+    if not isinstance(attribute, ArrayAttr):
+        return None
+    entry = cast(ArrayAttr[Attribute], attribute).data[index]
+    return None if isinstance(entry, UnitAttr) else _integers(entry)
+
+
+def pairs_of(op: Operation, name: str) -> dict[int, int]:
+    """An array of pairs of integers, as a dictionary; empty where there is none."""
+    return dict(cast(Iterable[tuple[int, int]], _arrays(op, name)))
+
+
+def _arrays(op: Operation, name: str) -> list[tuple[int, ...]]:
+    """An array of arrays of integers; empty where there is none."""
+    attribute = op.attributes.get(name)
+    if not isinstance(attribute, ArrayAttr):
+        return []
+    return [_integers(entry) for entry in cast(ArrayAttr[Attribute], attribute)]
+
+
+def _integers(attribute: Attribute) -> tuple[int, ...]:
+    return tuple(cast(DenseArrayBase[IntegerType], attribute).get_values())
+
+
+def buffers_of(op: Operation, name: str) -> list[BufferAttr | None]:
+    """An array of buffers, None for each value without one; empty where there is none."""
+    attribute = op.attributes.get(name)
+    if not isinstance(attribute, ArrayAttr):
+        return []
+    entries = cast(ArrayAttr[Attribute], attribute)
+    return [entry if isinstance(entry, BufferAttr) else None for entry in entries]
+
+
+def element_bytes(value: SSAValue) -> int:
+    """The bytes of one element of a tensor."""
+    return bytes_of(cast(AnyTensor, value.type).element_type)
