@@ -10,6 +10,7 @@ import typer
 
 from braid.tools.commands.compile_options import (
     LIBRARY,
+    DecisionArguments,
     EmitOption,
     InterOpThreadsOption,
     MeasureLayoutsOption,
@@ -93,12 +94,17 @@ def compile_model(
         shape_bounds=parse_bounds(shape_bound),
         jobs=jobs,
     )
+    decisions = DecisionArguments(
+        profile=profile,
+        use_profile=use_profile,
+        unseen=unseen,
+        recompute=recompute,
+        order_seconds=order_seconds,
+    )
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)
     if output is None or is_stage(what):
-        _emit_stage(
-            model, what, output, source, profile, use_profile, unseen, order_seconds, recompute
-        )
+        _emit_stage(model, what, output, source, decisions)
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -106,16 +112,12 @@ def compile_model(
     with compiling(model):
         compiled = compile(
             model,
-            profile=profile,
-            use_profile=use_profile,
-            unseen=unseen,
             memory_budget=memory_budget,
-            recompute=recompute,
             measure_orders=measure_orders,
             inter_op_threads=inter_op_threads,
-            order_seconds=order_seconds,
             load=False,
             **source,
+            **decisions,
         )
         _save(compiled, what, output, memory_json)
     if memory_report:  # last: a reader that goes away takes nothing with it
@@ -143,27 +145,14 @@ def _emit_stage(
     stage: str,
     output: Path | None,
     source: SourceArguments,
-    profile: bool,
-    use_profile: Path | None,
-    unseen: float | None,
-    order_seconds: float | None,
-    recompute: str | None,
+    decisions: DecisionArguments,
 ) -> None:
     """Write a stage of the lowering to `output`, or print it."""
     from braid.compiler import emit_model
     from braid.tools.commands.diagnostics import compiling
 
     with compiling(model):
-        content = emit_model(
-            model,
-            stage,
-            profile=profile,
-            use_profile=use_profile,
-            unseen=unseen,
-            order_seconds=order_seconds,
-            recompute=recompute,
-            **source,
-        )
+        content = emit_model(model, stage, **source, **decisions)
     if output is not None:
         write_files({output: content.encode() if isinstance(content, str) else content})
     elif isinstance(content, str):

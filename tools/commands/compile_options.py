@@ -107,6 +107,16 @@ class SourceArguments(TypedDict):
     jobs: int | None
 
 
+class DecisionArguments(TypedDict):
+    """What bears on decisions, in compiling and in emitting a stage, as keywords of both."""
+
+    profile: bool
+    use_profile: Path | None
+    unseen: float | None
+    recompute: str | None
+    order_seconds: float | None
+
+
 def is_stage(emit: str) -> bool:
     """Whether that is written without compiling all of the model."""
     return emit not in (ARTIFACT, LIBRARY)

@@ -27,12 +27,27 @@ if TYPE_CHECKING:
     from braid.runtime.native import ProfileEntry
 
 
+OutputDirOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write each output to DIR/NAME.npy.")
+]
+ProfileFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write to FILE how often each op ran and for how long, as JSON."
+    ),
+]
+RunsOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=1, help="Runs on the inputs; of several, one more warms up first."
+    ),
+]
+
+
 def run(
     model: ModelArgument,
     inputs: InputOption = None,
-    output_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write each output to DIR/NAME.npy.")
-    ] = None,
+    output_dir: OutputDirOption = None,
     random: RandomOption = False,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
@@ -40,18 +55,8 @@ def run(
     threads: ThreadsOption = 1,
     target: OptionalTargetOption = None,
     jobs: JobsOption = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write to FILE how often each op ran and for how long, as JSON."
-        ),
-    ] = None,
-    runs: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=1, help="Runs on the inputs; of several, one more warms up first."
-        ),
-    ] = 1,
+    profile: ProfileFileOption = None,
+    runs: RunsOption = 1,
     emulate: EmulateOption = False,
 ) -> None:
     """Run a model and show its outputs.
@@ -60,19 +65,9 @@ def run(
     """
     import numpy as np
 
-    from braid.tools.commands.arrays import (
-        npy_files,
-        random_inputs,
-        read_inputs,
-        sized_inputs,
-    )
+    from braid.tools.commands.arrays import npy_files, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import open_model
-    from braid.tools.outputs import (
-        check_directory,
-        check_outputs,
-        make_directory,
-        write_files,
-    )
+    from braid.tools.outputs import check_directory, check_outputs, make_directory, write_files
 
     check_outputs(profile)
     if output_dir is not None:
