@@ -17,11 +17,11 @@ from braid.analysis.storage.strided_storage import (
     stored_choice,
     view_offset,
 )
-from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import BOXES, STRIDES, VIEW_OFFSET
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.dialects.braid.movement import PadOp, ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
 from braid.targets.costs.device_costs import DeviceCosts
@@ -55,16 +55,15 @@ class StoragePlacement:
         if found is None:
             return None
         touched = self._groups(found, candidate)
-        before = {group: _decision(group) for group in (*touched, candidate.group)}
+        groups = (*touched, candidate.group)
+        before = {group: _decision(group) for group in groups}
         known = self.strides
-        # Before the decision: with it, the group costs no more than what is not spared.
-        saved = self._saved(candidate) + sum(self._seconds(group) or 0.0 for group in touched)
+        saved = sum(self._seconds(group) or 0.0 for group in groups)
         self.strides = {**known, **found}
         self._write(candidate, touched)
-        after = [self._seconds(group) for group in touched]
+        after = [self._seconds(group) for group in groups]
         saved -= sum(s or 0.0 for s in after)
-        possible = None not in after and self._seconds(candidate.group) is not None
-        if not possible or saved <= 0 or not accept(candidate):
+        if None in after or saved <= 0 or not accept(candidate):
             self.strides = known
             for group, decision in before.items():
                 _restore(group, decision)
@@ -77,6 +76,9 @@ class StoragePlacement:
         found: dict[SSAValue, Strides] = {}
         if candidate.is_view and any(_root(r) in self.placed for r in candidate.group.results):
             return None  # The slice is computed inside another tensor already.
+        roots = {_root(box.value) for box in candidate.boxes.values()}
+        if len(roots) < len(candidate.boxes):
+            return None  # One tensor cannot lie at two places.
         outer = self.strides_of(candidate.whole)
         for box in candidate.boxes.values():
             movable = candidate.is_view or self._is_movable(box, candidate)
@@ -165,14 +167,6 @@ class StoragePlacement:
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else self.costs.cost(group).seconds
-
-    def _saved(self, candidate: Candidate) -> float:
-        """Seconds of the copies that are not made."""
-        whole = self.costs.cost(candidate.group).seconds
-        if not isinstance(candidate.op, PadOp):
-            return whole
-        inner, outer = (storage_bytes(v.type) for v in (*candidate.group.operands, candidate.whole))
-        return whole * inner / max(outer, 1)
 
 
 def _decision(group: FusedOp) -> dict[str, Attribute]:

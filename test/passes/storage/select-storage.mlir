@@ -98,3 +98,22 @@ func.func @empty(%x: tensor<4x0xf32>) -> tensor<6x0xf32> {
   %p = braid.pad %a {low = array<i64: 1, 0>, high = array<i64: 1, 0>, value = 0.0 : f32} : (tensor<4x0xf32>) -> tensor<6x0xf32>
   func.return %p : tensor<6x0xf32>
 }
+
+// -----
+
+// A tensor that is joined with itself, or with a view of itself, cannot lie at both places.
+// REMARK: [select-storage] 1 of 3 copies spared
+// CHECK-LABEL: func.func @twice
+// CHECK:         func.call @kernel_0
+// CHECK:         func.call @kernel_1
+// CHECK:         func.call @kernel_2{{.*}}braid.boxes
+// CHECK:         func.call @kernel_3
+func.func @twice(%x: tensor<16x60xf32>) -> (tensor<32x61xf32>, tensor<64x30xf32>) {
+  %a = braid.tanh %x : (tensor<16x60xf32>) -> tensor<16x60xf32>
+  %c = braid.concat %a, %a {dim = 0 : i64} : (tensor<16x60xf32>, tensor<16x60xf32>) -> tensor<32x60xf32>
+  %d = braid.pad %c {low = array<i64: 0, 0>, high = array<i64: 0, 1>, value = 0.0 : f32} : (tensor<32x60xf32>) -> tensor<32x61xf32>
+  %r = braid.reshape %a : (tensor<16x60xf32>) -> tensor<32x30xf32>
+  %s = braid.reshape %a : (tensor<16x60xf32>) -> tensor<32x30xf32>
+  %e = braid.concat %r, %s {dim = 0 : i64} : (tensor<32x30xf32>, tensor<32x30xf32>) -> tensor<64x30xf32>
+  func.return %d, %e : tensor<32x61xf32>, tensor<64x30xf32>
+}
