@@ -46,6 +46,10 @@ class Deadline:
         now = monotonic()
         return Deadline(now + part * max(self.at - now, 0.0)) if self.at < inf else self
 
+    def later_by(self, seconds: float) -> Deadline:
+        """Return the deadline that many seconds after this one."""
+        return Deadline(self.at + seconds)
+
     def earlier(self, other: Deadline) -> Deadline:
         """Return the earlier one of two."""
         return self if self.at <= other.at else other

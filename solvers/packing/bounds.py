@@ -1,5 +1,6 @@
 """The lower bound: the bytes that are live together."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 from math import gcd
@@ -70,6 +71,31 @@ def max_live(items: Sequence[Item]) -> int:
         live += change
         peak = max(peak, live)
     return max(bound, peak - largest_slack)
+
+
+def check_fixed(items: Sequence[Item]) -> None:
+    """Raise ValueError where items with fixed offsets overlap."""
+    changes: list[tuple[int, bool, int, Segment]] = []
+    for index, item in enumerate(items):
+        if item.fixed is None:
+            continue
+        for begin, end, segments in item_profile(item):
+            for low, high in segments:
+                taken = (item.fixed + low, item.fixed + high)
+                changes += [(begin, True, index, taken), (end, False, index, taken)]
+    live: list[tuple[Segment, int]] = []  # they do not overlap, so neighbours are all to look at
+    for _, begins, index, taken in sorted(changes):
+        place = bisect_left(live, (taken, index))
+        if not begins:
+            live.pop(place)
+            continue
+        for (low, high), other in live[max(place - 1, 0) : place + 1]:
+            if low < taken[1] and taken[0] < high:
+                raise ValueError(
+                    f"fixed offsets {items[index].fixed} and {items[other].fixed} overlap: "
+                    "expected buffers that are live together to be apart"
+                )
+        live.insert(place, (taken, index))
 
 
 def maximal_live_sets(items: Sequence[Item], members: Sequence[int]) -> list[LiveSet]:

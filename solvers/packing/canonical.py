@@ -27,8 +27,8 @@ stock-cutting problem", Operations Research 2004).
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from random import Random
-from time import monotonic
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.packing.heuristics import orders
 from braid.solvers.packing.native import FOUND, NONE, NativePacking
 from braid.solvers.packing.placement import Placer
@@ -50,16 +50,16 @@ Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
 
 
 def search(
-    placer: Placer, members: Sequence[int], ceiling: int, deadline: float, seed: int
+    placer: Placer, members: Sequence[int], ceiling: int, deadline: Deadline, seed: int
 ) -> tuple[dict[int, int] | None, bool]:
     """Return the bases of `members` that end at or below `ceiling`, and whether none exist.
 
-    Ends at `deadline` (of `time.monotonic`). Where groups of buffers are packed, the search is
+    Ends at `deadline`. Where groups of buffers are packed, the search is
     not complete and proves nothing.
     """
     native = NativePacking(placer, members, ceiling)
     for attempt in _attempts(placer, members, seed):
-        left = deadline - monotonic()
+        left = deadline.remaining
         if left <= 0:
             break
         ended, bases = attempt(native, left)

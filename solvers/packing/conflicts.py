@@ -1,12 +1,16 @@
 """Which items cannot be where, relative to each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.packing.problem import Item
+from braid.solvers.deadline import NEVER, Deadline, OutOfTime
+from braid.solvers.packing.problem import Item, Part
+
+_MOST = 10_000_000
+"""Conflicts above which they are not listed: each takes about 130 bytes."""
 
 Forbidden = tuple[int, int, int]
 
@@ -35,46 +39,53 @@ class Conflicts:
         return found
 
 
-def find_conflicts(items: Sequence[Item]) -> Conflicts:
-    """Return the conflicts between all pairs of items with parts that are live together."""
-    owner: list[int] = []
-    starts: list[int] = []
-    sizes: list[int] = []
-    intervals: list[tuple[int, int, int]] = []
+def find_conflicts(items: Sequence[Item], deadline: Deadline = NEVER) -> Conflicts:
+    """Return the conflicts between all pairs of items with parts that are live together.
+
+    Raises OutOfTime at `deadline`, or where there are more than fit into memory.
+    """
+    parts = _Parts(items)
+    of_item: list[list[Forbidden]] = []
+    count = 0
     for index, item in enumerate(items):
-        for part in item.parts:
-            intervals.extend((begin, end, len(owner)) for begin, end in part.lifetimes)
-            owner.append(index)
-            starts.append(part.start)
-            sizes.append(part.size)
-    of_item: list[list[Forbidden]] = [[] for _ in items]
-    for first, second in _overlapping_parts(intervals, len(owner)):
-        i, j = owner[first], owner[second]
-        if i == j:
-            continue
-        low = starts[second] - starts[first] - sizes[first]
-        high = starts[second] + sizes[second] - starts[first]
-        of_item[i].append((j, low, high))
-        of_item[j].append((i, -high, -low))
+        deadline.check()
+        own = [entry for part in item.parts for entry in parts.forbidden(index, part)]
+        count += len(own)
+        if count > _MOST:
+            raise OutOfTime
+        of_item.append(own)
     return Conflicts(of_item)
 
 
-def _overlapping_parts(
-    intervals: list[tuple[int, int, int]], part_count: int
-) -> list[tuple[int, int]]:
-    """Return each pair of parts once of which an interval of one meets one of the other."""
-    if not intervals:
-        return []
-    table: NDArray[np.int64] = np.array(sorted(intervals), dtype=np.int64)
-    begins, ends, parts = table[:, 0], table[:, 1], table[:, 2]
-    # Sorted by begin, the intervals that begin within interval k are the ones right after it.
-    position = np.arange(len(table))
-    counts = np.searchsorted(begins, ends, side="left") - position - 1
-    first = np.repeat(position, counts)
-    shift = np.repeat(np.cumsum(counts) - counts, counts)
-    second = np.arange(int(counts.sum())) - shift + first + 1
-    low = np.minimum(parts[first], parts[second])
-    high = np.maximum(parts[first], parts[second])
-    keys = np.unique(low * part_count + high)
-    pairs = np.stack([keys // part_count, keys % part_count], axis=1)
-    return [(a, b) for a, b in pairs.tolist()]
+class _Parts:
+    """The parts of all items, and the intervals in which they are live by their begins."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        parts = [(index, part) for index, item in enumerate(items) for part in item.parts]
+        self._owner = np.array([index for index, _ in parts], np.int64)
+        self._start = np.array([part.start for _, part in parts], np.int64)
+        self._end = np.array([part.start + part.size for _, part in parts], np.int64)
+        intervals = sorted(
+            (begin, end, number)
+            for number, (_, part) in enumerate(parts)
+            for begin, end in part.lifetimes
+        )
+        table: NDArray[np.int64] = np.array(intervals, np.int64).reshape(-1, 3)
+        self._begins, self._ends = table[:, 0].copy(), table[:, 1].copy()
+        self._part = table[:, 2].copy()
+        self._several = len(table) > len(parts)
+
+    def forbidden(self, index: int, part: Part) -> Iterator[Forbidden]:
+        """Return the conflicts of a part of item `index` with the parts of others."""
+        found: list[NDArray[np.int64]] = []
+        for begin, end in part.lifetimes:
+            before = int(np.searchsorted(self._begins, end))
+            found.append(self._part[:before][self._ends[:before] > begin])
+        others = np.unique(np.concatenate(found)) if self._several else found[0]
+        others = others[self._owner[others] != index]
+        return zip(
+            self._owner[others].tolist(),
+            (self._start[others] - part.start - part.size).tolist(),
+            (self._end[others] - part.start).tolist(),
+            strict=True,
+        )

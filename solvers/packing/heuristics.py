@@ -1,9 +1,10 @@
 """Fast packings: several orders of placement, then reordering of what came out on top."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from random import Random
-from time import monotonic
 
+from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.packing.placement import Bases, Placer
 
 
@@ -25,30 +26,40 @@ def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
     ]
 
 
-def greedy_packings(placer: Placer, members: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Yield the bases by each rule of placement."""
+def greedy_packings(
+    placer: Placer, members: Sequence[int], deadline: Deadline, first: Deadline
+) -> Iterator[dict[int, int]]:
+    """Yield the bases by each rule of placement, by the first of them before `first`.
+
+    Raises OutOfTime at `deadline`.
+    """
     candidates = orders(placer, members)
-    for order in candidates:
-        yield placer.in_order(order)
+    yield placer.in_order(candidates[0], deadline=first)
+    for order in candidates[1:]:
+        yield placer.in_order(order, deadline=deadline)
     for order in candidates[:2]:
-        yield placer.in_order(order, tight=True)
+        yield placer.in_order(order, tight=True, deadline=deadline)
     for order in candidates[:3]:
-        yield placer.lowest_first(members, {item: float(at) for at, item in enumerate(order)})
+        rank = {item: float(at) for at, item in enumerate(order)}
+        yield placer.lowest_first(members, rank, deadline)
 
 
-def greedy(placer: Placer, members: Sequence[int], target: int, deadline: float) -> dict[int, int]:
+def greedy(
+    placer: Placer, members: Sequence[int], target: int, deadline: Deadline, first: Deadline
+) -> dict[int, int] | None:
     """Return the lowest greedy packing of `members`, the first that ends at or below `target`.
 
-    After `deadline` (of `time.monotonic`) no further rule is tried.
+    At `deadline` the lowest so far, None where not even one rule has come to its end by `first`.
     """
-    best: dict[int, int] = {}
+    best: dict[int, int] | None = None
     best_height = -1
-    for bases in greedy_packings(placer, members):
-        height = placer.height(bases, members)
-        if not best or height < best_height:
-            best, best_height = bases, height
-        if best_height <= target or monotonic() > deadline:
-            break
+    with suppress(OutOfTime):
+        for bases in greedy_packings(placer, members, deadline, first):
+            height = placer.height(bases, members)
+            if best is None or height < best_height:
+                best, best_height = bases, height
+            if best_height <= target:
+                break
     return best
 
 
@@ -57,13 +68,13 @@ def promote(
     members: Sequence[int],
     start: Bases,
     target: int,
-    deadline: float,
+    deadline: Deadline,
     seed: int,
 ) -> Bases:
     """Improve `start` by placing what ends above the target earlier, and again.
 
     "Squeaky wheel" optimization (Joslin and Clements, JAIR 1999). Stops at `target`, at
-    `deadline` (of `time.monotonic`) or after a number of rounds that does not depend on the clock.
+    `deadline` or after a number of rounds that does not depend on the clock.
     """
     random = Random(seed)
     count = len(members)
@@ -72,10 +83,13 @@ def promote(
     position = {item: float(place) for place, item in enumerate(order)}
     best_position = dict(position)
     for _ in range(max(20, min(10 * count, 40_000 // count))):
-        if best_height <= target or monotonic() > deadline:
+        if best_height <= target:
             break
         order = sorted(members, key=position.__getitem__)
-        bases = placer.in_order(order)
+        try:
+            bases = placer.in_order(order, deadline=deadline)
+        except OutOfTime:
+            break
         height = placer.height(bases, members)
         if height < best_height:
             best, best_height, best_position = bases, height, dict(position)

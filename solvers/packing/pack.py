@@ -1,14 +1,15 @@
 """Pack buffers into one arena: fast rules first, exact search where they miss the bound."""
 
 from collections.abc import Sequence
-from time import monotonic
 
-from braid.solvers.packing.bounds import max_live
+from braid.solvers.deadline import Deadline, OutOfTime
+from braid.solvers.packing.bounds import check_fixed, max_live
 from braid.solvers.packing.canonical import search
-from braid.solvers.packing.conflicts import find_conflicts
+from braid.solvers.packing.conflicts import Conflicts, find_conflicts
 from braid.solvers.packing.heuristics import greedy, orders, promote
 from braid.solvers.packing.placement import Bases, Placer
 from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, validate
+from braid.solvers.packing.skyline import stack
 
 EXACT_MEMBERS = 4000
 """Components with more items are left to the heuristics: their models would not be solved."""
@@ -16,6 +17,9 @@ SEARCHING = 0.8
 """Share of the time for the search from the bottom up, before that by constraint programming."""
 EASY_MEMBERS = 30
 """Where there are no more items, constraint programming proves more in the same time."""
+
+GRACE = 0.4
+"""Seconds that finding what conflicts, and the first rule, may take longer than all is to take."""
 
 
 def pack(
@@ -38,7 +42,7 @@ def pack(
     """
     validate(buffers)
     items, item_of = gather_items(buffers)
-    packer = _Packer(items, monotonic() + time_limit, seed, workers)
+    packer = _Packer(items, Deadline.after(time_limit), seed, workers)
     packer.run(capacity)
     offsets = tuple(
         packer.bases[item] + buffer.group_offset
@@ -54,35 +58,29 @@ def pack(
 class _Packer:
     """Packs the components of `items` until the highest of them cannot be lowered."""
 
-    def __init__(self, items: Sequence[Item], deadline: float, seed: int, workers: int) -> None:
+    def __init__(self, items: Sequence[Item], deadline: Deadline, seed: int, workers: int) -> None:
         self.items = items
         self.deadline = deadline
         self.seed = seed
         self.workers = workers
-        conflicts = find_conflicts(items)
-        self.placer = Placer(items, conflicts)
-        self.components = conflicts.components()
+        check_fixed(items)
         self.lower_bound = max_live(items)
-        self.bases = list(self.placer.start(range(len(items))).values())
-        self._check_fixed()
-
-    def _check_fixed(self) -> None:
-        for i, item in enumerate(self.items):
-            if item.fixed is None:
-                continue
-            for j, low, high in self.placer.conflicts[i]:
-                other = self.items[j].fixed
-                if other is not None and low < item.fixed - other < high:
-                    raise ValueError(
-                        f"fixed offsets {item.fixed} and {other} overlap: "
-                        "expected buffers that are live together to be apart"
-                    )
+        self.bases = stack(items)
+        self.first_rule = deadline.later_by(GRACE)
+        try:
+            conflicts = find_conflicts(items, self.first_rule)
+        except OutOfTime:
+            conflicts = None
+        self.components = conflicts.components() if conflicts else []
+        self.placer = Placer(items, conflicts or Conflicts([[] for _ in items]))
 
     def run(self, capacity: int | None) -> None:
         """Pack all; the higher of `capacity` and the bound is good enough."""
         target = max(self.lower_bound, capacity or 0)
         for members in self.components:
-            self._adopt(greedy(self.placer, members, target, self.deadline), members)
+            bases = greedy(self.placer, members, target, self.deadline, self.first_rule)
+            if bases and self.placer.height(bases, members) <= self._height(members):
+                self._adopt(bases, members)
         # The component that is highest after the greedy rules is likely to be the hardest.
         components = [own for own in self.components if any(self.items[i].parts for i in own)]
         for members in sorted(components, key=self._height, reverse=True):
@@ -91,8 +89,7 @@ class _Packer:
                 self._improve(members, target)
 
     def _improve(self, members: list[int], target: int) -> None:
-        now = monotonic()
-        deadline = min(self.deadline, now + 0.1 * (self.deadline - now))
+        deadline = self.deadline.share(0.1)
         bases = promote(self.placer, members, self.bases, target, deadline, self.seed)
         self._adopt(bases, members)
         if self._height(members) > target and len(members) <= EXACT_MEMBERS:
@@ -102,11 +99,9 @@ class _Packer:
 
     def _search(self, members: list[int], target: int) -> int:
         """Search for a packing that ends at `target`; return that or the next higher bound."""
-        left = self.deadline - monotonic()
-        if left <= 0:
+        if self.deadline.passed:
             return target
-        share = SEARCHING if len(members) > EASY_MEMBERS else 1 - SEARCHING
-        deadline = monotonic() + share * left
+        deadline = self.deadline.share(SEARCHING if len(members) > EASY_MEMBERS else 1 - SEARCHING)
         bases, infeasible = search(self.placer, members, target, deadline, self.seed)
         if bases is not None:
             self._adopt(bases, members)
@@ -115,13 +110,13 @@ class _Packer:
         return max(target, self.lower_bound)
 
     def _improve_exactly(self, members: list[int], target: int) -> None:
-        if monotonic() >= self.deadline:
+        if self.deadline.passed:
             return
         # Here, since CP-SAT takes half a second to import and is seldom needed.
         from braid.solvers.packing.exact import Search, fit, minimize
 
         def effort(share: float) -> Search:
-            return Search(share * (self.deadline - monotonic()), self.seed, self.workers)
+            return Search(share * self.deadline.remaining, self.seed, self.workers)
 
         dives = orders(self.placer, members)
         found = fit(self.items, members, target, dives, effort(0.5))
@@ -130,7 +125,7 @@ class _Packer:
             return
         self.lower_bound = max(self.lower_bound, found.lower_bound)
         limits = (max(target, found.lower_bound), self._height(members))
-        if limits[0] >= limits[1] or monotonic() >= self.deadline:
+        if limits[0] >= limits[1] or self.deadline.passed:
             return
         best = minimize(self.items, members, self.bases, limits, effort(1.0))
         if best.bases is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
+from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.packing.conflicts import Conflicts
 from braid.solvers.packing.problem import Item
 
@@ -60,23 +61,30 @@ class Placer:
             if bases[other] != UNPLACED
         )
 
-    def in_order(self, order: Sequence[int], *, tight: bool = False) -> dict[int, int]:
+    def in_order(
+        self, order: Sequence[int], *, tight: bool = False, deadline: Deadline = NEVER
+    ) -> dict[int, int]:
         """Return the bases when the items of `order` are placed in that order.
 
-        What they conflict with is among them.
+        What they conflict with is among them. Raises OutOfTime at `deadline`.
         """
         bases = self.start(order)
         place = self.tightest if tight else self.lowest
         for item in order:
             if bases[item] == UNPLACED:
+                deadline.check()
                 bases[item] = place(item, bases)
         return bases
 
-    def lowest_first(self, members: Sequence[int], rank: Mapping[int, float]) -> dict[int, int]:
+    def lowest_first(
+        self, members: Sequence[int], rank: Mapping[int, float], deadline: Deadline = NEVER
+    ) -> dict[int, int]:
         """Return the bases when always the item that can lie lowest is placed, then least rank.
 
         This is the best-fit rule for known lifetimes of Sekiyama et al., "Profile-guided memory
         optimization for deep neural networks" (2018), with holes filled.
+
+        Raises OutOfTime at `deadline`.
         """
         bases = self.start(members)
         queue = [
@@ -86,6 +94,7 @@ class Placer:
         ]
         heapify(queue)
         while queue:
+            deadline.check()
             base, _, item = heappop(queue)
             # Placing items only takes room away, so a stale entry is a lower bound.
             current = self.lowest(item, bases)

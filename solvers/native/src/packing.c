@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  NODES_PER_LOOK = 128, /* nodes between two looks at the clock */
-  KNOWN = 1 << 18       /* partial packings that are remembered to lead nowhere */
-};
+enum { KNOWN = 1 << 18 /* partial packings that are remembered to lead nowhere */ };
 
 typedef struct {
   packer s;
@@ -91,7 +88,7 @@ static int32_t descend(packing_search *tree, const open_item *open, int32_t coun
 static int32_t search(packing_search *tree, const int32_t *members, int32_t count,
                       const open_item *last) {
   packer *s = &tree->s;
-  if (--tree->nodes < 0 || (tree->nodes % NODES_PER_LOOK == 0 && packer_is_late(s)))
+  if (--tree->nodes < 0 || packer_is_late(s))
     return BRAID_PACKING_CUT;
   open_item *open = malloc((size_t)count * (sizeof *open + 2 * sizeof(int32_t)));
   if (!open) {
