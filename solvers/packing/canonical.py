@@ -21,7 +21,10 @@ other orders and for longer, and by turns with beams. Those place an item where 
 next, and keep the partial packings of the smoothest skyline, as do the best heuristics for packings
 without waste; how much each step counts is drawn at random, so that no two beams are alike
 (E. Burke, G. Kendall, G. Whitwell, "A new placement heuristic for the orthogonal
-stock-cutting problem", Operations Research 2004).
+stock-cutting problem", Operations Research 2004). Between two moments with no room to spare, the
+bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
+other by items that begin: it lies no lower than the first level that sums of their sizes have in
+common.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -27,15 +27,11 @@ def orders(placer: Placer, members: Sequence[int]) -> list[list[int]]:
 
 
 def greedy_packings(
-    placer: Placer, members: Sequence[int], deadline: Deadline, first: Deadline
+    placer: Placer, members: Sequence[int], deadline: Deadline
 ) -> Iterator[dict[int, int]]:
-    """Yield the bases by each rule of placement, by the first of them before `first`.
-
-    Raises OutOfTime at `deadline`.
-    """
+    """Yield the bases by each rule of placement. Raises OutOfTime at `deadline`."""
     candidates = orders(placer, members)
-    yield placer.in_order(candidates[0], deadline=first)
-    for order in candidates[1:]:
+    for order in candidates:
         yield placer.in_order(order, deadline=deadline)
     for order in candidates[:2]:
         yield placer.in_order(order, tight=True, deadline=deadline)
@@ -45,16 +41,16 @@ def greedy_packings(
 
 
 def greedy(
-    placer: Placer, members: Sequence[int], target: int, deadline: Deadline, first: Deadline
+    placer: Placer, members: Sequence[int], target: int, deadline: Deadline
 ) -> dict[int, int] | None:
     """Return the lowest greedy packing of `members`, the first that ends at or below `target`.
 
-    At `deadline` the lowest so far, None where not even one rule has come to its end by `first`.
+    At `deadline` the lowest so far, None where not even one rule has come to its end.
     """
     best: dict[int, int] | None = None
     best_height = -1
     with suppress(OutOfTime):
-        for bases in greedy_packings(placer, members, deadline, first):
+        for bases in greedy_packings(placer, members, deadline):
             height = placer.height(bases, members)
             if best is None or height < best_height:
                 best, best_height = bases, height

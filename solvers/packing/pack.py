@@ -6,10 +6,10 @@ from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.packing.bounds import check_fixed, max_live
 from braid.solvers.packing.canonical import search
 from braid.solvers.packing.conflicts import Conflicts, find_conflicts
+from braid.solvers.packing.first_fit import first_fit
 from braid.solvers.packing.heuristics import greedy, orders, promote
 from braid.solvers.packing.placement import Bases, Placer
 from braid.solvers.packing.problem import Buffer, Item, Packing, gather_items, validate
-from braid.solvers.packing.skyline import stack
 
 EXACT_MEMBERS = 4000
 """Components with more items are left to the heuristics: their models would not be solved."""
@@ -18,8 +18,8 @@ SEARCHING = 0.8
 EASY_MEMBERS = 30
 """Where there are no more items, constraint programming proves more in the same time."""
 
-GRACE = 0.4
-"""Seconds that finding what conflicts, and the first rule, may take longer than all is to take."""
+GRACE = 0.3
+"""Seconds that items are placed for, one by one, where there was no time for anything before."""
 
 
 def pack(
@@ -65,28 +65,35 @@ class _Packer:
         self.workers = workers
         check_fixed(items)
         self.lower_bound = max_live(items)
-        self.bases = stack(items)
-        self.first_rule = deadline.later_by(GRACE)
         try:
-            conflicts = find_conflicts(items, self.first_rule)
+            conflicts = find_conflicts(items, deadline.share(0.5))
         except OutOfTime:
             conflicts = None
-        self.components = conflicts.components() if conflicts else []
         self.placer = Placer(items, conflicts or Conflicts([[] for _ in items]))
+        self.components = conflicts.components() if conflicts else []
+        self.bases = list(self.placer.start(range(len(items))).values())
+        if not conflicts:
+            self._place_late()
 
     def run(self, capacity: int | None) -> None:
         """Pack all; the higher of `capacity` and the bound is good enough."""
         target = max(self.lower_bound, capacity or 0)
         for members in self.components:
-            bases = greedy(self.placer, members, target, self.deadline, self.first_rule)
-            if bases and self.placer.height(bases, members) <= self._height(members):
-                self._adopt(bases, members)
+            bases = greedy(self.placer, members, target, self.deadline)
+            if bases is None:
+                self._place_late()
+                return
+            self._adopt(bases, members)
         # The component that is highest after the greedy rules is likely to be the hardest.
         components = [own for own in self.components if any(self.items[i].parts for i in own)]
         for members in sorted(components, key=self._height, reverse=True):
             target = max(self.lower_bound, capacity or 0)
             if self._height(members) > target:
                 self._improve(members, target)
+
+    def _place_late(self) -> None:
+        """Place all items when there is no time for a rule."""
+        self.bases = first_fit(self.items, self.deadline.later_by(GRACE))
 
     def _improve(self, members: list[int], target: int) -> None:
         deadline = self.deadline.share(0.1)

@@ -5,6 +5,7 @@
  * that are level with what is beside them are rarely so by chance. Where a step matters how much is
  * drawn anew for each search, so that many narrow ones see more than a wide one.
  */
+#include "levels.h"
 #include "partial_packing.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ typedef struct {
   const int32_t *begin_of; /* by section: where its items begin in `item_in` */
   const int32_t *item_in;
   packer clock;
+  levels levels;
   int32_t width;
   int32_t *weights; /* by section: what a step before it scores */
   int32_t waste;    /* what leaving room empty scores */
@@ -228,6 +230,11 @@ static bool expand(beam *b, int32_t layer, int32_t place, int32_t score, bool *d
   return true;
 }
 
+/* Raises what a section shares with the next one. Returns whether it still fits. */
+static bool level(const beam *b, const layout *l, int32_t section) {
+  return raise_shared(&b->levels, section, l->floor, l->spare, l->placed, l->lowest);
+}
+
 /* Returns whether there still is room for all. */
 static bool apply_way(const beam *b, const layout *l, const way *w) {
   const braid_packing *p = b->p;
@@ -239,7 +246,7 @@ static bool apply_way(const beam *b, const layout *l, const way *w) {
       if (!l->placed[i] && l->lowest[i] < w->base)
         l->lowest[i] = (w->base + p->alignment[i] - 1) / p->alignment[i] * p->alignment[i];
     }
-    return true;
+    return level(b, l, w->section - 1) && level(b, l, w->section);
   }
   int32_t i = w->item;
   l->placed[i] = 1;
@@ -258,6 +265,12 @@ static bool apply_way(const beam *b, const layout *l, const way *w) {
       continue;
     l->lowest[other] = above;
     if (above + p->extent[other] > p->capacity)
+      return false;
+  }
+  for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at) {
+    bool begins = at == p->in.begin[i] || p->in.item[at - 1] < p->in.item[at] - 1;
+    bool ends = at + 1 == p->in.begin[i + 1] || p->in.item[at + 1] > p->in.item[at] + 1;
+    if ((begins && !level(b, l, p->in.item[at] - 1)) || (ends && !level(b, l, p->in.item[at])))
       return false;
   }
   return true;
@@ -339,6 +352,7 @@ int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t 
   int32_t layer = 0, found = -1;
   bool done = false;
   bool has_memory = packer_open(&b.clock, packing, NULL, seconds) & open_beam(&b, packing, width);
+  has_memory &= levels_open(&b.levels, packing);
   if (has_memory) {
     begin_layout(&b);
     for (int32_t section = 0; section <= packing->sections; ++section)
@@ -356,6 +370,7 @@ int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t 
   }
   bool out_of_memory = !has_memory || b.clock.out_of_memory;
   packer_close(&b.clock);
+  levels_close(&b.levels);
   free(b.layers[0]);
   free(b.layers[1]);
   free(b.prints);

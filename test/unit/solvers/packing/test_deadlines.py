@@ -10,8 +10,9 @@ from braid.solvers.deadline import NEVER, Deadline, OutOfTime
 from braid.solvers.packing import Buffer, pack
 from braid.solvers.packing.bounds import check_fixed
 from braid.solvers.packing.conflicts import find_conflicts
+from braid.solvers.packing.first_fit import first_fit
+from braid.solvers.packing.placement import Placer
 from braid.solvers.packing.problem import Item, gather_items
-from braid.solvers.packing.skyline import stack
 
 
 def random_items(random: Random, *, fixed: float = 0.0) -> list[Item]:
@@ -52,7 +53,7 @@ def test_conflicts_are_those_of_all_pairs() -> None:
                 assert seen == back == meet(items[i], x, items[j], y)
 
 
-def test_what_is_stacked_does_not_overlap() -> None:
+def test_first_fit_does_not_overlap() -> None:
     random = Random(1)
     for _ in range(500):
         items = random_items(random, fixed=0.2)
@@ -63,11 +64,20 @@ def test_what_is_stacked_does_not_overlap() -> None:
                 check_fixed(items)
             continue
         check_fixed(items)
-        bases = stack(items)
-        for item, base in zip(items, bases, strict=True):
-            assert base >= 0 and base % item.alignment == 0 and item.fixed in (None, base)
-        for (a, x), (b, y) in combinations(zip(items, bases, strict=True), 2):
-            assert not meet(a, x, b, y)
+        for bases in (first_fit(items, Deadline.after(0)), first_fit(items, NEVER)):
+            for item, base in zip(items, bases, strict=True):
+                assert base >= 0 and base % item.alignment == 0 and item.fixed in (None, base)
+            for (a, x), (b, y) in combinations(zip(items, bases, strict=True), 2):
+                assert not meet(a, x, b, y)
+
+
+def test_first_fit_is_that_of_the_rules() -> None:
+    random = Random(2)
+    for _ in range(300):
+        items = random_items(random)
+        order = sorted(range(len(items)), key=lambda i: (-items[i].extent, -items[i].duration, i))
+        known = Placer(items, find_conflicts(items)).in_order(order)
+        assert first_fit(items, NEVER) == [known[i] for i in range(len(items))]
 
 
 def many(count: int) -> list[Buffer]:
