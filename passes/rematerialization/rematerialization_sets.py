@@ -5,7 +5,7 @@ needs and that would otherwise have to keep a large tensor alive for it.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
@@ -68,7 +68,8 @@ class _Selection:
     def __init__(self, graph: MemoryGraph, criteria: Criteria) -> None:
         self.graph = graph
         self.criteria = criteria
-        self.candidates: dict[tuple[int, int], RecomputeSet] = {}
+        self.picked: dict[tuple[int, int], tuple[str, ...]] = {}
+        """Tensor and reader -> the criteria that held."""
 
     def run(self) -> list[RecomputeSet]:
         """Judge every edge, readers in order, since a set grows through edges judged before."""
@@ -85,12 +86,13 @@ class _Selection:
             if reader not in kept:
                 continue
             for tensor in reversed(graph.inputs[reader]):
-                candidate = self.candidates.get((tensor, reader))
-                if candidate is None:
+                reasons = self.picked.get((tensor, reader))
+                if reasons is None:
                     kept.add(graph.producer[tensor])
                 else:
-                    chosen.append(candidate)
-                    kept.update(graph.producer[t] for t in self._inputs(candidate.members))
+                    members = self._grow(tensor, reader)
+                    chosen.append(RecomputeSet(tensor, reader, members, reasons))
+                    kept.update(graph.producer[t] for t in self._inputs(members))
         return chosen[::-1]
 
     def _is_read(self, tensors: tuple[int, ...]) -> bool:
@@ -102,16 +104,13 @@ class _Selection:
         # What a region hands on is needed behind it: it stays.
         if any(op.has_trait(IsTerminator) for op in readers) or not graph.can_recompute(producer):
             return
-        members = self._grow(tensor, reader)
-        criteria = dict(self._criteria(tensor, reader, members))
+        criteria = dict(self._criteria(tensor, reader, readers))
         holds = all if self.criteria.require_all else any
         if criteria and holds(criteria.values()):
-            reasons = tuple(name for name, held in criteria.items() if held)
-            found = RecomputeSet(tensor, reader, members, reasons)
-            self.candidates[tensor, reader] = found
+            self.picked[tensor, reader] = tuple(name for name, held in criteria.items() if held)
 
     def _criteria(
-        self, tensor: int, reader: int, members: tuple[int, ...]
+        self, tensor: int, reader: int, readers: Sequence[Operation]
     ) -> Iterator[tuple[str, bool]]:
         """The criteria that are given, and whether they hold."""
         graph, criteria = self.graph, self.criteria
@@ -131,17 +130,17 @@ class _Selection:
         elif criteria.peak is not None:
             yield "peak", high
         if criteria.jump is not None:
-            jump = criteria.jump
+            jump, members = criteria.jump, self._grow(tensor, reader)
             yield "jump", any(size - s > jump for s in self._input_sizes(members))
         if criteria.fuse:
-            yield "fusion", indirect or self._fuses(producer, reader)
+            yield "fusion", indirect or all(self._fuses(producer, op) for op in readers)
 
     def _grow(self, tensor: int, reader: int) -> tuple[int, ...]:
         """The producer of `tensor` with what it needs.
 
-        An op joins when its result should not exist either, because its own edge was picked and
-        it fuses; or when its result is as large as `tensor`, is not live at the reader anyway,
-        and would have to be kept for it. Nearer ops come first, and only one anchor joins.
+        An op joins when its result should not exist either, because its own edge was picked; or
+        when its result is as large as `tensor`, is not live at the reader anyway, and would have
+        to be kept for it. Nearer ops come first, and only one anchor joins.
         """
         graph = self.graph
         producer, size = graph.producer[tensor], graph.sizes[tensor]
@@ -156,10 +155,9 @@ class _Selection:
                     continue
                 if anchored and self._is_anchor(maker):
                     continue
-                fuses = self._fuses(maker, member)
-                picked = fuses and (read, member) in self.candidates
+                picked = (read, member) in self.picked
                 held = graph.sizes[read] >= size and graph.last_use[read] < reader
-                if picked or (held and (fuses or indirect)):
+                if picked or (held and (indirect or self._fuses(maker, graph.ops[member]))):
                     members.add(maker)
                     frontier.append(maker)
                     anchored = anchored or self._is_anchor(maker)
@@ -168,11 +166,11 @@ class _Selection:
     def _is_anchor(self, op: int) -> bool:
         return self.criteria.rules.is_anchor(self.graph.ops[op])
 
-    def _fuses(self, producer: int, reader: int) -> bool:
+    def _fuses(self, producer: int, reader: Operation) -> bool:
         """Whether a rule lets the producer fuse with the reader; not through a view."""
-        first, second = self.graph.ops[producer], self.graph.ops[reader]
-        direct = any(operand.owner is first for operand in second.operands)
-        return direct and self.criteria.rules.allow(first, second)
+        first = self.graph.ops[producer]
+        direct = any(operand.owner is first for operand in reader.operands)
+        return direct and self.criteria.rules.allow(first, reader)
 
     def _inputs(self, members: tuple[int, ...]) -> set[int]:
         """The tensors that the ops read and none of them makes."""

@@ -52,12 +52,13 @@ class SelectRematerializationPass(ModulePass):
     - `fusion-rules` (`default` or a TOML file as `rematerialization_rules.toml`): the producer
       can be fused with the reader, or it cannot and the path is indirect.
 
-    A reader in the regions of control flow counts as that op, and gets copies of its own where it
-    stands; what a region hands on stays. One criterion that holds is enough, with `mode=all` all
-    that are given must. Where `tensor-threshold`
-    and `peak-threshold` are both given, the first is for edges without an indirect path, the
-    second for those with one, and together they are one criterion. Out: the decision as
-    `recompute_decisions.py` says.
+    What is not kept for a producer is not kept for its copies either: where that edge was picked,
+    the set has the producer's producer too. A reader in the regions of control flow counts as that
+    op, and gets copies of its own where it stands (the producer must fuse with all of them); what
+    a region hands on stays. One criterion that holds is enough, with `mode=all` all that are given
+    must. Where `tensor-threshold` and `peak-threshold` are both given, the first is for edges
+    without an indirect path, the second for those with one, and together they are one criterion.
+    Out: the decision as `recompute_decisions.py` says.
 
     With `budget`, order and recomputation are chosen for the least time with a peak of at most
     that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
