@@ -25,6 +25,12 @@ def _if(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[
     return machine.run_block(branch.block, ()) if branch.blocks else ()
 
 
+def _switch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    switch = cast(scf.IndexSwitchOp, op)
+    cases = dict(zip(switch.cases.get_values(), switch.case_regions, strict=True))
+    return machine.run_block(cases.get(int(operands[0]), switch.default_region).block, ())
+
+
 def _for(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
     """Bounds are signed."""
     lower, upper, step, *carried = operands
@@ -65,6 +71,7 @@ def _await(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 HANDLERS: dict[type[Operation], Handler] = {
     func.CallOp: _call,
     scf.IfOp: _if,
+    scf.IndexSwitchOp: _switch,
     scf.ForOp: _for,
     scf.WhileOp: _while,
     FusedOp: _fused,

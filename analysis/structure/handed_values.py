@@ -12,7 +12,8 @@ def stands_in(op: Operation, block: Block) -> bool:
     if isinstance(op, scf.ForOp | scf.WhileOp):
         return False
     parent = op.parent_op()
-    return op.parent is block or (isinstance(parent, scf.IfOp) and stands_in(parent, block))
+    is_branch = isinstance(parent, scf.IfOp | scf.IndexSwitchOp)
+    return op.parent is block or (is_branch and stands_in(parent, block))
 
 
 def is_handed_on(value: SSAValue) -> bool:

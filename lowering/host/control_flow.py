@@ -21,21 +21,26 @@ EmitOp = Callable[[Operation, PointerBuilder], None]
 """Emits an op of the source, of whatever kind."""
 
 
+_ControlFlowOp = scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp
+
+
 class ControlFlow:
-    """Emits `scf.if`, `scf.for` and `scf.while`, with `emit_op` for the ops in their regions."""
+    """Emits branches and loops of `scf`, with `emit_op` for the ops in their regions."""
 
     def __init__(self, values: Values, counters: ProfileCounters, emit_op: EmitOp) -> None:
         self._values = values
         self._counters = counters
         self._emit_op = emit_op
 
-    def emit(self, op: scf.IfOp | scf.ForOp | scf.WhileOp, builder: PointerBuilder) -> None:
+    def emit(self, op: _ControlFlowOp, builder: PointerBuilder) -> None:
         """Emits `op`, which counts itself and each time one of its regions is entered."""
         self._values.bind_results(op)
         self._counters.count(op, builder)
         match op:
             case scf.IfOp():
                 emitted = self._if(op)
+            case scf.IndexSwitchOp():
+                emitted = self._switch(op)
             case scf.ForOp():
                 emitted = self._for(op, builder)
             case scf.WhileOp():
@@ -48,6 +53,12 @@ class ControlFlow:
             for region, key in zip(op.regions, ("then", "else"), strict=True)
         )
         return scf.IfOp(self._values.scalars[op.cond], _scalar_types(op.results), taken, other)
+
+    def _switch(self, op: scf.IndexSwitchOp) -> Operation:
+        cases = [self._branch(op, each, str(n)) for n, each in enumerate(op.case_regions)]
+        default = self._branch(op, op.default_region, "default")
+        types = _scalar_types(op.results)
+        return scf.IndexSwitchOp(self._values.scalars[op.arg], op.cases, default, cases, types)
 
     def _for(self, op: scf.ForOp, builder: PointerBuilder) -> Operation:
         values, (number, *carried) = self._values, op.body.block.args
@@ -92,7 +103,7 @@ class ControlFlow:
                 self._values.copy(value, tensors[value], tensors[slot], builder)
         return [self._values.scalars[value] for value in scalars(initial)]
 
-    def _branch(self, op: scf.IfOp, region: Region, key: str) -> Region:
+    def _branch(self, op: scf.IfOp | scf.IndexSwitchOp, region: Region, key: str) -> Region:
         block = Block()
         self._counters.enter(op, key, PointerBuilder(InsertPoint.at_end(block)))
         if region.blocks:

@@ -133,7 +133,7 @@ class _ProgramEmitter:
                 self._launches.launch(op, builder)
             case AwaitOp():
                 self._launches.finish(op, builder)
-            case scf.IfOp() | scf.ForOp() | scf.WhileOp():
+            case scf.IfOp() | scf.IndexSwitchOp() | scf.ForOp() | scf.WhileOp():
                 self._control_flow.emit(op, builder)
             case tensor.ExtractOp():
                 self._values.extract(op, builder)

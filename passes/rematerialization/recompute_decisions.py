@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, i64
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.storage.memory_graph import MemoryGraph, viewed
+from braid.analysis.storage.memory_graph import viewed
 from braid.dialects.braid.attribute_names import RECOMPUTE_OPERANDS, RECOMPUTE_SETS
-from braid.passes.rematerialization.rematerialization_sets import RecomputeSet, readers_of
+from braid.passes.rematerialization.function_sets import PlannedSet
 from braid.support.errors import BraidError
 
 _HINT = "run select-rematerialization again, or remove its attributes"
@@ -32,26 +32,19 @@ class DecidedSet:
     operands: tuple[int, ...]
 
 
-def write_sets(graph: MemoryGraph, sets: Sequence[RecomputeSet], first: int) -> int:
-    """Adds `sets` to the decisions on ops, numbered from `first` on; returns the next number.
-
-    A set whose reader is control flow becomes one for each op in it that reads the tensor.
-    """
-    number = first
-    for chosen in sets:
-        tensor = graph.tensors[chosen.tensor]
-        for reader in readers_of(graph, chosen.tensor, chosen.reader):
-            for member in chosen.members:
-                op = graph.ops[member]
-                op.attributes[RECOMPUTE_SETS] = _array([*_numbers(op, RECOMPUTE_SETS), number])
-            old = list(_numbers(reader, RECOMPUTE_OPERANDS)) or [-1] * len(reader.operands)
-            entry = [
-                number if viewed(operand) is tensor else before
-                for operand, before in zip(reader.operands, old, strict=True)
-            ]
-            reader.attributes[RECOMPUTE_OPERANDS] = _array(entry)
-            number += 1
-    return number
+def write_sets(sets: Sequence[PlannedSet]) -> None:
+    """Adds `sets` to the decisions on ops, numbered from 0 on."""
+    for number, planned in enumerate(sets):
+        for member in planned.members:
+            numbers = [*_numbers(member, RECOMPUTE_SETS), number]
+            member.attributes[RECOMPUTE_SETS] = _array(numbers)
+        reader = planned.reader
+        old = list(_numbers(reader, RECOMPUTE_OPERANDS)) or [-1] * len(reader.operands)
+        entry = [
+            number if viewed(operand) is planned.tensor else before
+            for operand, before in zip(reader.operands, old, strict=True)
+        ]
+        reader.attributes[RECOMPUTE_OPERANDS] = _array(entry)
 
 
 def clear_sets(function: Operation) -> None:

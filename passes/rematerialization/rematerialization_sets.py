@@ -13,6 +13,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
 from braid.analysis.storage.memory_graph import MemoryGraph, viewed
+from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.regions import GroupOp
 from braid.passes.rematerialization.rematerialization_rules import RematerializationRules
@@ -50,14 +51,20 @@ class RecomputeSet:
 
 
 def readers_of(graph: MemoryGraph, tensor: int, reader: int) -> list[Operation]:
-    """The ops that read a tensor where op `reader` of the graph does: itself, or in its regions."""
+    """The ops that read a tensor where op `reader` of the graph does: itself, or in its regions.
+
+    A view reads nothing: it is what reads the view that does.
+    """
     op, value = graph.ops[reader], graph.tensors[tensor]
     inside = [op] if isinstance(op, GroupOp) else op.walk()
-    return [each for each in inside if any(viewed(read) is value for read in each.operands)]
+    computing = (each for each in inside if not is_view(each))
+    return [each for each in computing if any(viewed(read) is value for read in each.operands)]
 
 
-def select_sets(graph: MemoryGraph, criteria: Criteria) -> list[RecomputeSet]:
-    """The sets that `criteria` pick, by reader and then by tensor.
+def select_sets(
+    graph: MemoryGraph, criteria: Criteria
+) -> tuple[list[RecomputeSet], frozenset[int]]:
+    """The sets that `criteria` pick, by reader and then by tensor, and the ops that run themselves.
 
     A reader that will not be run itself, because all that reads it is served by sets, gets none.
     """
@@ -71,7 +78,7 @@ class _Selection:
         self.picked: dict[tuple[int, int], tuple[str, ...]] = {}
         """Tensor and reader -> the criteria that held."""
 
-    def run(self) -> list[RecomputeSet]:
+    def run(self) -> tuple[list[RecomputeSet], frozenset[int]]:
         """Judge every edge, readers in order, since a set grows through edges judged before."""
         graph = self.graph
         for reader in range(len(graph.ops)):
@@ -93,7 +100,7 @@ class _Selection:
                     members = self._grow(tensor, reader)
                     chosen.append(RecomputeSet(tensor, reader, members, reasons))
                     kept.update(graph.producer[t] for t in self._inputs(members))
-        return chosen[::-1]
+        return chosen[::-1], frozenset(kept)
 
     def _is_read(self, tensors: tuple[int, ...]) -> bool:
         return any(self.graph.readers[tensor] for tensor in tensors)
@@ -102,7 +109,9 @@ class _Selection:
         graph, producer = self.graph, self.graph.producer[tensor]
         readers = readers_of(graph, tensor, reader)
         # What a region hands on is needed behind it: it stays.
-        if any(op.has_trait(IsTerminator) for op in readers) or not graph.can_recompute(producer):
+        is_handed_on = any(op.has_trait(IsTerminator) for op in readers)
+        is_tensor = isinstance(graph.tensors[tensor].type, TensorType)
+        if not readers or is_handed_on or not is_tensor or not graph.can_recompute(producer):
             return
         criteria = dict(self._criteria(tensor, reader, readers))
         holds = all if self.criteria.require_all else any

@@ -12,9 +12,9 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.storage.memory_graph import MemoryGraph
-from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import ORDER
 from braid.dialects.braid.order import order_attribute
+from braid.passes.rematerialization.function_sets import PlannedSet, sets_of_function
 from braid.passes.rematerialization.recompute_decisions import clear_sets, write_sets
 from braid.passes.rematerialization.recompute_order import schedule_positions
 from braid.passes.rematerialization.rematerialization_budget import (
@@ -23,12 +23,7 @@ from braid.passes.rematerialization.rematerialization_budget import (
     fit_budget,
 )
 from braid.passes.rematerialization.rematerialization_options import Option, resolve
-from braid.passes.rematerialization.rematerialization_sets import (
-    Criteria,
-    RecomputeSet,
-    readers_of,
-    select_sets,
-)
+from braid.passes.rematerialization.rematerialization_sets import Criteria
 from braid.solvers.rematerialization import Problem, Schedule, simulate
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
@@ -112,26 +107,23 @@ class SelectRematerializationPass(ModulePass):
                 self._fit_budget(function, parameters.budget, costs, counts)
 
     def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
-        """Decides for each block of the function; the remark counts the sets of all of them."""
-        number = members = 0
-        for block in blocks_outside_groups(function):
-            graph = MemoryGraph.of(block)
-            for each in select_sets(graph, criteria):
-                first, number = number, write_sets(graph, [each], number)
-                members += (number - first) * len(each.members)
-                self._report_set(graph, each)
-        message = f"sets: {number}, ops to recompute: {members}"
-        emit_remark(function, self.name, message, sets=number, ops=members)
+        """Decides for all blocks of the function; the remark counts the sets of all of them."""
+        sets = sets_of_function(function, criteria)
+        write_sets(sets)
+        for planned in sets:
+            self._report_set(planned)
+        members = sum(len(planned.members) for planned in sets)
+        message = f"sets: {len(sets)}, ops to recompute: {members}"
+        emit_remark(function, self.name, message, sets=len(sets), ops=members)
 
-    def _report_set(self, graph: MemoryGraph, chosen: RecomputeSet) -> None:
-        size = graph.sizes[chosen.tensor]
-        names = "; ".join(describe(graph.ops[member]) for member in chosen.members)
-        for reader in readers_of(graph, chosen.tensor, chosen.reader):
-            message = (
-                f"recompute {names} for {describe(reader)}: {format_size(size)} "
-                f"by {' and '.join(chosen.reasons)}"
-            )
-            emit_remark(reader, self.name, message, bytes=size, ops=len(chosen.members))
+    def _report_set(self, planned: PlannedSet) -> None:
+        names = "; ".join(map(describe, planned.members))
+        message = (
+            f"recompute {names} for {describe(planned.reader)}: {format_size(planned.bytes)} "
+            f"by {' and '.join(planned.reasons)}"
+        )
+        data = {"bytes": planned.bytes, "ops": len(planned.members)}
+        emit_remark(planned.reader, self.name, message, **data)
 
     def _fit_budget(
         self, function: FuncOp, budget: int, costs: CostSource, counts: ExecutionCounts

@@ -15,8 +15,8 @@ from braid.passes.storage.storage_table import StorageTable
 Visit = Callable[[Block], None]
 
 
-def bind_if(table: StorageTable, op: scf.IfOp, visit: Visit) -> None:
-    """Both branches write what they yield into the storage of the result."""
+def bind_branches(table: StorageTable, op: scf.IfOp | scf.IndexSwitchOp, visit: Visit) -> None:
+    """All branches write what they yield into the storage of the result."""
     for result in tensors(op.results):
         storage = table.new(result, op)
         storage.upper = max(storage.upper, table.numbering.span(op).end)

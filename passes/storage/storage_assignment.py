@@ -1,6 +1,6 @@
 """Which tensors of a program share a buffer, and for how long each buffer is needed.
 
-Views, the values that an `scf.if` yields, and the values that a loop carries from one iteration
+Views, the values that branches yield, and the values that a loop carries from one iteration
 to the next are one storage; so are a result of the function and the kernel result that becomes
 it. Where sharing is not possible, the terminator copies (see `StorageTable.copies`).
 """
@@ -15,7 +15,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.launch import AwaitOp
 from braid.passes.storage.call_storage import bind_call
-from braid.passes.storage.control_storage import bind_for, bind_if, bind_while
+from braid.passes.storage.control_storage import bind_branches, bind_for, bind_while
 from braid.passes.storage.memory_spaces import MAIN, MemorySpaces
 from braid.passes.storage.storage_table import StorageTable
 
@@ -33,8 +33,8 @@ class StorageAssignment(StorageTable):
     def _visit(self, block: Block) -> None:
         for op in block.ops:
             match op:
-                case scf.IfOp():
-                    bind_if(self, op, self._visit)
+                case scf.IfOp() | scf.IndexSwitchOp():
+                    bind_branches(self, op, self._visit)
                 case scf.ForOp():
                     bind_for(self, op, self._visit)
                 case scf.WhileOp():

@@ -17,7 +17,6 @@ import braid.passes.rematerialization.rematerialization_budget as budget
 import braid.passes.rematerialization.select_rematerialization as rematerialization
 import braid.passes.storage.call_storage as call_storage
 import braid.passes.storage.plan_memory as plan_memory
-from braid.dialects.braid.attribute_names import RECOMPUTE_SETS
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.decision_checks import VARIABLE, verifying_decisions
 from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
@@ -184,11 +183,9 @@ def test_budgets(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any], 
 def test_counts_of_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     write = rematerialization.write_sets
 
-    def tampered(graph: Any, sets: Sequence[Any], first: int) -> int:
-        number = write(graph, sets, first)
-        marked = next(op for op in graph.ops if RECOMPUTE_SETS in op.attributes)
-        _clear(marked, graph.ops)
-        return number
+    def tampered(sets: Sequence[Any]) -> None:
+        write(sets)
+        _clear(sets[0].members[0], list(sets[0].members[0].parent.ops))
 
     monkeypatch.setattr(rematerialization, "write_sets", tampered)
     message = crash(DIAMOND, "select-rematerialization{tensor-threshold=200}")
