@@ -3,6 +3,10 @@
  * Each worker has a mailbox: free, reserved by a caller, the seat it is offered, or busy. Callers
  * compete for a free one by compare-and-swap, a worker and the caller that wants its seat back
  * likewise. Only the making of workers takes a lock.
+ *
+ * A child of fork has no workers and makes its own. It finds out by itself: handlers of
+ * pthread_atfork are mixed up by glibc where a library that has some is unloaded while the process
+ * forks, and clone knows none.
  */
 #define _GNU_SOURCE
 #include "pool.h"
@@ -15,10 +19,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1024 };
+enum { MAX_WORKERS = 1024, PAGE_BYTES = 4096 };
 
 /* In `left`. */
 #define CALLER_SLEEPS 0x80000000u
@@ -41,10 +46,17 @@ static braid_worker workers[MAX_WORKERS];
 static atomic_int worker_count;
 static atomic_bool closing;
 
-/* Held to make workers, and while the process forks. */
+/* Held to make workers. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool handles_forks;
-static pid_t owner; /* the process that made the workers */
+
+/* A page for itself, which a child of fork finds empty (`is_wiped`) or with its parent's number. */
+static _Alignas(PAGE_BYTES) struct {
+  atomic_int owner; /* the process that all above is of, CLAIMED, or 0 */
+  char rest[PAGE_BYTES - sizeof(atomic_int)];
+} page;
+static bool is_wiped;
+
+enum { CLAIMED = -1 }; /* by a thread that makes it that of its process */
 
 static atomic_int cpus;     /* that the process may use; 0 before that is known */
 static atomic_bool refused; /* by the system, to make one more */
@@ -81,7 +93,8 @@ static braid_seat *await_mail(braid_worker *worker) {
     braid_seat *mail = atomic_load_explicit(&worker->mail, memory_order_acquire);
     if (is_seat(mail))
       return mail;
-    if (mail == NULL && atomic_load_explicit(&closing, memory_order_relaxed) &&
+    /* Who has reserved this one may never go on, when the process ends. */
+    if (atomic_load_explicit(&closing, memory_order_relaxed) &&
         atomic_compare_exchange_strong(&worker->mail, &mail, &busy))
       return NULL;
     if (!braid_spin_on(&spin)) {
@@ -137,13 +150,18 @@ static void *serve(void *argument) {
   return NULL;
 }
 
-/* ---- fork: the child has no workers and makes its own ---- */
+/* ---- fork ---- */
 
-static void before_fork(void) { pthread_mutex_lock(&lock); }
+__attribute__((constructor)) static void open_pool(void) {
+  is_wiped =
+      sysconf(_SC_PAGESIZE) == PAGE_BYTES && madvise(&page, PAGE_BYTES, MADV_WIPEONFORK) == 0;
+}
 
-static void after_fork_in_parent(void) { pthread_mutex_unlock(&lock); }
+static bool is_of_this_process(int owner) { return owner > 0 && (is_wiped || owner == getpid()); }
 
-static void after_fork_in_child(void) {
+/* Forgets the workers of a parent, in the only thread that is at the pool. */
+static void forget_workers(void) {
+  pthread_mutex_init(&lock, NULL);
   for (int i = 0; i < atomic_load(&worker_count); ++i) {
     atomic_store(&workers[i].mail, NULL);
     atomic_store(&workers[i].asleep, 0);
@@ -152,7 +170,18 @@ static void after_fork_in_child(void) {
   atomic_store(&cpus, 0);
   atomic_store(&refused, false);
   braid_pace_reset();
-  pthread_mutex_unlock(&lock);
+}
+
+/* Whether the pool is that of this process; false while another thread makes it so. */
+static bool claim_pool(void) {
+  int owner = atomic_load_explicit(&page.owner, memory_order_acquire);
+  if (is_of_this_process(owner))
+    return true;
+  if (owner == CLAIMED || !atomic_compare_exchange_strong(&page.owner, &owner, CLAIMED))
+    return false;
+  forget_workers();
+  atomic_store_explicit(&page.owner, getpid(), memory_order_release);
+  return true;
 }
 
 /* ---- Making workers, and ending them ---- */
@@ -166,11 +195,7 @@ static bool may_add(int64_t wanted, int count) {
 }
 
 static bool start_thread(braid_worker *worker) {
-  sigset_t all, before;
-  sigfillset(&all); /* handlers of the program run in threads of the program */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   bool started = pthread_create(&worker->thread, NULL, serve, worker) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (started)
     pthread_setname_np(worker->thread, "braid");
   return started;
@@ -183,13 +208,6 @@ static braid_worker *make_worker(int64_t wanted) {
   int count = atomic_load(&worker_count);
   if (!may_add(wanted, count))
     return NULL;
-  if (!handles_forks &&
-      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
-    atomic_store(&refused, true);
-    return NULL;
-  }
-  handles_forks = true;
-  owner = getpid();
   braid_worker *worker = &workers[count];
   atomic_store(&worker->mail, &reserved);
   if (!start_thread(worker)) {
@@ -204,9 +222,15 @@ static braid_worker *make_worker(int64_t wanted) {
 static braid_worker *add_worker(int64_t wanted) {
   if (!may_add(wanted, atomic_load(&worker_count)))
     return NULL;
+  /* Handlers of the program run in threads of the program; and one that ends the process must not
+   * interrupt who has the lock. */
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_mutex_lock(&lock);
   braid_worker *worker = make_worker(wanted);
   pthread_mutex_unlock(&lock);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return worker;
 }
 
@@ -215,16 +239,19 @@ static void wake(braid_worker *worker) {
     braid_futex_wake(&worker->asleep, 1);
 }
 
-/* When the process ends, and when the library leaves it, whose code the workers run. */
+/* When the process ends, and when the library leaves it, whose code the workers run. Then no run is
+ * in progress and all of them are free; but a process may end during runs, also in a handler of a
+ * signal that interrupted one, and those who are in that are left to the system. */
 __attribute__((destructor)) static void close_pool(void) {
-  if (owner != getpid())
-    return; /* none made, or they are threads of the process that this one was forked from */
+  if (!is_of_this_process(atomic_load(&page.owner)))
+    return;
   pthread_mutex_lock(&lock);
   atomic_store(&closing, true);
   pthread_mutex_unlock(&lock);
   for (int i = 0; i < atomic_load(&worker_count); ++i) {
     wake(&workers[i]);
-    pthread_join(workers[i].thread, NULL);
+    if (atomic_load(&workers[i].mail) == NULL)
+      pthread_join(workers[i].thread, NULL);
   }
 }
 
@@ -234,7 +261,7 @@ void braid_team_gather(braid_team *team, int64_t wanted) {
   if (wanted > BRAID_MAX_TEAM)
     wanted = BRAID_MAX_TEAM;
   if (wanted > 1)
-    wanted = 1 + braid_pace_allowed((int)wanted - 1);
+    wanted = claim_pool() ? 1 + braid_pace_allowed((int)wanted - 1) : 1;
   int count = wanted > 1 ? atomic_load(&worker_count) : 0;
   team->seats[0].worker = NULL;
   team->size = 1;

@@ -65,6 +65,18 @@ def test_no_thread_outlives_the_library(tmp_path: Path) -> None:
     run(build(tmp_path, "unload", model, "-ldl", parts=()), library)
 
 
+def test_runtimes_are_unloaded_while_the_process_forks(tmp_path: Path) -> None:
+    copies = [tmp_path / f"runtime{number}.so" for number in range(5)]
+    for copy in copies:
+        shutil.copy(find_library(), copy)
+    model = str(Path(__file__).with_name("scaled_sum.c"))
+    run(build(tmp_path, "unload", model, "-ldl", parts=()), *copies)
+
+
+def test_a_process_ends_in_a_handler_of_a_signal_that_came_during_a_run(tmp_path: Path) -> None:
+    run(build(tmp_path, "pool_exit"))
+
+
 _FORKS = """
 import os, signal, sys, threading
 import numpy as np

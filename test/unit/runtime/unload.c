@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Loads the runtime that the argument names, runs a model on two threads here and in a child, and
- * unloads it: no thread is left whose code is gone. Linked with scaled_sum.c.
+ * unloads it: no thread is left whose code is gone. With further arguments, copies of the runtime,
+ * threads load, use and unload these while the process forks. Linked with scaled_sum.c.
  */
 #include "braid/runtime.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TURNS = 20, ROWS = 1000, COLUMNS = 8 };
+enum { TURNS = 20, FORKS = 150, MOST_COPIES = 8, ROWS = 1000, COLUMNS = 8 };
 
 #define REQUIRE(condition)                                                                         \
   do                                                                                               \
@@ -35,7 +39,7 @@ static int count_threads(void) {
 }
 
 static void run(void *runtime) {
-  static float x[ROWS * COLUMNS], y[ROWS * COLUMNS], total;
+  static _Thread_local float x[ROWS * COLUMNS], y[ROWS * COLUMNS], total;
   static _Alignas(64) float weights[32] = {[0] = 2.0f, [16] = 1.0f};
   braid_model_t *(*wrap)(const braid_model_v2 *, const void *, size_t) =
       dlsym(runtime, "braid_model_from_descriptor");
@@ -58,12 +62,10 @@ static void run(void *runtime) {
   close_model(model);
 }
 
-int main(int count, char **arguments) {
-  alarm(100);
-  REQUIRE(count == 2 && count_threads() == 1);
+static void unload_after_runs(const char *path) {
   int most = 1;
   for (int turn = 0; turn < TURNS; ++turn) {
-    void *runtime = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     REQUIRE(runtime != NULL);
     run(runtime);
     most = count_threads() > most ? count_threads() : most;
@@ -81,5 +83,48 @@ int main(int count, char **arguments) {
     REQUIRE(count_threads() == 1);
   }
   REQUIRE(most == 2);
+}
+
+static atomic_bool stop;
+
+static void *load_and_unload(void *path) {
+  while (!atomic_load(&stop)) {
+    void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(runtime != NULL);
+    run(runtime);
+    REQUIRE(dlclose(runtime) == 0);
+  }
+  return NULL;
+}
+
+static void unload_during_forks(const char *path, int copies, char **paths) {
+  void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(runtime != NULL && copies <= MOST_COPIES);
+  pthread_t threads[MOST_COPIES];
+  for (int i = 0; i < copies; ++i)
+    REQUIRE(pthread_create(&threads[i], NULL, load_and_unload, paths[i]) == 0);
+  for (int i = 0; i < FORKS; ++i) {
+    run(runtime);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      run(runtime);
+      _exit(0);
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+  }
+  atomic_store(&stop, true);
+  for (int i = 0; i < copies; ++i)
+    REQUIRE(pthread_join(threads[i], NULL) == 0);
+}
+
+int main(int count, char **arguments) {
+  alarm(100);
+  REQUIRE(count >= 2 && count_threads() == 1);
+  if (count == 2)
+    unload_after_runs(arguments[1]);
+  else
+    unload_during_forks(arguments[1], count - 2, arguments + 2);
   return 0;
 }
