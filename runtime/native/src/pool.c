@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Each worker has a mailbox: free, reserved by a caller, the seat it is offered, or busy. Callers
- * compete for a free one by compare-and-swap, a worker and the caller that wants its seat back
- * likewise. Only the making of workers takes a lock.
+ * Each worker has a mailbox: free, reserved by a caller, the seat it is offered, busy, or gone.
+ * Callers compete for a free one by compare-and-swap, a worker and the caller that wants its seat
+ * back likewise. Only the making of workers takes a lock.
  *
  * A child of fork has no workers and makes its own. It finds out by itself: handlers of
  * pthread_atfork are mixed up by glibc where a library that has some is unloaded while the process
@@ -40,7 +40,7 @@ struct braid_worker {
 };
 
 /* Values of `mail` that are no seats. */
-static braid_seat reserved, busy;
+static braid_seat reserved, busy, gone;
 
 static braid_worker workers[MAX_WORKERS];
 static atomic_int worker_count;
@@ -74,7 +74,7 @@ static bool was_preempted(braid_worker *worker) {
 }
 
 static bool is_seat(const braid_seat *mail) {
-  return mail != NULL && mail != &reserved && mail != &busy;
+  return mail != NULL && mail != &reserved && mail != &busy && mail != &gone;
 }
 
 static void sleep_until_mail(braid_worker *worker) {
@@ -95,7 +95,7 @@ static braid_seat *await_mail(braid_worker *worker) {
       return mail;
     /* Who has reserved this one may never go on, when the process ends. */
     if (atomic_load_explicit(&closing, memory_order_relaxed) &&
-        atomic_compare_exchange_strong(&worker->mail, &mail, &busy))
+        atomic_compare_exchange_strong(&worker->mail, &mail, &gone))
       return NULL;
     if (!braid_spin_on(&spin)) {
       sleep_until_mail(worker);
@@ -250,7 +250,8 @@ __attribute__((destructor)) static void close_pool(void) {
   pthread_mutex_unlock(&lock);
   for (int i = 0; i < atomic_load(&worker_count); ++i) {
     wake(&workers[i]);
-    if (atomic_load(&workers[i].mail) == NULL)
+    braid_seat *mail = atomic_load(&workers[i].mail);
+    if (mail == NULL || mail == &gone)
       pthread_join(workers[i].thread, NULL);
   }
 }
