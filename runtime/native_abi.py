@@ -228,8 +228,11 @@ def load_library() -> ctypes.CDLL:
 
 
 def file_name(path: str | os.PathLike[str]) -> bytes:
-    """The path as C has it. Raises BraidError for a zero byte, where C would cut it off."""
-    name = os.fsencode(path)
+    """The path as C has it. Raises BraidError for a name that no file can have."""
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise BraidError(f"no file has such a name: {path!r}", hint=str(error)) from error
     if b"\0" in name:
         raise BraidError(f"no file has such a name: {path!r}", hint="it holds a zero byte")
     return name

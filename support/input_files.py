@@ -27,6 +27,11 @@ class NotRegularError(OSError):
     """A directory, a pipe, a device or a socket where a file is expected."""
 
 
+def reason(error: Exception) -> str:
+    """Why a file cannot be read, without the number and the name that the system's errors carry."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 class NestedTooDeeplyError(ValueError):
     """The text has more brackets within each other than can be read."""
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 from braid.support.cache_directory import RECORDS, cache_directory, warn_of_damage
 from braid.support.entry_file import remove
 from braid.support.errors import BraidError
-from braid.support.input_files import parse_json
+from braid.support.input_files import parse_json, reason
 from braid.support.toolchain import braid_version
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class RecordStore:
                     self._insert(rows)
         except (OSError, _DamagedError) as error:
             raise BraidError(
-                f"measurements cannot be kept in '{self.path}': {error}",
+                f"measurements cannot be kept in '{self.path}': {reason(error)}",
                 hint="nothing is chosen by them; set BRAID_CACHE_DIR to a directory with room "
                 "that you may write to",
             ) from error

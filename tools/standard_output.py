@@ -1,10 +1,15 @@
-"""Standard output: what is wrong with it is said, unless its reader has only seen enough."""
+"""Standard output: what is wrong with it is said, unless its reader has only seen enough.
+
+A process may begin without any of its three standard files. The next files that it opens would be
+these then, and what libraries and compilers say would be written into them.
+"""
 
 import errno
 import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import FileIO, TextIOWrapper
 
 from braid.support.errors import BraidError
 
@@ -13,13 +18,14 @@ _REASONS = (errno.ENOSPC, errno.EDQUOT, errno.EBADF)
 
 @contextmanager
 def checked_output() -> Generator[None]:
-    """Write out what the block prints.
+    """Hold the places of missing standard files, and write out what the block prints.
 
     Raises:
         BraidError: there is no space for it, or it is closed.
         BrokenPipeError: the reader has gone away, as `head` does.
 
     """
+    _hold_places()
     try:
         try:
             yield
@@ -33,6 +39,19 @@ def checked_output() -> Generator[None]:
             raise
         _drop_output()
         raise BraidError(f"cannot write to standard output: {error.strerror}") from error
+
+
+def _hold_places() -> None:
+    """Open what is closed of the standard files: empty for readers, and an error for writers."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free, this one
+    # Python has None for what was closed when it began.
+    sys.stdin = sys.stdin or TextIOWrapper(FileIO(0, closefd=False))
+    sys.stdout = sys.stdout or TextIOWrapper(FileIO(1, "w", closefd=False))
+    sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
 
 
 def _drop_output() -> None:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from braid.analysis.execution.profile_record import OpRecord, ProfileRecord
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import parse_json, read_regular
+from braid.support.input_files import parse_json, read_regular, reason
 
 _UNITS = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 
@@ -64,7 +64,7 @@ def read_profile(path: Path) -> Profile:
     try:
         text = read_regular(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BraidError(f"cannot read profile: {error}", location=location) from error
+        raise BraidError(f"cannot read profile: {reason(error)}", location=location) from error
     try:
         if not text.lstrip().startswith(("{", "[")):
             return _from_rows(list(csv.reader(io.StringIO(text))))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import parse_json, read_regular
+from braid.support.input_files import parse_json, read_regular, reason
 
 _MALFORMED = (LookupError, ValueError, TypeError, AttributeError)
 
@@ -89,7 +89,7 @@ def read_record(path: Path) -> ProfileRecord:
     try:
         return ProfileRecord.of(cast(dict[str, Any], parse_json(read_regular(path).decode())))
     except (OSError, UnicodeDecodeError) as error:
-        raise BraidError(f"cannot read profile: {error}", location=location) from error
+        raise BraidError(f"cannot read profile: {reason(error)}", location=location) from error
     except _MALFORMED as error:
         raise BraidError(
             f"not a profile of braid: {error}",

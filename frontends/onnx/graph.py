@@ -4,14 +4,17 @@ import itertools
 from collections import ChainMap, Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import cast
 
 import numpy as np
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
@@ -49,7 +52,25 @@ class GraphImporter:
             raise self._unsupported("sparse initializers are not supported")
         for node in self._in_order(graph.node):
             self._import_node(node, scope)
-        return [self._lookup(output.name, scope, "the graph") for output in graph.output]
+        results = [self._lookup(output.name, scope, "the graph") for output in graph.output]
+        for output, value in zip(graph.output, results, strict=True):
+            self._check_element_type(output, value)
+        return results
+
+    def _check_element_type(self, output: ValueInfoProto, value: SSAValue) -> None:
+        """What a graph declares of an output is what programs that run it rely on."""
+        declared = output.type.tensor_type.elem_type
+        if not declared or not isinstance(value.type, TensorType):
+            return
+        actual = cast(AnyTensor, value.type)
+        expected = self._file.tensors.dtype(declared, output.name)
+        found = to_numpy(actual.element_type)
+        if found != expected:
+            raise BraidError(
+                f"output '{output.name}' is declared as {expected}, but the graph makes {found}",
+                location=self._file.location,
+                hint="declare the type that the graph makes, or end the graph with a Cast",
+            )
 
     def _check_single_assignment(self, graph: GraphProto) -> None:
         """A name has one meaning in a graph; an initializer may be the default of an input."""

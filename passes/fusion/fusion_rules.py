@@ -13,7 +13,7 @@ from braid.passes.fusion.tile_rules import NEVER, TileRule
 from braid.support.byte_sizes import parse_size
 from braid.support.entry_points import installed_paths
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import read_toml
+from braid.support.input_files import read_toml, reason
 
 _DEFAULT_RULES = Path(__file__).with_name("fusion_rules.toml")
 
@@ -87,7 +87,7 @@ def load_fusion_rules(path: Path) -> FusionRules:
     try:
         data = read_toml(path)
     except (OSError, ValueError) as error:
-        raise BraidError(f"cannot read fusion rules: {error}", location=location) from error
+        raise BraidError(f"cannot read fusion rules: {reason(error)}", location=location) from error
     unknown = sorted(set(data) - {"anchors", "rule", "tiles"})
     if unknown:
         message = f"unknown keys {unknown}, expected 'anchors', 'rule' and 'tiles'"

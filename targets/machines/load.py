@@ -5,7 +5,7 @@ from pathlib import Path
 
 from braid.support.entry_points import installed_targets
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import read_toml
+from braid.support.input_files import read_toml, reason
 from braid.targets.machines.parse import parse_target
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import Target
@@ -33,7 +33,7 @@ def load_target(name: str = HOST) -> Target:
             hint=f"expected a path that ends in .toml, or one of {known}",
         ) from error
     except (OSError, ValueError) as error:
-        raise BraidError(f"cannot read target: {error}", location=location) from error
+        raise BraidError(f"cannot read target: {reason(error)}", location=location) from error
     default = None if path == _path_of(HOST) else load_target(HOST)
     return parse_target(Table(data, "target", location), default)
 

@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from braid.support.errors import BraidError
+from braid.support.input_files import reason
 
 _DOMAINS = {
     "",
@@ -43,7 +44,7 @@ class OnnxReference:
         try:
             self._model = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  PathLike is unbound
         except Exception as error:
-            raise BraidError(f"ONNX cannot read '{path}': {error}") from error
+            raise BraidError(f"ONNX cannot read '{path}': {reason(error)}") from error
         nodes = self._model.graph.node
         self.value_names = tuple(name for node in nodes for name in node.output if name)
         own = {function.domain for function in self._model.functions}

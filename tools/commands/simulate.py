@@ -72,7 +72,7 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
     from braid.lowering.npu.lower_to_instructions import lower_module
     from braid.read_source import read_source
     from braid.support.errors import BraidError, SourceLocation
-    from braid.support.input_files import read_regular
+    from braid.support.input_files import read_regular, reason
     from braid.targets.costs.simulator.instructions import from_bytes, from_text
     from braid.universe import make_context
 
@@ -86,5 +86,5 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
         return from_text(data.decode()) if path.suffix == ".txt" else from_bytes(data)
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(
-            f"cannot read the stream: {error}", location=SourceLocation(str(path))
+            f"cannot read the stream: {reason(error)}", location=SourceLocation(str(path))
         ) from error

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.support.errors import BraidError
+from braid.support.input_files import reason
 
 PLACE = "{}"
 """Stands for the file in a command; without it, the file is the last argument."""
@@ -45,7 +46,7 @@ class Command:
         except subprocess.TimeoutExpired:
             return Failure(None, "")
         except (OSError, ValueError) as error:
-            raise BraidError(f"cannot run '{self.text}': {error}") from error
+            raise BraidError(f"cannot run '{self.text}': {reason(error)}") from error
         return Failure(done.returncode, done.stdout + done.stderr)
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.read_source import read_source
 from braid.support.errors import BraidError
+from braid.support.input_files import reason
 from braid.tools.printing import module_text
 from braid.tools.reduction import module_subset, onnx_subset
 from braid.tools.reduction.command import Command, Symptom
@@ -76,7 +77,7 @@ def _reduce_onnx(path: Path, oracle: _Oracle) -> Reduction:
         whole = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  PathLike is unbound
         model = onnx_subset.with_types(whole)
     except Exception as error:
-        raise BraidError(f"cannot read '{path}': {error}") from error
+        raise BraidError(f"cannot read '{path}': {reason(error)}") from error
     nodes = list(range(len(model.graph.node)))
 
     def content(kept: list[int]) -> bytes:

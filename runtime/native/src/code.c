@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,27 +126,50 @@ static void *open_library(const char *directory, const char *file) {
   return library;
 }
 
-/* The way without memfd_create or /proc: a file that is unlinked as soon as it is mapped. Only a
- * process that is killed before that leaves it behind. */
-static void *load_through_temporary_file(const void *code, size_t size) {
-  const char *directory = getenv("TMPDIR");
+/* Loads the code through a file that is unlinked as soon as it is mapped. Only a process that is
+ * killed before that leaves it behind. */
+static void *load_through_file_in(const char *directory, const void *code, size_t size) {
   char path[FILE_CHARS];
-  if (directory == NULL || directory[0] == '\0')
-    directory = "/tmp";
   int length = snprintf(path, sizeof path, "%s/braid-XXXXXX", directory);
+  errno = ENAMETOOLONG;
   int fd = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
   if (fd < 0) {
-    braid_set_error("cannot create '%s': %s", path, strerror(errno));
+    braid_set_error("cannot load the model's code: no file can be made in '%.200s': %s", directory,
+                    strerror(errno));
     return NULL;
   }
   void *library = NULL;
-  if (write_all(fd, code, size))
-    library = open_library(directory, strrchr(path, '/') + 1);
+  struct statvfs place;
+  if (!write_all(fd, code, size))
+    braid_set_error("cannot load the model's code: no room for %zu bytes in '%.200s': %s", size,
+                    directory, strerror(errno));
+  else if (fstatvfs(fd, &place) == 0 && place.f_flag & ST_NOEXEC)
+    braid_set_error("cannot load the model's code: files in '%.200s' cannot be executed; set "
+                    "TMPDIR to a directory where they can",
+                    directory);
   else
-    braid_set_error("cannot write '%s': %s", path, strerror(errno));
+    library = open_library(directory, strrchr(path, '/') + 1);
   close(fd);
   unlink(path);
   return library;
+}
+
+/* The way without memfd_create or /proc. */
+static void *load_through_temporary_file(const void *code, size_t size) {
+  const char *wanted = getenv("TMPDIR");
+  const char *directories[] = {wanted, "/tmp", "/var/tmp", "/dev/shm"};
+  char first[256] = "";
+  for (size_t i = 0; i < sizeof directories / sizeof *directories; ++i) {
+    if (directories[i] == NULL || directories[i][0] == '\0')
+      continue;
+    void *library = load_through_file_in(directories[i], code, size);
+    if (library != NULL)
+      return library;
+    if (first[0] == '\0')
+      snprintf(first, sizeof first, "%s", braid_last_error());
+  }
+  braid_set_error("%s", first);
+  return NULL;
 }
 
 /* The loader finds no file where one is for another processor. */
@@ -173,8 +197,12 @@ void *braid_load_code(const void *code, size_t size) {
     return NULL;
   }
   int fd = memfd_create("braid-code", MFD_CLOEXEC);
-  if (fd < 0)
+  if (fd < 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM)
     return load_through_temporary_file(code, size);
+  if (fd < 0) {
+    braid_set_error("cannot load the model's code: %s", strerror(errno));
+    return NULL;
+  }
   const char *directory = "/proc/thread-self/fd";
   char file[16], path[64];
   snprintf(file, sizeof file, "%d", fd);

@@ -27,6 +27,12 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "a/" * 4000, ""])
+def test_names_that_no_file_has(name: str) -> None:
+    with pytest.raises(BraidError, match=r"no file has such a name|cannot open '"):
+        braid.load(name)
+
+
 @pytest.mark.parametrize("threads", [-1, 1.5, "2", True, None, 2**31])
 def test_numbers_of_threads(artifact: Path, threads: object) -> None:
     with pytest.raises(BraidError, match="threads is "):

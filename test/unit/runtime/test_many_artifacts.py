@@ -1,5 +1,6 @@
 """Many artifacts in one process: each runs its own code, whatever was loaded and dropped before."""
 
+import errno
 import gc
 import os
 import random
@@ -112,12 +113,24 @@ def test_twenty_in_c(paths: list[Path], tmp_path: Path) -> None:
 
 _WITHOUT_MEMFD = """
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
-int memfd_create(const char *name, unsigned flags);
+#include <stdlib.h>
+#include <sys/statvfs.h>
 int memfd_create(const char *name, unsigned flags) {
   (void)name, (void)flags;
-  errno = ENOSYS;
+  errno = atoi(getenv("MEMFD_ERROR"));
   return -1;
+}
+int mkostemp(char *path, int flags) {
+  int (*next)(char *, int) = (int (*)(char *, int))dlsym(RTLD_NEXT, "mkostemp");
+  errno = ENOSPC;
+  return getenv("NO_ROOM") ? -1 : next(path, flags);
+}
+int fstatvfs(int fd, struct statvfs *status) {
+  (void)fd;
+  *status = (struct statvfs){.f_flag = getenv("NO_EXECUTION") ? ST_NOEXEC : 0};
+  return 0;
 }
 """
 
@@ -129,13 +142,27 @@ def test_without_memfd_no_file_is_left(paths: list[Path], tmp_path: Path) -> Non
     source.write_text(_WITHOUT_MEMFD)
     runtime = find_library()
     program = build(tmp_path, runtime, f"-Wl,-rpath,{runtime.parent}")
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(library), "TMPDIR": str(directory)}
-    command = [program, "200", *paths[:10]]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert list(directory.iterdir()) == []
+
+    def load(**variables: str) -> tuple[int, str]:
+        result = subprocess.run(
+            [program, "200", *paths[:10]],
+            env={**environment, "MEMFD_ERROR": str(errno.ENOSYS), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not directory.exists() or list(directory.iterdir()) == []
+        return result.returncode, result.stderr
+
+    assert load() == (0, "")
+    assert load(MEMFD_ERROR=str(errno.EPERM)) == (0, "")  # of a sandbox
+    status, said = load(MEMFD_ERROR=str(errno.EMFILE))
+    assert status == 1 and "cannot load the model's code: Too many open files" in said
+    status, said = load(NO_ROOM="1")
+    assert status == 1 and f"no file can be made in '{directory}': No space left" in said
+    status, said = load(NO_EXECUTION="1")
+    assert status == 1 and f"files in '{directory}' cannot be executed; set TMPDIR" in said
     directory.rmdir()
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "cannot create" in result.stderr  # the preloaded library is really used
+    assert load() == (0, "")  # there are other places

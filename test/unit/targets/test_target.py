@@ -1,5 +1,7 @@
 """Target descriptions: the shipped one loads, malformed ones name the file and the key."""
 
+from pathlib import Path
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -79,6 +81,13 @@ def test_malformed_files(load_text, text: str, message: str) -> None:
     with pytest.raises(BraidError, match=message) as error:
         load_text(text)
     assert error.value.location is not None and error.value.location.file.endswith("toy.toml")
+
+
+def test_what_is_no_file_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "toy.toml").mkdir()
+    with pytest.raises(BraidError) as error:
+        load_target(str(tmp_path / "toy.toml"))
+    assert error.value.message == "cannot read target: it is a directory, expected a file"
 
 
 def test_unknown_names() -> None:

@@ -1,5 +1,7 @@
 """Bad input to each command: one diagnostic, status 1, no file, no traceback."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -325,3 +327,19 @@ def test_weights_that_do_not_fit_leave_no_module(
     onnx.save(proto, "good.onnx")
     err = refused(capsys, "import", "good.onnx", "-o", "out.mlir")
     assert "No space left" in err
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_without_standard_files(closed: tuple[int, ...]) -> None:
+    """Files that are opened later do not take their places."""
+    Path("model.mlir").write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %x : tensor<4xf32>\n}\n"
+    )
+    close = "; ".join(f"os.close({number})" for number in closed)
+    command = (sys.executable, "-m", "braid.tools.cli", "import", "model.mlir")
+    for arguments, expected in ((("-o", "out.mlir"), 0), ((), int(1 in closed))):
+        program = f"import os; {close}; os.execv({command[0]!r}, {(*command, *arguments)!r})"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == expected, done.stderr
+        assert "internal error" not in done.stderr
+    assert Path("out.mlir").read_text().count("func.func") == 1

@@ -147,6 +147,15 @@ def test_a_name_has_one_meaning(nodes: Any, initializers: tuple[str, ...], name:
         import_onnx(model)
 
 
+def test_outputs_have_the_element_types_that_are_declared() -> None:
+    model = model_of([node("Shape", ["x"], ["y"])])
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.INT64, [2]))
+    import_onnx(model)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(BraidError, match="'y' is declared as float32, but the graph makes int64"):
+        import_onnx(model)
+
+
 def test_an_input_is_not_larger_than_any_memory() -> None:
     model = model_of([node("Relu", ["x"], ["y"])])
     shape = model.graph.input[0].type.tensor_type.shape
