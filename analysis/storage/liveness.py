@@ -3,8 +3,8 @@
 Ops are numbered in the order in which they stand; an op with regions spans from its own number
 to its end. What a loop reads from outside is live until the loop's end, since the next iteration
 reads it again. What a launch reads and writes is live until the launch has ended. Exclusive
-branches are numbered one after the other, so values that live inside different branches of an
-`scf.if` are never live at the same number.
+branches are numbered one after the other, so values that live inside different branches of one
+op are never live at the same number.
 """
 
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.diagnostics.locations import source_location
@@ -27,7 +27,7 @@ from braid.support.errors import BraidError, Note
 
 def has_clusters(module: ModuleOp) -> bool:
     """Whether ops of the module have cluster ids."""
-    return any(CLUSTER in op.attributes for block in _blocks(module) for op in block.ops)
+    return any(CLUSTER in op.attributes for op in module.walk())
 
 
 def is_placed(op: Operation) -> bool:
@@ -137,10 +137,16 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
 
 
 def _blocks(module: ModuleOp) -> Iterator[Block]:
-    """Blocks of functions that run with the model, and are not a device's already."""
+    """Blocks of functions that run with the model, and are not a device's already.
+
+    What others call is not among them: its ops run where each of the calls is, when inlined.
+    """
+    called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallOp)}
     for function in module.ops:
-        is_function = isinstance(function, FuncOp) and function.body.blocks
-        if is_function and not {PREPARED_KEYS, DEVICE} & function.attributes.keys():
+        if not isinstance(function, FuncOp) or not function.body.blocks:
+            continue
+        is_own = not {PREPARED_KEYS, DEVICE} & function.attributes.keys()
+        if is_own and function.sym_name.data not in called:
             yield from blocks_outside_groups(function)
 
 

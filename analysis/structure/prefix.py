@@ -32,7 +32,7 @@ from braid.dialects.braid.structure import Access, OperandSource, Stage, Structu
 ParameterCheck = Callable[[str, str], bool]
 """Whether the parameter of the first key holds the first elements of that of the second."""
 
-_LOCKSTEP = (scf.IfOp, scf.ForOp, scf.WhileOp)
+_LOCKSTEP = (scf.IfOp, scf.IndexSwitchOp, scf.ForOp, scf.WhileOp)
 _TERMINATORS = (ReturnOp, scf.YieldOp, scf.ConditionOp)
 
 
@@ -102,8 +102,11 @@ class _Proof:
             case _ if isinstance(small, _TERMINATORS):
                 return None
             case _ if isinstance(small, _LOCKSTEP):
+                if _cases(small) != _cases(large):
+                    return "has other branches at another size"
                 for a, b in zip(small.regions, large.regions, strict=True):
-                    self.block(a.block, b.block)
+                    for inner, other in zip(a.blocks, b.blocks, strict=True):
+                        self.block(inner, other)
                 return None
             case ((StructuredOp() | IndirectOp()), (StructuredOp() | IndirectOp())):
                 return _structures(small, large)
@@ -115,6 +118,12 @@ class _Proof:
                 return _concatenations(small, large)
             case _:
                 return "mixes elements that padding would change"
+
+
+def _cases(op: Operation) -> tuple[object, ...]:
+    """What tells which region of control flow is which."""
+    numbers = op.cases if isinstance(op, scf.IndexSwitchOp) else None
+    return numbers, *(len(region.blocks) for region in op.regions)
 
 
 def _named(op: Operation) -> str:

@@ -66,16 +66,13 @@ def run_together(*ops: Operation) -> bool:
 
 
 def union_placements(into: Operation, *replaced: Operation) -> None:
-    """Gives a new op, `into`, the cluster and the device of the ops that it replaces.
+    """Gives `into` the cluster and the device of the ops that it replaces.
 
-    An op that was there before stays where it is, as where an op is folded to one of its operands.
-    Raises ValueError where those replaced are in different clusters: no op is part of two.
+    Raises ValueError where these, or `into`, are in different clusters: no op is part of two.
     """
-    if _marks([into]):
-        return
-    marks = _marks(replaced)
+    marks = _marks([into, *replaced])
     if len(marks) > 1:
-        names = " and ".join(sorted({str(placement_of(op)) for op in replaced}))
+        names = " and ".join(sorted({str(placement_of(op)) for op in (into, *replaced)}))
         raise ValueError(f"'{into.name}' would be in clusters {names}")
     for mark in marks:
         pairs = zip((CLUSTER, DEVICE), mark, strict=True)

@@ -5,22 +5,18 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.dialects.braid.base import DecomposableOp
-from braid.dialects.braid.names import union_names
+from braid.dialects.braid.names import inherit_names
 
 
 def decompose_op(op: DecomposableOp) -> list[Operation]:
-    """Replaces `op` by its decomposition, which inherits its names and its location.
+    """Replaces `op` by its decomposition, which inherits its names, its place and its location.
 
     Returns the new ops in order; those that are decomposable themselves are not decomposed.
     """
     inserted: list[Operation] = []
     builder = Builder(InsertPoint.before(op), operation_insertion_handler=[inserted.append])
     values = op.decompose(builder)
-    for new in inserted:
-        new.location = op.location
-    for value in values:
-        if isinstance(value.owner, Operation) and value.owner in inserted:
-            union_names(value.owner, op)
+    inherit_names(op, values, inserted)
     Rewriter.replace_op(op, [], values)
     return inserted
 

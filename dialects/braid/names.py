@@ -8,11 +8,11 @@ is a string attribute, several are an array of them.
 from collections.abc import Iterable
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnknownLoc
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.clusters import union_placements
+from braid.dialects.braid.clusters import run_together, union_placements
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
@@ -41,9 +41,48 @@ def union_names(into: Operation, *replaced: Operation) -> None:
     """Add the names of the ops that `into` replaces to its own, which come first.
 
     What is computed at run time is also where they are (see `clusters`). Raises ValueError for
-    ops of different clusters.
+    ops of different clusters, of which `into` is one.
     """
     if into.operands:
         union_placements(into, *replaced)
     if any(NAME in op.attributes for op in replaced):
         set_names(into, [name for op in (into, *replaced) for name in names_of(op)])
+
+
+def derive_names(new: Operation, source: Operation, what: str) -> None:
+    """Names `new`, which does a part of the work of `source` and runs where that does, after it."""
+    union_placements(new, source)
+    set_names(new, [f"{name}/{what}" for name in names_of(source)])
+
+
+def may_stand_for(values: Iterable[SSAValue | None], op: Operation) -> bool:
+    """Whether `values` can replace the results of `op` without loss of its names.
+
+    They cannot where an op makes one that runs elsewhere: it has no part in the cluster of `op`.
+    """
+    makers = (value.owner for value in values if value is not None)
+    return all(
+        run_together(maker, op)
+        for maker in makers
+        if isinstance(maker, Operation) and maker.operands
+    )
+
+
+def inherit_names(
+    op: Operation, values: Iterable[SSAValue | None], inserted: Iterable[Operation] = ()
+) -> None:
+    """Gives the names of `op` to all ops that make `values`, by which it is replaced.
+
+    The ops that were `inserted` for it run where it does, and have its location unless they have
+    one. An op that was there before and runs elsewhere does not get the names.
+    """
+    for new in inserted:
+        if new.operands and not new.regions:
+            union_placements(new, op)
+        if isinstance(new.location, UnknownLoc):
+            new.location = op.location
+    for maker in dict.fromkeys(value.owner for value in values if value is not None):
+        if isinstance(maker, Operation) and may_stand_for(maker.results, op):
+            union_names(maker, op)
+            if isinstance(maker.location, UnknownLoc):
+                maker.location = op.location

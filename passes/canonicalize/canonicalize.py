@@ -1,11 +1,10 @@
 """`canonicalize`: fold, apply every op's canonicalization patterns, drop what is dead."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnknownLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
@@ -18,22 +17,12 @@ from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.names import union_names
+from braid.dialects.braid.names import inherit_names
 from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 from braid.support.errors import BraidError
 
 _REWRITES_PER_OP = 100
 """More rewrites than this, on the average over the ops, and patterns undo each other's work."""
-
-
-def inherit_identity(op: Operation, new_results: Sequence[SSAValue | None]) -> None:
-    """Pass the names of `op`, and its location, on to the ops whose results replace its own."""
-    for value in new_results:
-        if value is None or not isinstance(value.owner, Operation):
-            continue
-        union_names(value.owner, op)
-        if isinstance(value.owner.location, UnknownLoc):
-            value.owner.location = op.location
 
 
 @dataclass
@@ -62,7 +51,8 @@ class CanonicalizePass(ModulePass):
     """Folds ops, applies their canonicalization patterns and removes dead ops, to a fixpoint.
 
     Unlike xDSL's pass of this name, it keeps the stable names (`braid.name`) and locations of
-    the ops that it replaces, and stops with an error where patterns undo each other's work.
+    the ops that it replaces, makes no op of those of two clusters, and stops with an error where
+    patterns undo each other's work.
 
     ```mlir
     %0 = arith.constant 0 : i32
@@ -81,5 +71,5 @@ class CanonicalizePass(ModulePass):
         PatternRewriteWalker(
             _Bounded(patterns, budget=_REWRITES_PER_OP * max(count, 100)),
             post_walk_func=region_dce,
-            listener=PatternRewriterListener(operation_replacement_handler=[inherit_identity]),
+            listener=PatternRewriterListener(operation_replacement_handler=[inherit_names]),
         ).rewrite_module(op)

@@ -20,6 +20,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.passes.canonicalize.constant_folding import can_be_constants
+from braid.passes.canonicalize.replacement import forward
 
 
 def drop_empty_tensors(op: Operation, rewriter: PatternRewriter) -> None:
@@ -32,7 +33,7 @@ def drop_empty_tensors(op: Operation, rewriter: PatternRewriter) -> None:
     elif isinstance(op, ConcatOp):
         _drop_operands(op, rewriter)
     elif isinstance(op, ScatterOp) and _is_empty(op.updates) and op.data.type == op.output.type:
-        rewriter.replace(op, [], [op.data])
+        forward(op, op.data, rewriter)
     else:
         _replace_operands(op, rewriter)
 
@@ -55,7 +56,7 @@ def _drop_operands(op: ConcatOp, rewriter: PatternRewriter) -> None:
     if len(kept) > 1:
         rewriter.replace(op, ConcatOp.get(kept, op.dim.value.data))
     elif kept[0].type == op.output.type:
-        rewriter.replace(op, [], kept)
+        forward(op, kept[0], rewriter)
 
 
 def _replace_operands(op: Operation, rewriter: PatternRewriter) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import cast
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from braid.dialects.braid.attributes import layout_of
@@ -21,6 +21,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
 from braid.passes.canonicalize.empty_tensors import drop_empty_tensors
+from braid.passes.canonicalize.replacement import forward, merge
 
 _Pattern = Callable[[Operation, PatternRewriter], None]
 
@@ -37,14 +38,10 @@ The other zero is not neutral for floats: -0 + 0 is 0.
 """
 
 
-def _forward(op: Operation, value: SSAValue, rewriter: PatternRewriter) -> None:
-    rewriter.replace(op, [], [value])
-
-
 def drop_identity(op: Operation, rewriter: PatternRewriter) -> None:
     """`f(x)` with the type of `x` is `x`, for ops that only reshape, repeat or convert."""
     if op.operands[0].type == op.results[0].type:
-        _forward(op, op.operands[0], rewriter)
+        forward(op, op.operands[0], rewriter)
 
 
 def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
@@ -57,9 +54,9 @@ def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
 def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
     """A slice of everything, in order, is its operand."""
     assert isinstance(op, SliceOp)
-    forward = not any(op.offsets.get_values()) and set(op.strides.get_values()) <= {1}
-    if forward and op.input.type == op.output.type:
-        _forward(op, op.input, rewriter)
+    in_order = not any(op.offsets.get_values()) and set(op.strides.get_values()) <= {1}
+    if in_order and op.input.type == op.output.type:
+        forward(op, op.input, rewriter)
 
 
 def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
@@ -75,14 +72,14 @@ def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
             attributes={"permutation": integers([first[p] for p in outer])},
             result_types=[op.output.type],
         )
-        rewriter.replace(op, merged)
+        merge(op, inner, merged, rewriter)
 
 
 def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:
     """reshape(reshape(x)) is one reshape."""
     assert isinstance(op, ReshapeOp)
     if isinstance(inner := op.input.owner, ReshapeOp):
-        rewriter.replace(op, ReshapeOp.get(inner.input, shape_of(op.output)))
+        merge(op, inner, ReshapeOp.get(inner.input, shape_of(op.output)), rewriter)
 
 
 def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
@@ -90,7 +87,7 @@ def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:
     assert isinstance(op, ReorderOp)
     if isinstance(inner := op.input.owner, ReorderOp):
         merged = ReorderOp.create(operands=[inner.input], result_types=[op.output.type])
-        rewriter.replace(op, merged)
+        merge(op, inner, merged, rewriter)
 
 
 def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
@@ -123,7 +120,7 @@ def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
             and other.type == op.output.type
             and _is_number(splat_value(constant), neutral)
         ):
-            _forward(op, other, rewriter)
+            forward(op, other, rewriter)
             return
 
 
@@ -137,22 +134,17 @@ def _is_number(value: float | int | bool | None, number: float) -> bool:
 def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
     """An elementwise op repeats dims itself: a broadcast that feeds it is not needed."""
     assert isinstance(op, ElementwiseOp)
-    sources = [_before_broadcast(operand) for operand in op.operands]
-    for index, source in enumerate(sources):
-        candidate = [*op.operands[:index], source, *op.operands[index + 1 :]]
-        if source is op.operands[index]:
+    for index, operand in enumerate(op.operands):
+        inner = operand.owner
+        if not isinstance(inner, BroadcastOp) or DYNAMIC in shape_of(operand):
             continue
+        candidate = [*op.operands[:index], inner.input, *op.operands[index + 1 :]]
         if repeated_shape([shape_of(value) for value in candidate]) == shape_of(op.output):
             element_type = op.result_type().element_type if op.ROW.result == "any" else None
-            rewriter.replace(op, elementwise(op.ROW.name, *candidate, element_type=element_type))
-            return
-
-
-def _before_broadcast(value: SSAValue) -> SSAValue:
-    owner = value.owner
-    return (
-        owner.input if isinstance(owner, BroadcastOp) and DYNAMIC not in shape_of(value) else value
-    )
+            merged = elementwise(op.ROW.name, *candidate, element_type=element_type)
+            merge(op, inner, merged, rewriter)
+            if rewriter.has_done_action:
+                return
 
 
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {

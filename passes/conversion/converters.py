@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid.names import union_names
+from braid.dialects.braid.names import inherit_names
 from braid.dialects.foreign import ForeignOp
 from braid.passes.conversion.node import ForeignNode
 from braid.support.errors import UnsupportedError
@@ -66,7 +66,7 @@ class Converters(Generic[NodeT]):
                 node.fail(f"result {index} has type {result.type}, expected {value.type}")
             if value.name_hint is None:
                 value.name_hint = result.name_hint
-        _keep_names(node.op, values)
+        inherit_names(node.op, values, node.inserted)
         Rewriter.replace_op(node.op, [], values)
 
     def _values(self, node: NodeT) -> Sequence[SSAValue]:
@@ -111,10 +111,3 @@ def _require_element_type(node: ForeignNode[Any], element_type: Attribute) -> No
         node.unsupported(
             error.message, hint="use floats, or integers of 8, 16, 32 or 64 bits, instead"
         )
-
-
-def _keep_names(op: Operation, values: Sequence[SSAValue]) -> None:
-    """Give the names of `op` to the op that its results come from, unless it was there before."""
-    owners = {value.owner for value in values if value not in op.operands}
-    if len(owners) == 1 and isinstance(owner := owners.pop(), Operation):
-        union_names(owner, op)

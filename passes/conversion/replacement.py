@@ -34,7 +34,10 @@ class Replacement(Generic[OpT]):
 
     def __init__(self, op: OpT) -> None:
         self.op = op
-        self._builder = Builder(InsertPoint.before(op))
+        self.inserted: list[Operation] = []
+        self._builder = Builder(
+            InsertPoint.before(op), operation_insertion_handler=[self.inserted.append]
+        )
 
     def value(self, index: int) -> SSAValue:
         """Operand `index`."""

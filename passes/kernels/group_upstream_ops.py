@@ -18,6 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -94,7 +95,11 @@ def _groups(block: Block) -> list[_Group]:
         users = {use.operation for result in op.results for use in result.uses}
         readers = [group_of.get(user) for user in users]
         group = readers[0] if readers else None
-        if group is None or any(reader is not group for reader in readers):
+        if (
+            group is None
+            or any(reader is not group for reader in readers)
+            or not run_together(op, *group.ops)
+        ):
             group = _Group()
             groups.append(group)
         group.ops.append(op)
@@ -160,6 +165,7 @@ def _finish_constants(block: Block) -> None:
         elif isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
             constant = ConstantOp.on(value=cast(Attribute, op.value))
             constant.location = op.location
+            union_names(constant, op)
             Rewriter.replace_op(op, constant)
         else:
             _replace_by_group(_Group([op]))

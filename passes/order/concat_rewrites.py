@@ -15,13 +15,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp
-from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.names import derive_names
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 
@@ -146,6 +147,8 @@ class ConcatSplitting:
             self._read_parts(result, Parts(tuple(made), parts.dim))
         else:
             joined = ConcatOp.get(made, parts.dim)
+            joined.location = op.location
+            derive_names(joined, op, "joined")
             Rewriter.insert_op(joined, InsertPoint.before(op))
             result.replace_all_uses_with(joined.output)
         Rewriter.erase_op(op)
@@ -188,7 +191,8 @@ def _part_of(
         attributes=attributes,
     )
     part.location = op.location
-    set_names(part, [f"{name}/part{number}" for name in names_of(op)])
+    part.attributes.pop(NAME, None)
+    derive_names(part, op, f"part{number}")
     Rewriter.insert_op(part, InsertPoint.before(op))
     return part.results[0]
 
@@ -207,7 +211,7 @@ def _sum_of_parts(op: ConvOp, parts: Parts) -> None:
             continue
         added = elementwise("add", product, total)
         added.location = op.location
-        set_names(added, [f"{name}/sum{number}" for name in names_of(op)])
+        derive_names(added, op, f"sum{number}")
         Rewriter.insert_op(added, InsertPoint.before(op))
         total = added.output
     assert total is not None

@@ -24,6 +24,7 @@ from braid.dialects.braid.attribute_names import (
     RECOMPUTE_SETS,
     RECOMPUTED,
 )
+from braid.dialects.braid.clusters import Placement, placement_of
 from braid.dialects.braid.order import plain_orders
 from braid.passes.fusion.select_fusion import first_free_number
 from braid.passes.rematerialization.recompute_decisions import DecidedSet, clear_sets, read_sets
@@ -64,15 +65,27 @@ def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:
-    """A copy in front of `reader`; in another block one of its cluster, since these are in one."""
+    """A copy in front of `reader`; in another block one of its cluster, since these are in one.
+
+    So is what reads such a copy: in its own cluster it would wait for that of its reader.
+    """
+    moved = op.parent is not reader.parent or any(
+        _placement(operand) != _placement(mapping[operand])
+        for operand in op.operands
+        if operand in mapping
+    )
     copy = op.clone(value_mapper=mapping)
-    if op.parent is not reader.parent:
+    if moved:
         for name in (CLUSTER, DEVICE):
             copy.attributes.pop(name, None)
             if name in reader.attributes:
                 copy.attributes[name] = reader.attributes[name]
     Rewriter.insert_op(copy, InsertPoint.before(reader))
     return copy
+
+
+def _placement(value: SSAValue) -> Placement | None:
+    return placement_of(value.owner) if isinstance(value.owner, Operation) else None
 
 
 def _copy_views(value: SSAValue, mapping: dict[SSAValue, SSAValue], reader: Operation) -> None:

@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.dialects.braid.base import integers, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.movement import PadOp
-from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.names import derive_names
 from braid.dialects.braid.pooling import PoolOp
 from braid.targets.machines.resolve import runs_on, target_of
 
@@ -28,7 +28,7 @@ def _expand(op: ConvOp | PoolOp) -> None:
         (*batch_and_channel, *windows.pad_high),
         _padding_value(op),
     )
-    set_names(pad, [f"{name}/pad" for name in names_of(op)])
+    derive_names(pad, op, "pad")
     pad.location = op.location
     Rewriter.insert_op(pad, InsertPoint.before(op))
     op.operands[0] = pad.output

@@ -1,7 +1,9 @@
 """`inline`: puts the bodies of a model's own functions where it calls them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -10,7 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import CLUSTER, DEVICE
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.clusters import device_name, placement_of, set_placement
 from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError, Note
 
 MOST_OPS = 1 << 20
@@ -22,7 +28,9 @@ class InlinePass(ModulePass):
     """Replaces every call of a function of the module by its body, and erases what it called.
 
     In: functions of one block. Out: functions without calls; private functions that were called
-    are gone. The ops of a body are named after the call as well, so that those of two calls differ.
+    are gone. The ops of a body are named after the call as well, so that those of two calls differ,
+    and run where the call says (`braid.device`, `braid.cluster`) unless they say it themselves; the
+    clusters in a body are others for each call.
     Raises `BraidError` for a function that calls itself, has no body or several blocks, and where
     more than 2^20 ops would arise.
 
@@ -42,9 +50,10 @@ class InlinePass(ModulePass):
         if not any(calls.values()):
             return
         called = {call.callee.string_value() for found in calls.values() for call in found}
+        free = count(1 + max(_clusters(op), default=-1))
         for name in _callees_first(functions, calls):
             for call in calls[name]:
-                _inline(call, _callee(call, functions))
+                _inline(call, _callee(call, functions), free)
             _check_size(functions[name])
         for name in called:
             if functions[name].sym_visibility == StringAttr("private"):
@@ -108,11 +117,17 @@ def _callee(call: CallOp, functions: dict[str, FuncOp]) -> FuncOp:
     return function
 
 
-def _inline(call: CallOp, function: FuncOp) -> None:
+def _clusters(module: ModuleOp) -> Iterator[int]:
+    return (p.cluster for op in module.walk() if (p := placement_of(op)) is not None)
+
+
+def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
+    """Copies the body in front of the call, its clusters with `free` numbers, and erases it."""
     block, outer = function.body.block, call.parent
     assert outer is not None
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, call.operands, strict=True))
     prefixes = names_of(call)
+    numbers: defaultdict[int, int] = defaultdict(lambda: next(free))
     results: Sequence[SSAValue] = ()
     for op in block.ops:
         if isinstance(op, ReturnOp):
@@ -121,12 +136,24 @@ def _inline(call: CallOp, function: FuncOp) -> None:
         copy = op.clone(mapping)
         for inner in copy.walk():
             _rename(inner, prefixes)
+            if (placement := placement_of(inner)) is not None:
+                set_placement(inner, replace(placement, cluster=numbers[placement.cluster]))
+            elif inner.operands and isinstance(inner, TensorOp | FusedOp):
+                _place(inner, call)
         outer.insert_op_before(copy, call)
         mapping.update(zip(op.results, copy.results, strict=True))
     for old, new in zip(call.results, results, strict=True):
         old.replace_all_uses_with(new)
     call.detach()
     call.erase()
+
+
+def _place(op: Operation, call: CallOp) -> None:
+    """Lets `op` run where the call does, unless it is for another device."""
+    if device_name(op) in (None, device_name(call)):
+        op.attributes |= {
+            name: a for name in (CLUSTER, DEVICE) if (a := call.attributes.get(name)) is not None
+        }
 
 
 def _rename(op: Operation, prefixes: Sequence[str]) -> None:

@@ -30,6 +30,8 @@ def region_name(op: Operation, region: Region) -> str:
     index = op.regions.index(region)
     if isinstance(op, scf.IfOp):
         return ("then", "else")[index]
+    if isinstance(op, scf.IndexSwitchOp):
+        return "default" if index == 0 else f"case {op.cases.get_values()[index - 1]}"
     if isinstance(op, scf.WhileOp):
         return ("condition", "body")[index]
     return "body"

@@ -50,7 +50,7 @@ def subset(module: ModuleOp, kept: Sequence[int]) -> ModuleOp:
 def unwrapped(module: ModuleOp) -> Iterator[ModuleOp]:
     """Copies of `module` in which one control-flow op is replaced by the ops of one region."""
     for number, op in enumerate(_walk(module)):
-        if isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp):
+        if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             for index in range(len(op.regions)):
                 if op.regions[index].blocks:
                     copy = module.clone()

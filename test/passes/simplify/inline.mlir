@@ -46,3 +46,24 @@ func.func @swapped(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
   %0, %1 = func.call @swap(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Ops run where the call says; the clusters of a body are others for each call.
+
+// CHECK-LABEL: func.func @twice
+// CHECK:         %[[A:.*]] = braid.exp %x {braid.cluster = 8 : i64, braid.device = "npu:0"}
+// CHECK-NEXT:    %[[B:.*]] = braid.neg %[[A]] {braid.cluster = 3 : i64, braid.device = "cpu:0"}
+// CHECK-NEXT:    %[[C:.*]] = braid.exp %[[B]] {braid.cluster = 9 : i64, braid.device = "npu:0"}
+// CHECK-NEXT:    %[[D:.*]] = braid.neg %[[C]] {braid.cluster = 9 : i64, braid.device = "npu:0"}
+// CHECK-NEXT:    func.return %[[D]]
+func.func private @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = braid.exp %x {braid.cluster = 7 : i64, braid.device = "npu:0"} : (tensor<4xf32>) -> tensor<4xf32>
+  %z = braid.neg %y : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %z : tensor<4xf32>
+}
+func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = func.call @step(%x) {braid.cluster = 3 : i64, braid.device = "cpu:0"} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = func.call @step(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}

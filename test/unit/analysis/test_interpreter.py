@@ -38,6 +38,29 @@ func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
     assert interpret(module, [np.array(False), x])[0].tolist() == [1, 2]
 
 
+def test_switch_takes_the_case_of_its_argument() -> None:
+    module = parsed("""
+func.func @main(%k: tensor<i64>, %x: tensor<1xf32>) -> tensor<1xf32> {
+  %e = tensor.extract %k[] : tensor<i64>
+  %i = arith.index_cast %e : i64 to index
+  %y = scf.index_switch %i -> tensor<1xf32>
+  case 5 {
+    %n = braid.neg %x : (tensor<1xf32>) -> tensor<1xf32>
+    scf.yield %n : tensor<1xf32>
+  }
+  case 2 {
+    %d = braid.add %x, %x : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    scf.yield %d : tensor<1xf32>
+  }
+  default {
+    scf.yield %x : tensor<1xf32>
+  }
+  func.return %y : tensor<1xf32>
+}""")
+    results = [interpret(module, [np.array(k), f32(3)])[0].item() for k in (5, 2, 0, -1)]
+    assert results == [-3, 6, 3, 3]
+
+
 FOR = """
 func.func @main(%x: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xi64>) {
   %lower = arith.constant 2 : index

@@ -43,6 +43,17 @@ PROVEN = {
         "Nx4x2xf32",
         "Nx2x4xf32",
     ),
+    "switch": function(
+        """%k = arith.constant 2 : index
+           %y = scf.index_switch %k -> tensor<Nx4xf32>
+           case 1 {
+             %a = braid.exp %x : (tensor<Nx4xf32>) -> tensor<Nx4xf32>
+             scf.yield %a : tensor<Nx4xf32>
+           }
+           default {
+             scf.yield %x : tensor<Nx4xf32>
+           }"""
+    ),
     "loop": function(
         """%zero = arith.constant 0 : index
            %one = arith.constant 1 : index

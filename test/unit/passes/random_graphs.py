@@ -55,7 +55,7 @@ def _block(draw: st.DrawFn, program: Program, values: list[str], depth: int) -> 
     if program.views:
         kinds += ["shuffle", "view"]
     if depth < 2:
-        kinds += ["if", "for"]
+        kinds += ["if", "for", "switch"]
     for _ in range(draw(st.integers(1, 5))):
         kind = draw(st.sampled_from(kinds))
         x, y = (draw(st.sampled_from(values[-3:])) for _ in range(2))
@@ -130,6 +130,14 @@ def _control_flow(
         ):
             end = _block(draw, program, values, depth + 1)
             program.lines += [f"scf.yield {end} : {TYPE}", separator]
+        return name
+    if kind == "switch":
+        chosen = program.new(f"arith.constant {draw(st.integers(0, 2))} : index")
+        program.lines.append(f"{name} = scf.index_switch {chosen} -> {TYPE}")
+        for case in ("case 2", "case 0", "default"):
+            program.lines.append(f"{case} {{")
+            end = _block(draw, program, values, depth + 1)
+            program.lines += [f"scf.yield {end} : {TYPE}", "}"]
         return name
     step = program.count
     program.count += 1

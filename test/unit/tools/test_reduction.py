@@ -46,14 +46,22 @@ func.func @main(%x: tensor<4xf32>, %c: i1, %lo: index, %hi: index) -> tensor<4xf
       %4 = braid.add %a, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       scf.yield %4 : tensor<4xf32>
     }
-    scf.yield %2 : tensor<4xf32>
+    %5 = scf.index_switch %i -> tensor<4xf32>
+    case 2 {
+      %6 = braid.sqrt %2 : (tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %6 : tensor<4xf32>
+    }
+    default {
+      scf.yield %2 : tensor<4xf32>
+    }
+    scf.yield %5 : tensor<4xf32>
   }
   func.return %1 : tensor<4xf32>
 }
 """
 
 
-@given(st.sets(st.integers(0, 8)))
+@given(st.sets(st.integers(0, 10)))
 def test_every_subset_of_a_module_is_valid(chosen: set[int]) -> None:
     module = Parser(make_context(), LOOP).parse_module()
     numbers = removable(module)
@@ -71,12 +79,13 @@ def grep(pattern: str) -> Command:
 def test_a_module_shrinks_to_the_op_that_matters(tmp_path: Path) -> None:
     path = tmp_path / "loop.mlir"
     path.write_text(LOOP, encoding="utf-8")
-    command = grep("braid.add")
-    reduction = reduce_model(path, command, symptom_of(command, path, "1"), lambda runs: None)
-    assert (reduction.before, reduction.after) == (5, 1)
-    text = reduction.content.decode()
-    assert "braid.add" in text
-    assert "scf" not in text
+    for name in ("braid.add", "braid.sqrt"):
+        command = grep(name)
+        reduction = reduce_model(path, command, symptom_of(command, path, "1"), lambda runs: None)
+        assert (reduction.before, reduction.after) == (7, 1)
+        text = reduction.content.decode()
+        assert name in text
+        assert "scf" not in text
 
 
 def test_an_onnx_model_shrinks_to_the_node_that_matters(tmp_path: Path) -> None:

@@ -102,6 +102,16 @@ def placements(module: ModuleOp) -> dict[str, tuple[Placement | None, Home]]:
     }
 
 
+def reads_copy(op: Operation) -> bool:
+    """Whether `op` reads what was computed again, itself or through views."""
+    owners = [operand.owner for operand in op.operands]
+    return any(
+        isinstance(owner, Operation)
+        and (RECOMPUTED in owner.attributes or (is_view(owner) and reads_copy(owner)))
+        for owner in owners
+    )
+
+
 def check_survival(
     before: dict[str, tuple[Placement | None, Home]], after: ModuleOp, what: str
 ) -> None:
@@ -111,9 +121,9 @@ def check_survival(
                 continue
             known, old_home = before[name]
             own = placement_of(op)
-            # A copy in another block is for a reader there.
+            # A copy in another block is for a reader there, and so is what reads such a copy.
             is_copy = RECOMPUTED in op.attributes or is_view(op)
-            left = (own is None or is_copy) and home != old_home
+            left = (own is None or is_copy) and (home != old_home or reads_copy(op))
             assert own == known or left, f"{what}: '{name}' ({op.name}) is {own}, was {known}"
 
 
