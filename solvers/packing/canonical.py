@@ -24,7 +24,7 @@ without waste; how much each step counts is drawn at random, so that no two beam
 stock-cutting problem", Operations Research 2004). Between two moments with no room to spare, the
 bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
 other by items that begin: it lies no lower than the first level that sums of their sizes have in
-common.
+common. Where a beam ends, it begins again, wider, where few partial packings were left before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +40,12 @@ _NODES = 2
 """Nodes of the first search, per item; half as many more in each round."""
 _NOISY = 4
 """Orders with noise in each round."""
-_WIDTH = 8
-"""Width of the first beams; twice as wide in each round, up to `_WIDE`, then hardly wider."""
-_WIDE = 64
+_WIDTH = 16
+"""Width of the first beams; twice as wide in each round, up to `_WIDEST`."""
 _WIDEST = 1024
 _WASTES = (3, 9, 18)
 """What room left empty costs in the beams of a round: a step of the skyline costs 1 to 11."""
-_BEAMS = 8
+_BEAMS = 3
 """Beams of each waste in a round."""
 
 Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
@@ -85,7 +84,7 @@ def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Att
             start = random.randrange(1, 1 << 63)
             yield partial(NativePacking.search_by_beam, width=width, waste=waste, seed=start)
         nodes = nodes * 3 // 2
-        width = min(2 * width if width < _WIDE else width * 5 // 4, _WIDEST)
+        width = min(2 * width, _WIDEST)
 
 
 def _noisy(order: Sequence[int], random: Random) -> list[int]:

@@ -15,6 +15,10 @@ EXACT_MEMBERS = 4000
 """Components with more items are left to the heuristics: their models would not be solved."""
 SEARCHING = 0.8
 """Share of the time for the search from the bottom up, before that by constraint programming."""
+HARD_MEMBERS = 150
+"""Of more items, constraint programming seldom finds what the search does not."""
+SEARCHING_HARD = 0.95
+"""Share of the time for the search where there are so many."""
 EASY_MEMBERS = 30
 """Where there are no more items, constraint programming proves more in the same time."""
 
@@ -108,7 +112,8 @@ class _Packer:
         """Search for a packing that ends at `target`; return that or the next higher bound."""
         if self.deadline.passed:
             return target
-        deadline = self.deadline.share(SEARCHING if len(members) > EASY_MEMBERS else 1 - SEARCHING)
+        share = SEARCHING_HARD if len(members) > HARD_MEMBERS else SEARCHING
+        deadline = self.deadline.share(share if len(members) > EASY_MEMBERS else 1 - SEARCHING)
         bases, infeasible = search(self.placer, members, target, deadline, self.seed)
         if bases is not None:
             self._adopt(bases, members)

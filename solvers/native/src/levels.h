@@ -26,7 +26,8 @@ bool levels_open(levels *v, const braid_packing *p);
 void levels_close(levels *v);
 
 /* Raises `lowest` (by item) of what is not placed of the items of both `section` and the next one,
- * by their floors and by how many bytes may be left empty in each. Returns whether all still fit. */
+ * by their floors and by how many bytes may be left empty in each. Returns whether all still fit.
+ */
 bool raise_shared(const levels *v, int32_t section, const int64_t *floor, const int64_t *spare,
                   const uint8_t *placed, int64_t *lowest);
 

@@ -1,382 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Beam search for packings with little room to spare. In a section without any, the next item lies
- * on what is there: the section with the fewest such items decides what is placed next. And tops
- * that are level with what is beside them are rarely so by chance. Where a step matters how much is
- * drawn anew for each search, so that many narrow ones see more than a wide one.
+ * Beam search for packings, with ways back. A layer that has become small again, though layouts
+ * were left out before, has what little there is that goes on: a checkpoint. Where no layout of a
+ * layer can go on, the search begins again at the last checkpoint, wider, and where that has failed
+ * a few times, at the one before. So layers are wide only where many look alike for long.
  */
-#include "levels.h"
-#include "partial_packing.h"
+#include "packing_layers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  DONE = 1 << 30, /* more items than there are */
-  WEIGHTS = 11    /* a step scores from 1 to so much */
+  FEW = 16,        /* layouts of a checkpoint */
+  RETRIES = 3,     /* how often a checkpoint is widened, twofold each time */
+  CHECKPOINTS = 64 /* most at a time */
 };
 
-/* A partial packing; its arrays lie behind each other. */
 typedef struct {
-  int64_t *lowest; /* by item: its base at least; exact for placed ones */
-  int64_t *floor;  /* by section: where what is not placed can begin */
-  int64_t *spare;  /* by section: bytes that may still be left empty */
-  uint8_t *placed; /* by item */
-} layout;
-
-/* A way to go on from a layout of the layer before. */
-typedef struct {
-  uint64_t tie;
-  int32_t score;
-  int32_t parent;
-  int32_t item;    /* to be placed, or -1: */
-  int32_t section; /* to be left empty */
-  int64_t base;    /* there, or up to there */
-} way;
-
-/* Of the items of a section that are not placed: where the first can begin, how many there, and
- * where the next can. */
-typedef struct {
-  int64_t first;
-  int64_t second;
+  char *layouts;
   int32_t count;
-} opening;
+  int32_t width; /* of the layers after it */
+  int32_t retries;
+} checkpoint;
 
 typedef struct {
-  const braid_packing *p;
-  opening *openings;       /* by section: scratch */
-  const int32_t *begin_of; /* by section: where its items begin in `item_in` */
-  const int32_t *item_in;
-  packer clock;
-  levels levels;
-  int32_t width;
-  int32_t *weights; /* by section: what a step before it scores */
-  int32_t waste;    /* what leaving room empty scores */
-  uint64_t random;
-  char *layers[2];
-  size_t bytes; /* of a layout */
-  uint64_t *prints;
+  beam b;
+  checkpoint points[CHECKPOINTS];
   int32_t count;
-  way *ways;
-  int64_t way_count;
-  int64_t way_capacity;
-} beam;
+  int32_t width; /* after a new checkpoint */
+  bool dropped;  /* whether layouts were left out since the last one */
+} trail;
 
-static layout layout_at(const beam *b, int32_t layer, int32_t place) {
-  char *at = b->layers[layer] + (size_t)place * b->bytes;
-  size_t items = (size_t)b->p->items, sections = (size_t)b->p->sections;
-  layout l = {.lowest = (int64_t *)at};
-  l.floor = l.lowest + items;
-  l.spare = l.floor + sections;
-  l.placed = (uint8_t *)(l.spare + sections);
-  return l;
-}
+static void drop_checkpoint(trail *t) { free(t->points[--t->count].layouts); }
 
-/* What the steps of the skyline score more when an item is placed. */
-static int32_t steps_added(const beam *b, const int64_t *floor, int32_t i, int64_t base) {
-  const braid_packing *p = b->p;
-  int32_t steps = 0;
-  for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at) {
-    int32_t section = p->in.item[at];
-    int64_t top = base + p->high[at];
-    bool after_own = at > p->in.begin[i] && p->in.item[at - 1] == section - 1;
-    bool before_own = at + 1 < p->in.begin[i + 1] && p->in.item[at + 1] == section + 1;
-    if (section) {
-      int64_t beside = after_own ? base + p->high[at - 1] : floor[section - 1];
-      steps += b->weights[section] * ((beside != top) - (floor[section - 1] != floor[section]));
-    }
-    if (section + 1 < p->sections && !before_own) {
-      bool was_step = floor[section + 1] != floor[section];
-      steps += b->weights[section + 1] * ((floor[section + 1] != top) - was_step);
-    }
+/* Remembers the layer where it is small: in place of the last checkpoint where nothing was left out
+ * since. */
+static void remember(trail *t) {
+  const beam *b = &t->b;
+  if (b->count > FEW || (t->dropped && t->count == CHECKPOINTS))
+    return;
+  char *layouts = malloc((size_t)b->count * b->bytes);
+  if (!layouts)
+    return; /* the one before does as well */
+  memcpy(layouts, b->layers[0], (size_t)b->count * b->bytes);
+  if (t->dropped) {
+    t->points[t->count++] = (checkpoint){layouts, b->count, t->width, 0};
+  } else {
+    checkpoint *last = &t->points[t->count - 1];
+    free(last->layouts);
+    last->layouts = layouts;
+    last->count = b->count;
   }
-  return steps;
+  t->dropped = false;
 }
 
-static bool add_way(beam *b, way own) {
-  if (b->way_count == b->way_capacity) {
-    int64_t capacity = 2 * b->way_capacity + 1024;
-    way *ways = realloc(b->ways, (size_t)capacity * sizeof *ways);
-    if (!ways)
-      return false;
-    b->ways = ways;
-    b->way_capacity = capacity;
-  }
-  b->ways[b->way_count++] = own;
-  return true;
-}
-
-static int compare_ways(const void *left, const void *right) {
-  const way *a = left, *b = right;
-  if (a->score != b->score)
-    return a->score < b->score ? -1 : 1;
-  return a->tie < b->tie ? -1 : a->tie > b->tie;
-}
-
-static uint64_t next_tie(beam *b) {
-  b->random ^= b->random >> 12;
-  b->random ^= b->random << 25;
-  b->random ^= b->random >> 27;
-  return b->random * 0x2545f4914f6cdd1dull;
-}
-
-static opening opening_of(const beam *b, const layout *l, int32_t section) {
-  opening o = {INT64_MAX, INT64_MAX, 0};
-  for (int32_t k = b->begin_of[section]; k < b->begin_of[section + 1]; ++k) {
-    int32_t i = b->item_in[k];
-    if (l->placed[i])
-      continue;
-    int64_t lowest = l->lowest[i];
-    if (lowest < o.first) {
-      o.second = o.first;
-      o.first = lowest;
-      o.count = 1;
-    } else if (lowest == o.first) {
-      ++o.count;
-    } else if (lowest < o.second) {
-      o.second = lowest;
-    }
-  }
-  return o;
-}
-
-/* Whether none of the items that can begin at `base` in a section would cover room in others that
- * lower ones can still take. */
-static bool lie_flat(const beam *b, const layout *l, int32_t section, int64_t base) {
-  const braid_packing *p = b->p;
-  for (int32_t k = b->begin_of[section]; k < b->begin_of[section + 1]; ++k) {
-    int32_t i = b->item_in[k];
-    if (l->placed[i] || l->lowest[i] != base)
-      continue;
-    for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at)
-      if (l->floor[p->in.item[at]] < base + p->low[at])
-        return false;
-  }
-  return true;
-}
-
-/* Raises floors to where the first items can begin, and chooses the section with the fewest ways
- * to go on. Returns -1 where there is not enough room, `sections` where everything is placed. */
-static int32_t choose_section(beam *b, const layout *l, opening *best) {
-  int32_t sections = b->p->sections, chosen = sections, fewest = DONE;
-  for (int32_t section = 0; section < sections; ++section) {
-    opening o = opening_of(b, l, section);
-    b->openings[section] = o;
-    if (!o.count)
-      continue;
-    if (o.first > l->floor[section]) {
-      l->spare[section] -= o.first - l->floor[section];
-      l->floor[section] = o.first;
-      if (l->spare[section] < 0)
-        return -1;
-    }
-  }
-  for (int32_t section = 0; section < sections; ++section) {
-    opening o = b->openings[section];
-    bool may_wait = o.second != INT64_MAX && o.second - o.first <= l->spare[section];
-    int32_t ways = o.count + may_wait;
-    bool fewer = ways < fewest || (ways == fewest && o.first < best->first);
-    if (o.count && fewer && lie_flat(b, l, section, o.first)) {
-      fewest = ways;
-      chosen = section;
-      *best = o;
-    }
-  }
-  return chosen;
-}
-
-static uint64_t mixed(uint64_t x) {
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-  return x ^ x >> 31;
-}
-
-static uint64_t print_of(const beam *b, const layout *l) {
-  uint64_t print = 0;
-  for (int32_t i = 0; i < b->p->items; ++i)
-    if (!l->placed[i])
-      print += mixed(mixed((uint64_t)i + 1) ^ (uint64_t)l->lowest[i]);
-  return print;
-}
-
-/* Where a layout can be completed as far as is easily seen, notes the ways to go on; sets `*done`
- * where it is complete. Returns whether it is of use. */
-static bool expand(beam *b, int32_t layer, int32_t place, int32_t score, bool *done) {
-  layout l = layout_at(b, layer, place);
-  opening o = {0, 0, 0};
-  int32_t section = choose_section(b, &l, &o);
-  if (section < 0)
+/* Begins again at a checkpoint. Returns whether there is one. */
+static bool go_back(trail *t) {
+  /* Where nothing was left out, all has been seen. */
+  if (!t->dropped)
+    drop_checkpoint(t);
+  while (t->count && t->points[t->count - 1].retries == RETRIES)
+    drop_checkpoint(t);
+  if (!t->count)
     return false;
-  if (section == b->p->sections) {
-    *done = true;
-    return true;
-  }
-  uint64_t print = print_of(b, &l);
-  for (int32_t other = 0; other < place; ++other)
-    if (b->prints[other] == print)
-      return false;
-  b->prints[place] = print;
-  for (int32_t k = b->begin_of[section]; k < b->begin_of[section + 1]; ++k) {
-    int32_t i = b->item_in[k];
-    if (l.placed[i] || l.lowest[i] != o.first)
-      continue;
-    int32_t after = score + steps_added(b, l.floor, i, o.first);
-    if (!add_way(b, (way){next_tie(b), after, place, i, -1, o.first}))
-      b->clock.out_of_memory = true;
-  }
-  if (o.second != INT64_MAX && o.second - o.first <= l.spare[section] &&
-      !add_way(b, (way){next_tie(b), score + b->waste, place, -1, section, o.second}))
+  checkpoint *last = &t->points[t->count - 1];
+  ++last->retries;
+  last->width *= 2;
+  t->dropped = false;
+  if (!beam_start(&t->b, last->layouts, last->count, last->width))
+    t->b.clock.out_of_memory = true;
+  return true;
+}
+
+static bool climb(trail *t) {
+  beam *b = &t->b;
+  t->points[t->count++] = (checkpoint){NULL, 1, t->width, 0};
+  if (!beam_start(b, NULL, 1, t->width))
     b->clock.out_of_memory = true;
-  return true;
-}
-
-/* Raises what a section shares with the next one. Returns whether it still fits. */
-static bool level(const beam *b, const layout *l, int32_t section) {
-  return raise_shared(&b->levels, section, l->floor, l->spare, l->placed, l->lowest);
-}
-
-/* Returns whether there still is room for all. */
-static bool apply_way(const beam *b, const layout *l, const way *w) {
-  const braid_packing *p = b->p;
-  if (w->item < 0) {
-    l->spare[w->section] -= w->base - l->floor[w->section];
-    l->floor[w->section] = w->base;
-    for (int32_t k = b->begin_of[w->section]; k < b->begin_of[w->section + 1]; ++k) {
-      int32_t i = b->item_in[k];
-      if (!l->placed[i] && l->lowest[i] < w->base)
-        l->lowest[i] = (w->base + p->alignment[i] - 1) / p->alignment[i] * p->alignment[i];
-    }
-    return level(b, l, w->section - 1) && level(b, l, w->section);
-  }
-  int32_t i = w->item;
-  l->placed[i] = 1;
-  for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at) {
-    int32_t section = p->in.item[at];
-    l->spare[section] -= w->base + p->low[at] - l->floor[section];
-    l->floor[section] = w->base + p->high[at];
-    if (l->spare[section] < 0)
-      return false;
-  }
-  for (int32_t k = p->others.begin[i]; k < p->others.begin[i + 1]; ++k) {
-    int32_t other = p->others.item[k];
-    int64_t above = w->base + p->over[k], step = p->alignment[other];
-    above = (above + step - 1) / step * step;
-    if (l->placed[other] || above <= l->lowest[other])
-      continue;
-    l->lowest[other] = above;
-    if (above + p->extent[other] > p->capacity)
-      return false;
-  }
-  for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at) {
-    bool begins = at == p->in.begin[i] || p->in.item[at - 1] < p->in.item[at] - 1;
-    bool ends = at + 1 == p->in.begin[i + 1] || p->in.item[at + 1] > p->in.item[at] + 1;
-    if ((begins && !level(b, l, p->in.item[at] - 1)) || (ends && !level(b, l, p->in.item[at])))
-      return false;
-  }
-  return true;
-}
-
-/* Makes the next layer of the best ways out of this one; returns the place of a complete packing in
- * it, or -1. */
-static int32_t advance(beam *b, int32_t layer) {
-  int64_t count = b->way_count;
-  qsort(b->ways, (size_t)count, sizeof *b->ways, compare_ways);
-  way *ways = b->ways;
-  b->ways = NULL;
-  b->way_count = b->way_capacity = 0;
-  int32_t to = 1 - layer, made = 0;
-  bool done = false;
-  for (int64_t k = 0; k < count && made < b->width && !done && !b->clock.out_of_memory; ++k) {
-    if (k % 64 == 0 && packer_is_late(&b->clock)) {
-      made = 0;
+  while (b->done < 0 && !b->clock.out_of_memory) {
+    if (b->count) {
+      beam_advance(b);
+      t->dropped |= b->dropped;
+      if (b->count && b->done < 0)
+        remember(t);
+    } else if (packer_is_late(&b->clock) || !go_back(t)) {
       break;
     }
-    memcpy(b->layers[to] + (size_t)made * b->bytes,
-           b->layers[layer] + (size_t)ways[k].parent * b->bytes, b->bytes);
-    layout l = layout_at(b, to, made);
-    made += apply_way(b, &l, &ways[k]) && expand(b, to, made, ways[k].score, &done);
   }
-  free(ways);
-  b->count = made;
-  return done ? made - 1 : -1;
-}
-
-/* The items by section, in one array: where those of each begin, then the items. */
-static int32_t *items_by_section(const braid_packing *p) {
-  int32_t total = p->in.begin[p->items];
-  int32_t *lists = calloc((size_t)p->sections + 2 + (size_t)total, sizeof *lists);
-  if (!lists)
-    return NULL;
-  int32_t *begin = lists, *items = lists + p->sections + 1;
-  for (int32_t at = 0; at < total; ++at)
-    ++begin[p->in.item[at] + 1];
-  for (int32_t section = 0; section < p->sections; ++section)
-    begin[section + 1] += begin[section];
-  for (int32_t i = p->items - 1; i >= 0; --i)
-    for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at)
-      items[--begin[p->in.item[at] + 1]] = i;
-  /* Each begin now is where its section ends less its items: shift them back. */
-  for (int32_t section = 0; section < p->sections; ++section)
-    begin[section] = begin[section + 1];
-  begin[p->sections] = total;
-  return lists;
-}
-
-static bool open_beam(beam *b, const braid_packing *p, int32_t width) {
-  size_t items = (size_t)p->items, sections = (size_t)p->sections;
-  b->bytes = ((items + 2 * sections) * sizeof(int64_t) + items + 7) / 8 * 8;
-  b->layers[0] = calloc((size_t)width, b->bytes);
-  b->layers[1] = calloc((size_t)width, b->bytes);
-  b->prints = calloc((size_t)width, sizeof *b->prints);
-  b->openings = calloc(sections + 1, sizeof *b->openings);
-  b->weights = calloc(sections + 1, sizeof *b->weights);
-  int32_t *lists = items_by_section(p);
-  b->begin_of = lists;
-  b->item_in = lists ? lists + p->sections + 1 : NULL;
-  return b->layers[0] && b->layers[1] && b->prints && b->openings && b->weights && lists;
-}
-
-static void begin_layout(beam *b) {
-  const braid_packing *p = b->p;
-  layout l = layout_at(b, 0, 0);
-  for (int32_t section = 0; section < p->sections; ++section)
-    l.spare[section] = p->capacity;
-  for (int32_t i = 0; i < p->items; ++i)
-    for (int32_t at = p->in.begin[i]; at < p->in.begin[i + 1]; ++at)
-      l.spare[p->in.item[at]] -= p->high[at] - p->low[at];
+  return b->done >= 0;
 }
 
 int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t waste,
                            uint64_t seed, double seconds, int64_t *base) {
-  beam b = {.p = packing, .width = width, .waste = waste, .random = seed | 1};
-  int32_t layer = 0, found = -1;
-  bool done = false;
-  bool has_memory = packer_open(&b.clock, packing, NULL, seconds) & open_beam(&b, packing, width);
-  has_memory &= levels_open(&b.levels, packing);
-  if (has_memory) {
-    begin_layout(&b);
-    for (int32_t section = 0; section <= packing->sections; ++section)
-      b.weights[section] = 1 + (int32_t)((next_tie(&b) >> 33) % WEIGHTS);
-    b.count = expand(&b, 0, 0, 0, &done);
-    found = done ? 0 : -1;
-    while (found < 0 && b.count && !b.clock.out_of_memory) {
-      found = advance(&b, layer);
-      layer = 1 - layer;
-    }
-  }
-  if (found >= 0) {
-    layout l = layout_at(&b, layer, found);
+  trail t = {.width = width};
+  bool has_memory = beam_open(&t.b, packing, waste, seed, seconds);
+  bool found = has_memory && climb(&t);
+  if (found) {
+    layout l = beam_layout(&t.b, t.b.done);
     memcpy(base, l.lowest, (size_t)packing->items * sizeof *base);
   }
-  bool out_of_memory = !has_memory || b.clock.out_of_memory;
-  packer_close(&b.clock);
-  levels_close(&b.levels);
-  free(b.layers[0]);
-  free(b.layers[1]);
-  free(b.prints);
-  free(b.openings);
-  free(b.weights);
-  free(b.ways);
-  free((void *)b.begin_of);
-  return out_of_memory ? BRAID_OUT_OF_MEMORY : found >= 0 ? BRAID_PACKING_FOUND : BRAID_PACKING_CUT;
+  bool out_of_memory = !has_memory || t.b.clock.out_of_memory;
+  while (t.count)
+    drop_checkpoint(&t);
+  beam_close(&t.b);
+  return out_of_memory ? BRAID_OUT_OF_MEMORY : found ? BRAID_PACKING_FOUND : BRAID_PACKING_CUT;
 }
