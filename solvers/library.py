@@ -32,7 +32,7 @@ class Arrays:
     def __init__(self) -> None:
         self._kept: list[NDArray[np.generic]] = []
 
-    def numbers(self, items: Sequence[int], dtype: type[np.generic]) -> int:
+    def numbers(self, items: Sequence[float], dtype: type[np.generic]) -> int:
         """The address of an array."""
         array = np.array(items, dtype)
         self._kept.append(array)

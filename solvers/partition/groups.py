@@ -1,0 +1,89 @@
+"""Groups of ops that no assignment of interest takes apart, and the values between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from braid.solvers.partition.problem import Objective, PartitionProblem, Seconds
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sets of ops, by number, and the values that may go from one to another.
+
+    Attributes:
+        of: by op, its group.
+        seconds: group × device.
+        bytes: by group.
+        makers: by value, the op that makes it.
+        readers: by value, the groups other than the maker's that read it, each once.
+    """
+
+    problem: PartitionProblem
+    of: Sequence[int]
+    seconds: Seconds
+    bytes: Seconds
+    makers: Sequence[int]
+    readers: Sequence[Sequence[int]]
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.bytes)
+
+    @staticmethod
+    def of_problem(problem: PartitionProblem, below: float = float("inf")) -> Groups:
+        """The groups of which no assignment that costs less than `below` takes one apart.
+
+        Ops that must run together are a group; so are an op and its readers where sending its
+        value away and receiving it takes too long between any two devices.
+        """
+        parent = list(range(problem.ops))
+
+        def find(op: int) -> int:
+            while parent[op] != op:
+                parent[op] = op = parent[parent[op]]
+            return op
+
+        for ops in problem.colocated:
+            for a, b in pairwise(ops):
+                parent[find(b)] = find(a)
+        dear = _least_transfer(problem) > below
+        for op, operands in enumerate(problem.operands):
+            for other in operands:
+                if dear[other]:
+                    parent[find(op)] = find(other)
+        numbers = dict[int, int]()
+        of = [numbers.setdefault(find(op), len(numbers)) for op in range(problem.ops)]
+        seconds = np.zeros((len(numbers), problem.devices))
+        np.add.at(seconds, of, problem.seconds)
+        readers: list[dict[int, None]] = [{} for _ in of]
+        for op, operands in enumerate(problem.operands):
+            for other in operands:
+                if of[other] != of[op]:
+                    readers[other][of[op]] = None
+        makers = [op for op, groups in enumerate(readers) if groups]
+        total = np.bincount(of, problem.bytes, len(numbers)).astype(np.float64)
+        return Groups(problem, of, seconds, total, makers, [list(readers[op]) for op in makers])
+
+    def expand(self, device: Sequence[int]) -> list[int]:
+        """The devices of ops, by those of groups."""
+        return [device[group] for group in self.of]
+
+
+def _least_transfer(problem: PartitionProblem) -> Seconds:
+    """By op, what its value costs at the least by the objective between two devices."""
+    if problem.devices < 2:
+        return np.zeros(problem.ops)
+    least = np.full(problem.ops, np.inf)
+    for sender in range(problem.devices):
+        for receiver in range(problem.devices):
+            if sender != receiver:
+                both = problem.send[:, sender], problem.receive[:, receiver]
+                add = problem.objective is Objective.LATENCY
+                least = np.minimum(least, sum(both) if add else np.maximum(*both))
+    return least

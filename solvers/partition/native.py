@@ -1,0 +1,128 @@
+"""The C side of `solvers/native/src/partition.h` in ctypes."""
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, byref, c_double, c_int32, c_uint64, c_void_p
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
+from braid.solvers.partition.groups import Groups
+from braid.solvers.partition.problem import Objective
+
+MOST_DEVICES = 64
+
+
+class CPartition(ctypes.Structure):
+    """`braid_partition`."""
+
+    _fields_ = (
+        ("groups", c_int32),
+        ("devices", c_int32),
+        ("values", c_int32),
+        ("ops", c_int32),
+        ("sum", c_int32),
+        ("work", c_void_p),
+        ("bytes", c_void_p),
+        ("capacity", c_void_p),
+        ("start", c_void_p),
+        ("alike", c_void_p),
+        ("source", c_void_p),
+        ("readers", CLists),
+        ("receive", c_void_p),
+        ("send", c_void_p),
+        ("values_of", CLists),
+        ("group_of", c_void_p),
+        ("operands", CLists),
+    )
+
+
+_SIGNATURES = {
+    "braid_partition_anneal": (
+        c_int32,
+        (POINTER(CPartition), c_double, c_double, c_uint64, c_void_p, c_void_p),
+    ),
+    "braid_partition_exact": (c_int32, (POINTER(CPartition), c_double, c_void_p, c_void_p)),
+}
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return load(_SIGNATURES)
+
+
+class NativePartition:
+    """The searches for the devices of groups. Devices are at most `MOST_DEVICES`."""
+
+    def __init__(self, groups: Groups) -> None:
+        problem, arrays = groups.problem, Arrays()
+        self._arrays = arrays
+        values_of: list[list[int]] = [[] for _ in range(groups.count)]
+        for value, (maker, readers) in enumerate(zip(groups.makers, groups.readers, strict=True)):
+            for group in (groups.of[maker], *readers):
+                values_of[group].append(value)
+
+        def numbers(items: NDArray[np.float64]) -> int:
+            return arrays.numbers(items.ravel().tolist(), np.float64)
+
+        self._partition = CPartition(
+            groups.count,
+            problem.devices,
+            len(groups.makers),
+            problem.ops,
+            problem.objective is Objective.LATENCY,
+            numbers(groups.seconds),
+            numbers(groups.bytes),
+            numbers(problem.capacity),
+            numbers(problem.start),
+            arrays.numbers(alike(groups), np.int32),
+            arrays.numbers([groups.of[maker] for maker in groups.makers], np.int32),
+            arrays.lists(groups.readers),
+            numbers(problem.receive[groups.makers]),
+            numbers(problem.send[groups.makers]),
+            arrays.lists(values_of),
+            arrays.numbers(groups.of, np.int32),
+            arrays.lists(problem.operands),
+        )
+
+    def anneal(
+        self, device: Sequence[int], seconds: float, enough: float, seed: int
+    ) -> tuple[list[int], float]:
+        """The best assignment of groups found from `device` on, and its cost, if it fits."""
+        best, found = np.array(device, np.int32), c_double()
+        result = _library().braid_partition_anneal(
+            byref(self._partition), seconds, enough, seed + 1, best.ctypes.data, byref(found)
+        )
+        if result == OUT_OF_MEMORY:
+            raise MemoryError
+        return best.tolist(), found.value
+
+    def exact(
+        self, device: Sequence[int], cost: float, seconds: float
+    ) -> tuple[list[int], float, bool]:
+        """The best assignment, its cost if it is below `cost`, and whether that is proven."""
+        best, found = np.array(device, np.int32), c_double(cost)
+        result = _library().braid_partition_exact(
+            byref(self._partition), seconds, best.ctypes.data, byref(found)
+        )
+        if result == OUT_OF_MEMORY:
+            raise MemoryError
+        return best.tolist(), found.value, result == 1
+
+
+def alike(groups: Groups) -> list[int]:
+    """By device, the first one with the same figures for everything."""
+    problem = groups.problem
+    columns = [
+        (
+            groups.seconds[:, k].tobytes(),
+            problem.receive[:, k].tobytes(),
+            problem.send[:, k].tobytes(),
+            problem.start[k],
+            problem.capacity[k],
+        )
+        for k in range(problem.devices)
+    ]
+    return [columns.index(column) for column in columns]

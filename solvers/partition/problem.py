@@ -1,0 +1,103 @@
+"""What is partitioned: ops in topological order, and what they and their values take where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Seconds = NDArray[np.float64]
+
+
+class Objective(StrEnum):
+    """What of the loads of devices counts.
+
+    With `THROUGHPUT` it is the largest: devices work on several requests at once, and the busiest
+    one says how often a request is done. With `LATENCY` it is their sum: on one request they take
+    turns.
+    """
+
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+
+
+@dataclass(frozen=True)
+class PartitionProblem:
+    """Ops in topological order, by number, and devices, by number.
+
+    Attributes:
+        seconds: op × device, of all its expected executions; infinite where the device cannot
+            run the op.
+        operands: by op, the earlier ops whose values it reads.
+        receive: op × device, seconds for a device to get the op's value from another one.
+        send: op × device, seconds for a device to give the op's value away.
+        start: by device, seconds of a start.
+        bytes: by op, the memory that it holds on the device that runs it.
+        capacity: by device, bytes; may be infinite.
+        colocated: sets of ops that run on one device.
+        objective: what counts.
+    """
+
+    seconds: Seconds
+    operands: Sequence[Sequence[int]]
+    receive: Seconds
+    send: Seconds
+    start: Seconds
+    bytes: NDArray[np.float64]
+    capacity: NDArray[np.float64]
+    colocated: Sequence[Sequence[int]] = ()
+    objective: Objective = Objective.THROUGHPUT
+
+    @property
+    def ops(self) -> int:
+        """How many ops there are."""
+        return len(self.operands)
+
+    @property
+    def devices(self) -> int:
+        """How many devices there are."""
+        return len(self.start)
+
+
+class InfeasiblePartition(Exception):
+    """No assignment exists; the message says why."""
+
+
+def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
+    """Seconds by device: ops, values received and sent (each once), and starts.
+
+    A device starts at least as often as its ops alternate with others' on a path of the graph.
+    """
+    total = np.zeros(problem.devices)
+    received = set[tuple[int, int]]()
+    sent = set[int]()
+    stretches: list[NDArray[np.int64]] = []
+    for op, operands in enumerate(problem.operands):
+        here = device[op]
+        total[here] += problem.seconds[op, here]
+        mine = np.zeros(problem.devices, np.int64)
+        own = 1
+        for other in operands:
+            mine = np.maximum(mine, stretches[other])
+            own = max(own, int(stretches[other][here]) + (device[other] != here))
+            if device[other] != here:
+                received.add((other, here))
+                sent.add(other)
+        mine[here] = max(mine[here], own)
+        stretches.append(mine)
+    for op, there in received:
+        total[there] += problem.receive[op, there]
+    for op in sent:
+        total[device[op]] += problem.send[op, device[op]]
+    starts = np.max(stretches, axis=0) if stretches else np.zeros(problem.devices)
+    return total + starts * problem.start
+
+
+def cost(problem: PartitionProblem, device: Sequence[int]) -> float:
+    """Seconds of an assignment by the objective; infinite where a memory is too small."""
+    used = np.bincount(device, problem.bytes, problem.devices)
+    if np.any(used > problem.capacity):
+        return float("inf")
+    each = loads(problem, device)
+    return float(each.sum() if problem.objective is Objective.LATENCY else each.max(initial=0.0))
