@@ -6,7 +6,7 @@ import numpy as np
 
 from braid.solvers.deadline import NEVER, Deadline
 from braid.solvers.strategy.dual import DualAscent
-from braid.solvers.strategy.problem import InfeasibleAssignment, Vector
+from braid.solvers.strategy.problem import InfeasibleAssignment, Matrix, Vector
 from braid.solvers.strategy.residual import Residual
 
 
@@ -32,11 +32,14 @@ def fix_by_bound(
         raise InfeasibleAssignment("the forbidden pairs leave no assignment")
     gap = cutoff - bound
     over = [costs - costs.min() for costs in dual.costs]
-    links = [costs + over[u][:, None] + over[v] - costs.min() for u, v, costs in dual.edges]
+    links: list[Matrix] = []
     stars = [costs.copy() for costs in over]
-    for (u, v, _), link in zip(dual.edges, links, strict=True):
-        stars[u] += _beyond(link.min(axis=1), over[u])
-        stars[v] += _beyond(link.min(axis=0), over[v])
+    for number, (u, v, costs) in enumerate(dual.edges):
+        if number % 64 == 0 and deadline.passed:
+            return set()
+        links.append(costs + over[u][:, None] + over[v] - costs.min())
+        stars[u] += _beyond(links[-1].min(axis=1), over[u])
+        stars[v] += _beyond(links[-1].min(axis=0), over[v])
     changed = _forbid_strategies(residual, dual.nodes, stars, gap)
     for number, ((u, v, _), link) in enumerate(zip(dual.edges, links, strict=True)):
         if number % 64 == 0 and deadline.passed:

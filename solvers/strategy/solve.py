@@ -20,6 +20,9 @@ from braid.solvers.strategy.problem import (
 )
 from braid.solvers.strategy.residual import Residual
 
+_RESERVE = 0.2
+"""Most of the time limit that is kept for steps that cannot be cut short."""
+
 
 @dataclass(frozen=True)
 class Milestone:
@@ -76,8 +79,11 @@ def solve(
         TimeoutError: none was found in time, though one may exist.
     """
     deadline = Deadline.after(time_limit)
-    limits = Limits(deadline, workers, np.random.default_rng(seed))
     residual = Residual.of(problem)
+    # What cannot be cut short takes about as long as that, now and on this machine.
+    taken = time_limit - deadline.remaining
+    deadline = deadline.later_by(-min(taken, _RESERVE * time_limit))
+    limits = Limits(deadline, workers, np.random.default_rng(seed))
     pending = presolve(residual, limits.presolving(residual))
     search = Minimizer(residual.fresh_copy(), limits, pending=pending)
     search.run()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -46,3 +48,11 @@ def test_a_planted_optimum_is_nearly_reached(memory: bool) -> None:
     assert evaluate(planted.problem, planted.assignment) == planted.optimum
     solution = solve(planted.problem, time_limit=20)
     assert solution.lower_bound <= planted.optimum <= solution.cost <= 1.02 * planted.optimum
+
+
+def test_a_limit_holds_while_the_problem_is_read_and_reduced() -> None:
+    problem = planted_strategies(6000, 1, memory=True).problem
+    begin = monotonic()
+    with suppress(TimeoutError):
+        solve(problem, time_limit=1.0)
+    assert monotonic() - begin < 1.05 * 1.0 + 2.0, "twice the time that is allowed: others run"
