@@ -40,6 +40,8 @@ def read_entry(path: Path, key: str) -> bytes:
             found, payload = unpack_entry(header + file.read())
     except NotRegularError as error:
         raise DamagedEntryError(error.strerror) from error
+    except (MemoryError, OverflowError) as error:  # a file with holes may have any size
+        raise DamagedEntryError("it is larger than the memory") from error
     if found != key:
         raise DamagedEntryError(f"it is the entry of '{found[:80]}'")
     return payload
@@ -54,8 +56,9 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
 
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        remove(path)  # else the entry would go to where the link or the pipe leads
+    if path.is_symlink() or (path.exists() and not _is_readable_file(path)):
+        # Else the entry would go to where the link or the pipe leads, or be unreadable as well.
+        remove(path)
     with atomic_file(path) as file:
         file.write(pack_entry(key, payload))
 
@@ -88,6 +91,10 @@ def _check_size(data: bytes, size: int) -> tuple[int, bytes]:
     if size != expected:
         raise DamagedEntryError(f"it has {size} bytes, expected {expected}")
     return key_bytes, digest
+
+
+def _is_readable_file(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.R_OK)
 
 
 def remove(path: Path) -> None:

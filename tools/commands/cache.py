@@ -1,7 +1,8 @@
 """`braid cache`: what is kept from earlier compilations, whether it holds, and its removal."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 
 import typer
@@ -17,7 +18,30 @@ _OLDER = ("objects/??/*.o", "measurements.jsonl")
 """Entries of versions that wrote no digests, or lines of measurements."""
 
 
+def _with_errors(command: Callable[[], None]) -> Callable[[], None]:
+    """The command, which says it where the directory of the cache cannot be read."""
+
+    @wraps(command)
+    def checked() -> None:
+        from braid.support.cache_directory import cache_directory
+        from braid.support.errors import BraidError
+        from braid.support.input_files import reason
+
+        try:
+            command()
+        except OSError as error:
+            if error.filename is None:  # of standard output
+                raise
+            raise BraidError(
+                f"cannot read the cache '{cache_directory()}': {reason(error)}",
+                hint="set BRAID_CACHE_DIR to a directory that you may read",
+            ) from error
+
+    return checked
+
+
 @cache.command()
+@_with_errors
 def show() -> None:
     """Print how many entries of each kind there are, and their bytes."""
     from rich.console import Console
@@ -40,6 +64,7 @@ def show() -> None:
 
 
 @cache.command()
+@_with_errors
 def verify() -> None:
     """Read every entry, and list what is damaged.
 
@@ -61,6 +86,7 @@ def verify() -> None:
 
 
 @cache.command()
+@_with_errors
 def clear() -> None:
     """Remove all entries and measurements. Nothing else in the directory is touched."""
     from braid.support.cache_directory import OBJECTS, cache_directory

@@ -1,6 +1,7 @@
 """Entries that are damaged, exchanged or no files; directories that cannot be written."""
 
 import os
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -67,6 +68,46 @@ def test_no_file(make, cache, emitted, tmp_path) -> None:
             assert cache.get(Kind.OBJECT, KEY) is None
         entry(cache)
         assert cache.get(Kind.OBJECT, KEY) == KEY.encode() * 10
+
+
+@pytest.mark.skipif(
+    Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "1",
+    reason="the system promises any memory",
+)
+def test_an_entry_with_holes_that_no_memory_holds(cache, emitted) -> None:
+    path = entry(cache)
+    header = struct.pack("<8sIQ", b"braidce1", 4, 2**43 - 4) + bytes(32)
+    path.write_bytes(header)
+    try:
+        os.truncate(path, len(header) + 2**43)
+    except OSError:  # of this file system
+        pytest.skip("needs files of 8 TiB")
+    assert cache.damage(Kind.OBJECT, path) == "it is larger than the memory"
+    assert cache.get(Kind.OBJECT, KEY) is None
+    assert entry(cache) == path
+    assert cache.get(Kind.OBJECT, KEY) == KEY.encode() * 10
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all")
+def test_what_may_not_be_read(cache, emitted, capsys) -> None:
+    path = entry(cache)
+    path.chmod(0)
+    assert cache.get(Kind.OBJECT, KEY) is None
+    entry(cache)
+    assert cache.get(Kind.OBJECT, KEY) == KEY.encode() * 10
+    cache.directory.chmod(0)
+    for command in ("show", "verify", "clear"):
+        assert main(["cache", command]) == 1
+        assert "cannot read the cache" in capsys.readouterr().err
+    cache.directory.chmod(0o755)
+
+
+def test_a_directory_that_cannot_be(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", "x" * 5000)
+    for command in ("show", "verify", "clear"):
+        status = main(["cache", command])
+        said = capsys.readouterr().err
+        assert status == 0 or (status == 1 and "cannot read the cache 'xxx" in said)
 
 
 def test_a_link_does_not_lead_out(cache, emitted, tmp_path) -> None:
