@@ -41,12 +41,14 @@ from braid.sources.source_model import Parameters, SourceModel
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
+from braid.support.forks import compiling
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.universe import make_context
 
 
+@compiling()
 def compile(
     source: ModelSource,
     *,

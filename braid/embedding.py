@@ -10,12 +10,14 @@ from braid.analysis.structure.verification import verify_module
 from braid.frontends.mlir.upstream import from_upstream, is_upstream_module, replace_upstream
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError
+from braid.support.forks import compiling
 from braid.universe import make_context
 
 AnyModule = TypeVar("AnyModule")
 """`xdsl.dialects.builtin.ModuleOp`, or `Module` of `mlir.ir`, `torch_mlir.ir` and the like."""
 
 
+@compiling()
 def run_passes(module: AnyModule, pipeline: str | Sequence[ModulePass]) -> AnyModule:
     """Run passes on a module, in place, and return it; `pipeline` may be text (`canonicalize,cse`).
 

@@ -12,11 +12,13 @@ from braid.model import Model
 from braid.read_source import ModelSource, Shapes, read_source
 from braid.sources.signature import entry_of, signature_of
 from braid.sources.source_model import Parameters
+from braid.support.forks import compiling
 from braid.universe import make_context
 
 Array = NDArray[Any]
 
 
+@compiling()
 def interpret(
     source: ModelSource,
     *,

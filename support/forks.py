@@ -1,0 +1,53 @@
+"""What a child of fork cannot do because another thread was at it when its parent forked.
+
+Compiling takes locks of Python and of LLVM. The child has them as they were then, and nobody there
+who would give them back: to compile would wait for ever.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import get_ident
+
+from braid.support.errors import BraidError
+
+_at_work: Counter[int] = Counter()
+"""How many blocks of `compiling` each thread is in."""
+_cut_off: list[bool] = []
+"""Not empty in a child that was forked while another thread compiled."""
+
+
+@contextmanager
+def compiling() -> Generator[None]:
+    """Around what compiles, or runs passes.
+
+    Raises:
+        BraidError: the process was forked while another thread of its parent was in such a block.
+
+    """
+    if _cut_off:
+        raise BraidError(
+            "this process was forked while another thread compiled, and cannot compile",
+            hint="fork before or after that, start the process anew (multiprocessing's 'spawn'), "
+            "or load what was compiled before",
+        )
+    thread = get_ident()
+    _at_work[thread] += 1
+    try:
+        yield
+    finally:
+        _at_work[thread] -= 1
+        if not _at_work[thread]:
+            del _at_work[thread]
+
+
+def _after_fork() -> None:
+    others = set(_at_work) - {get_ident()}
+    if others:
+        _cut_off.append(True)
+    for thread in others:
+        del _at_work[thread]
+
+
+os.register_at_fork(after_in_child=_after_fork)
