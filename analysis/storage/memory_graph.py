@@ -19,8 +19,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.analysis.storage.tensor_storage import is_view, logical_bytes, storage_bytes
 from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
@@ -37,6 +38,8 @@ def viewed(value: SSAValue) -> SSAValue:
 def value_bytes(value: SSAValue) -> int:
     """Bytes of a tensor in its layout, or as an opaque op declares them; 0 for other values.
 
+    In an abstract layout a tensor takes its elements' bytes.
+
     Raises UnsupportedError for open dims.
     """
     owner, type = value.owner, value.type
@@ -52,7 +55,7 @@ def value_bytes(value: SSAValue) -> int:
             location=None if where is None else source_location(where),
             hint="give the shapes of the inputs (--shape name=1,3,224,224)",
         )
-    return storage_bytes(tensor)
+    return logical_bytes(tensor) if layout_of(tensor).is_abstract else storage_bytes(tensor)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from functools import cached_property, lru_cache
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from braid.support.errors import UnsupportedError
+
 ALIASES = {
     "NCHW": "abcd",
     "NHWC": "acdb",
@@ -54,6 +56,10 @@ class StorageDim:
 
 class InvalidLayout(ValueError):
     """A tag that means nothing; the message says why."""
+
+
+class AbstractLayoutError(UnsupportedError, InvalidLayout):
+    """How a tensor in an abstract layout is stored was asked, which nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,10 @@ class Layout:
     def dims(self) -> tuple[StorageDim, ...]:
         """Dims of storage from outermost to innermost. Raises InvalidLayout if abstract."""
         if self._dims is None:
-            raise InvalidLayout(f"layout '{self.tag}' is abstract: how it is stored is not known")
+            raise AbstractLayoutError(
+                f"layout '{self.tag}' is abstract: how it is stored is not known",
+                hint="declare layouts that say that, such as 'NHWC' or 'aBcd16b'",
+            )
         return self._dims
 
     @cached_property

@@ -16,6 +16,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
+from braid.dialects.braid.attribute_names import LAYOUTS
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
@@ -66,7 +67,9 @@ def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
 
 
 def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> int:
-    """Writes the decisions and returns how many reorders move data."""
+    """Writes the decisions, in place of older ones; returns how many reorders move data."""
+    for op in func.walk():
+        op.attributes.pop(LAYOUTS, None)
 
     def owner_of(pair: tuple[Chooser, int]) -> int:
         return id(pair[0].owner)

@@ -88,7 +88,7 @@ def _value(
     if not sources and not comes_from_outside(value):
         maker = value.owner
         assert isinstance(maker, Operation)
-        producer = block.index[maker]
+        producer = block.index.get(maker)  # None: a block around makes it.
     return Value(
         size,
         producer,

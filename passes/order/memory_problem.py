@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.opaque import OpaqueOp
@@ -56,7 +57,8 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
     """The tensors over which `op` may write its result, if it is the last to read them.
 
     Kernels say so themselves, but only once they are made (`braid.in_place`); what every kernel
-    can do is to read an operand of the result's type element by element as it writes.
+    can do is to read an operand of the result's type element by element as it writes, unless an
+    opaque op declares another size of it.
     """
     if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
         return []
@@ -68,6 +70,7 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
         storage_root(operand)
         for operand, inside in arguments.items()
         if operand.type == op.results[0].type
+        and value_bytes(storage_root(operand)) == value_bytes(op.results[0])
         and roots.count(storage_root(operand)) == tuple(op.operands).count(operand)
         and all(map(_is_read_by_element, inside))
     ]

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import ExecutionCounts
@@ -26,6 +27,7 @@ from braid.passes.rematerialization.rematerialization_options import Option, res
 from braid.passes.rematerialization.rematerialization_sets import Criteria
 from braid.solvers.rematerialization import Problem, Schedule, simulate
 from braid.support.byte_sizes import format_size
+from braid.support.errors import BraidError
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -53,7 +55,8 @@ class SelectRematerializationPass(ModulePass):
     a region hands on stays. One criterion that holds is enough, with `mode=all` all that are given
     must. Where `tensor-threshold` and `peak-threshold` are both given, the first is for edges
     without an indirect path, the second for those with one, and together they are one criterion.
-    Out: the decision as `recompute_decisions.py` says.
+    Out: the decision as `recompute_decisions.py` says. Raises BraidError for a function with an
+    order that is not applied.
 
     With `budget`, order and recomputation are chosen for the least time with a peak of at most
     that many bytes in the arena (inputs and weights are not in it). An op takes what a profile
@@ -108,6 +111,12 @@ class SelectRematerializationPass(ModulePass):
 
     def _select_sets(self, function: FuncOp, criteria: Criteria) -> None:
         """Decides for all blocks of the function; the remark counts the sets of all of them."""
+        if ORDER in function.attributes:
+            raise BraidError(
+                f"the function has {ORDER}, a decision that excludes sets to recompute",
+                location=source_location(function),
+                hint="run apply-order before select-rematerialization, or remove the attribute",
+            )
         sets = sets_of_function(function, criteria)
         write_sets(sets)
         for planned in sets:

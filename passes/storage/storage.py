@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
@@ -54,8 +55,15 @@ class Storage:
 def tensor_bytes(tensor: Attribute, op: Operation) -> int:
     """Bytes that a tensor of this type takes in its layout.
 
-    Raises UnsupportedError for open dims.
+    Raises UnsupportedError for open dims and for abstract layouts.
     """
+    if (layout := layout_of(tensor)).is_abstract:
+        raise UnsupportedError(
+            f"'{op.name}' has a tensor in the abstract layout '{layout.tag}'; memory cannot be "
+            "planned",
+            location=source_location(op),
+            hint="declare layouts that say how a tensor is stored, such as 'NHWC' or 'aBcd16b'",
+        )
     if DYNAMIC in cast(AnyTensor, tensor).get_shape():
         raise UnsupportedError(
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",

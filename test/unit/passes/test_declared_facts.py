@@ -16,6 +16,7 @@ from braid.passes.infrastructure.registry import available_passes
 from braid.passes.pass_table import PASSES
 from braid.support.errors import BraidError
 from braid.universe import make_context
+from test.unit.passes.random_pipelines import LOWERING, random_pipeline, run_where_possible
 
 TYPE = "tensor<4x8xf32>"
 FACTS = (CANDIDATES, SECONDS)
@@ -99,10 +100,41 @@ def test_facts_survive_or_are_refused(name: str) -> None:
             run_pipeline(context, module, name)
         except BraidError:
             continue
-        after = facts_of(module)
-        assert module.attributes[REORDER_COSTS] == reorders
-        assert names <= all_names(module), f"seed {seed}"
-        assert after.keys() == before.keys(), f"seed {seed}"
-        for kind, declared in before.items():
-            for copy in after[kind]:
-                assert copy == declared[0], f"seed {seed}, {kind}"
+        require_same_facts(before, reorders, names, module, f"seed {seed}")
+
+
+def require_same_facts(
+    before: dict[str, list[dict[str, Attribute]]],
+    reorders: Attribute,
+    names: set[str],
+    module: ModuleOp,
+    what: str,
+) -> None:
+    after = facts_of(module)
+    assert module.attributes[REORDER_COSTS] == reorders, what
+    assert names <= all_names(module), what
+    assert after.keys() == before.keys(), what
+    for kind, declared in before.items():
+        for copy in after[kind]:
+            assert copy == declared[0], f"{what}, {kind}"
+
+
+def check_pipeline(seed: int) -> int:
+    """How many of two to four passes did not refuse the module; asserts that facts survive."""
+    random = Random(seed)
+    module = parse_mlir(make_context(), random_module(seed), "f.mlir").module
+    before, reorders, names = facts_of(module), module.attributes[REORDER_COSTS], all_names(module)
+    passes = [*random_pipeline(random, random.randint(2, 4)), *random.choice([(), LOWERING])]
+    after, ran = run_where_possible(module, iter(passes))
+    require_same_facts(before, reorders, names, after, f"seed {seed}: {','.join(ran)}")
+    return len(ran)
+
+
+def test_facts_survive_pipelines() -> None:
+    assert sum(map(check_pipeline, range(60))) > 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(60, 4060, 1000))
+def test_facts_survive_thousands_of_pipelines(first: int) -> None:
+    assert sum(map(check_pipeline, range(first, first + 1000))) > 2000
