@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _START = """
 import os, signal, sys, threading, time
 import numpy as np
@@ -42,7 +44,10 @@ def again(work):
 threads = [threading.Thread(target=again, args=(in_parent,)) for _ in range(3)]
 for thread in threads:
     thread.start()
-for _ in range(100):
+begin = time.monotonic()
+for number in range(100):
+    if number >= int(sys.argv[2]) and time.monotonic() - begin > 2:
+        break
     fork()
 stop.set()
 for thread in threads:
@@ -79,17 +84,27 @@ time.sleep(0.05)
 """
 
 
-def run(program: str, path: Path) -> None:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _START + program, path]
+QUICK, ALL = 25, 100
+
+
+def run(program: str, path: Path, forks: int = 0) -> None:
+    """Run it, which forks 100 times, or at least so often where it takes longer than a moment."""
+    flags = ["-W", "ignore::DeprecationWarning", "-c"]
+    command = [sys.executable, *flags, _START + program, path, str(forks)]
     subprocess.run(command, check=True, timeout=100)
 
 
-def test_fork_while_other_threads_load(artifact_path: Path) -> None:
-    run(_LOADS + _FORKS, artifact_path)
+at_least = pytest.mark.parametrize("forks", [QUICK, pytest.param(ALL, marks=pytest.mark.slow)])
 
 
-def test_fork_during_first_runs_of_the_same_model(artifact_path: Path) -> None:
-    run(_FIRST_RUNS + _FORKS, artifact_path)
+@at_least
+def test_fork_while_other_threads_load(artifact_path: Path, forks: int) -> None:
+    run(_LOADS + _FORKS, artifact_path, forks)
+
+
+@at_least
+def test_fork_during_first_runs_of_the_same_model(artifact_path: Path, forks: int) -> None:
+    run(_FIRST_RUNS + _FORKS, artifact_path, forks)
 
 
 def test_exit_while_daemon_threads_run(artifact_path: Path) -> None:
