@@ -7,6 +7,7 @@ from typing import cast
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.support.argument_kinds import check_kinds
 from braid.support.errors import BraidError
 
 
@@ -17,6 +18,12 @@ def check_seconds(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= cast(float, value) < math.inf:
         raise BraidError(f"{name} is {value!r}, expected a number of seconds")
+
+
+def as_target(target: object) -> str | None:
+    """The name of a target, or the path of its file, as text; raises BraidError for others."""
+    check_kinds(paths={"target": target})
+    return None if target is None else str(target)
 
 
 def as_passes(passes: object) -> tuple[ModulePass, ...]:

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
-from braid.arguments import as_passes, check_seconds
+from braid.arguments import as_passes, as_target, check_seconds
 from braid.dialects.braid.variants import program_functions
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.execution.elsewhere import (
@@ -38,6 +38,7 @@ from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightS
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
+from braid.support.argument_kinds import check_kinds
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
@@ -52,7 +53,7 @@ from braid.universe import make_context
 def compile(
     source: ModelSource,
     *,
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
     cpu: str | None = None,
     threads: int = 1,
     shapes: Shapes | None = None,
@@ -106,6 +107,11 @@ def compile(
 
     """
     _check_numbers(threads, inter_op_threads, jobs, measure_orders, order_seconds)
+    check_kinds(
+        texts={"cpu": cpu, "recompute": recompute},
+        paths={"use_profile": use_profile},
+        flags={"profile": profile, "emulate": emulate, "load": load},
+    )
     context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
@@ -113,7 +119,7 @@ def compile(
         read_source,
         context,
         source,
-        target=target,
+        target=as_target(target),
         cpu=cpu,
         shapes=shapes,
         parameters=parameters,

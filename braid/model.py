@@ -14,6 +14,7 @@ from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
+from braid.support.argument_kinds import check_kinds
 from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
     """
     check_threads(threads)
+    check_kinds(flags={"emulate": emulate})
     artifact = read_artifact(_checked_path(path))
     if artifact.manifest.runs_on:
         register_plugins()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -66,7 +67,7 @@ def read_source(
         set_target(model.module, name, cpu)
     if parameters is None:
         return model
-    given = parameters if isinstance(parameters, Mapping) else ParameterFile(Path(parameters))
+    given = _opened_parameters(parameters)
     return replace(model, parameters=chain_parameters(given, model.parameters))
 
 
@@ -88,6 +89,23 @@ def _opened(source: object) -> ModelSource:
         hint="give the path of an .onnx or .mlir file, its contents as bytes, an onnx.ModelProto, "
         "or a ModuleOp of xDSL; braid.from_torch takes modules of PyTorch",
     )
+
+
+def _opened_parameters(parameters: object) -> Parameters:
+    """Raises BraidError for what is neither a mapping to arrays nor a file."""
+    if isinstance(parameters, str | os.PathLike):
+        return ParameterFile(Path(cast(str, parameters)))
+    if not isinstance(parameters, Mapping):
+        raise BraidError(
+            f"parameters is {parameters!r:.200}, expected arrays by key, or a safetensors file"
+        )
+    given = cast(Mapping[str, object], parameters)
+    for key in given if isinstance(given, dict) else ():  # others may read when they are asked
+        if not isinstance(given[key], np.ndarray):
+            raise BraidError(
+                f"parameter {key!r} is a {type(given[key]).__name__}, expected a numpy array"
+            )
+    return cast(Parameters, given)
 
 
 def _check_shapes(shapes: object) -> None:
@@ -137,7 +155,7 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
         module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
         return SourceModel("model", _in_braid(context, module), {})
     path = Path(source)
-    match path.suffix:
+    match path.suffix.lower():
         case ".onnx":
             imported = import_onnx(path, shapes=shapes)
             return SourceModel(path.stem, imported.module, imported.parameters)
@@ -183,7 +201,7 @@ def _read_bucketed(
     source: ModelSource, buckets: Buckets | None, bounds: Bounds | None, shapes: Shapes | None
 ) -> SourceModel:
     if isinstance(source, ModuleOp | bytes) or (
-        not isinstance(source, onnx.ModelProto) and Path(source).suffix != ".onnx"
+        not isinstance(source, onnx.ModelProto) and Path(source).suffix.lower() != ".onnx"
     ):
         raise BraidError("buckets of shapes can only be given for ONNX models")
     return read_bucketed(source, buckets=buckets, bounds=bounds, shapes=shapes)

@@ -17,9 +17,9 @@ def parse_size(text: int | str) -> int:
 
     Raises ValueError for anything else, negative numbers and fractions of a byte included.
     """
-    if isinstance(text, int):
+    if isinstance(text, int) and not isinstance(text, bool):
         if text < 0:
-            raise ValueError(f"a size is {text}, expected no negative number")
+            raise ValueError(f"is {text}, expected a size of at least 0 bytes")
         return text
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  a user's
         raise ValueError(f"is {text!r}, expected bytes or text such as 64MiB")

@@ -135,7 +135,7 @@ def what_to_emit(emit: str | None, output: Path | None, target: str | None) -> s
     target = HOST if target is None else target
     stages = stages_of(load_target(target))
     if emit is None:
-        named = ARTIFACT if output is None else _STAGES.get(output.suffix, ARTIFACT)
+        named = ARTIFACT if output is None else _STAGES.get(output.suffix.lower(), ARTIFACT)
         return named if named in stages else ARTIFACT
     known = (ARTIFACT, LIBRARY, *stages)
     if emit not in known:

@@ -38,7 +38,7 @@ def inspect(
     from braid.tools.outputs import check_outputs
 
     check_outputs(json_file)
-    if model.suffix == ARTIFACT_SUFFIX:
+    if model.suffix.lower() == ARTIFACT_SUFFIX:
         manifest = _manifest(model)
         _write(json_file, asdict(manifest))
         _show_manifest(manifest)

@@ -31,7 +31,7 @@ def open_model(
 
     """
     _refuse_stream(path)
-    if path.suffix == ARTIFACT_SUFFIX:
+    if path.suffix.lower() == ARTIFACT_SUFFIX:
         if interpret:
             raise BraidError(
                 f"'{path}' is compiled code, which cannot be interpreted",

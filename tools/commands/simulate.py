@@ -76,14 +76,14 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
     from braid.targets.costs.simulator.instructions import from_bytes, from_text
     from braid.universe import make_context
 
-    if path.suffix in (".mlir", ".onnx"):
+    if path.suffix.lower() in (".mlir", ".onnx"):
         module = read_source(make_context(), path, shapes=shapes).module
         return replace(lower_module(module, target.default_backend), target=target.name)
     if shapes:
         raise BraidError(f"'{path}' is a stream, which has no open dims; leave out --shape")
     try:
         data = read_regular(path)
-        return from_text(data.decode()) if path.suffix == ".txt" else from_bytes(data)
+        return from_text(data.decode()) if path.suffix.lower() == ".txt" else from_bytes(data)
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(
             f"cannot read the stream: {reason(error)}", location=SourceLocation(str(path))

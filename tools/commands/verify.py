@@ -95,7 +95,7 @@ def _onnx_runtime(model: Path) -> "OnnxReference | None":
     """ONNX Runtime with this model, if that is ONNX, and it is installed and knows its ops."""
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
 
-    if model.suffix != ".onnx" or not onnxruntime_is_installed():
+    if model.suffix.lower() != ".onnx" or not onnxruntime_is_installed():
         return None
     reference = OnnxReference(model)
     if reference.foreign_ops:

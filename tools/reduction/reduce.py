@@ -64,7 +64,7 @@ def reduce_model(
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / f"candidate{path.suffix}"
         oracle = _Oracle(command, symptom, file, progress)
-        if path.suffix == ".onnx":
+        if path.suffix.lower() == ".onnx":
             reduction = _reduce_onnx(path, oracle)
         else:
             reduction = _reduce_module(path, oracle)

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 
 import braid
 from braid.compiler import emit_model
+from braid.tools.cli import main
 
 TEXT = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = braid.neg %x : (tensor<4xf32>) -> tensor<4xf32>
@@ -47,6 +48,16 @@ def test_an_onnx_model_in_bytes(kind) -> None:
     expected = -X + np.arange(4096, dtype=np.float32).sum()
     np.testing.assert_allclose(braid.compile(data, jobs=1)(X), expected)
     np.testing.assert_allclose(braid.interpret(data)(X), expected)
+
+
+def test_names_of_files_in_capitals(tmp_path: Path) -> None:
+    (tmp_path / "M.ONNX").write_bytes(proto().SerializeToString())
+    (tmp_path / "M.MLIR").write_bytes(TEXT)
+    assert braid.interpret(tmp_path / "M.ONNX")(X).shape == (4,)
+    model = braid.compile(str(tmp_path / "M.MLIR"), jobs=1)
+    model.save(tmp_path / "M.BRAID")
+    out = tmp_path / "out"
+    assert main(["run", str(tmp_path / "M.BRAID"), "--random", "--output-dir", str(out)]) == 0
 
 
 def test_open_dims_of_a_model_in_bytes() -> None:
@@ -110,6 +121,16 @@ def test_passes_as_text(passes) -> None:
         ({"shapes": {"x": "4"}}, "the shape of 'x' is '4'"),
         ({"shapes": [4]}, "shapes is"),
         ({"target": ""}, "there is no target ''"),
+        ({"target": 5}, "target is 5, expected the path of a file"),
+        ({"target": Path("none.toml")}, "there is no target 'none.toml'"),
+        ({"cpu": 5}, "cpu is 5, expected text"),
+        ({"use_profile": 5}, "use_profile is 5, expected the path of a file"),
+        ({"recompute": 5}, "recompute is 5, expected text"),
+        ({"emulate": "no"}, "emulate is 'no', expected True or False"),
+        ({"profile": 1}, "profile is 1, expected True or False"),
+        ({"memory_budget": True}, "the memory budget is True, expected bytes"),
+        ({"parameters": 5}, "parameters is 5, expected arrays by key"),
+        ({"parameters": {"w": 5}}, "parameter 'w' is a int, expected a numpy array"),
         ({"use_profile": ""}, "cannot read profile"),
         ({"parameters": ""}, "cannot read the parameter file"),
     ],
