@@ -18,7 +18,7 @@ def check_kinds(
     """Raises BraidError unless these are texts, paths, and True or False, or None."""
     expected = (
         (texts, str, "text"),
-        (paths, str | os.PathLike, "the path of a file"),
+        (paths, (str, os.PathLike), "the path of a file"),
         (flags, bool, "True or False"),
     )
     for values, kinds, what in expected:

@@ -4,16 +4,14 @@ import itertools
 from collections import ChainMap, Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import cast
 
 import numpy as np
 from onnx import GraphProto, NodeProto, ValueInfoProto
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
@@ -60,11 +58,11 @@ class GraphImporter:
     def _check_element_type(self, output: ValueInfoProto, value: SSAValue) -> None:
         """What a graph declares of an output is what programs that run it rely on."""
         declared = output.type.tensor_type.elem_type
-        if not declared or not isinstance(value.type, TensorType):
+        actual: Attribute | None = getattr(value.type, "element_type", None)
+        if not declared or actual is None:
             return
-        actual = cast(AnyTensor, value.type)
         expected = self._file.tensors.dtype(declared, output.name)
-        found = to_numpy(actual.element_type)
+        found = to_numpy(actual)
         if found != expected:
             raise BraidError(
                 f"output '{output.name}' is declared as {expected}, but the graph makes {found}",
