@@ -9,6 +9,7 @@ from time import monotonic
 import numpy as np
 import pytest
 
+from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.planted_strategies import planted_strategies
 from braid.solvers import deadline
 from braid.solvers.deadline import Deadline
@@ -56,3 +57,10 @@ def test_a_limit_holds_while_the_problem_is_read_and_reduced() -> None:
     with suppress(TimeoutError):
         solve(problem, time_limit=1.0)
     assert monotonic() - begin < 1.05 * 1.0 + 2.0, "twice the time that is allowed: others run"
+
+
+def test_there_is_an_answer_without_time_where_all_choices_are_allowed() -> None:
+    problem = layout_problem(300, seed=1)
+    solution = solve(problem, time_limit=0.0)
+    assert solution.cost == evaluate(problem, solution.assignment) < np.inf
+    assert solution.lower_bound <= solve(problem, time_limit=20.0).cost <= solution.cost
