@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, UnitAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
 
 from braid.dialects.braid.base import (
     AnyTensor,
@@ -18,7 +18,10 @@ from braid.dialects.braid.base import (
     require,
     shape_of,
 )
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
@@ -36,6 +39,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     pad_low - pad_high …]`; `pad_low` and `pad_high` count elements cut off at the edges,
     `output_padding` elements that are added after the last one before cutting.
     All lists have one entry per spatial dim.
+    `finite_weight` says that no weight is infinite or NaN.
     Fails verification for other ranks or element types, channel counts that do not fit, lists of
     the wrong length, or an empty result.
 
@@ -53,6 +57,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     weight = operand_def(TensorType)
     output_padding = attr_def(DenseArrayBase[IntegerType])
     groups = attr_def(IntegerAttr[IntegerType])
+    finite_weight = opt_attr_def(UnitAttr)
     output = result_def(TensorType)
 
     @staticmethod
@@ -66,14 +71,17 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         dilations: Sequence[int],
         output_padding: Sequence[int] | None = None,
         groups: int = 1,
+        finite_weight: bool = False,
     ) -> "ConvTransposeOp":
         """Builds a transposed convolution from plain integers."""
+        known = {"finite_weight": UnitAttr()} if finite_weight else {}
         return ConvTransposeOp.on(
             input,
             weight,
             **window_attributes(strides, dilations, pad_low, pad_high),
             output_padding=integers(output_padding or [0] * len(strides)),
             groups=integer(groups),
+            **known,
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
@@ -148,6 +156,9 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
         """Disjoint windows are a 1×1 convolution and a rearrangement; else see `_dilated`.
 
+        That multiplies zeros which are not there, so where a weight may be infinite or NaN what
+        1×1 convolutions make is spread out instead: see `_summed`.
+
         Raises UnsupportedError for open spatial dims.
         """
         if DYNAMIC in (*shape_of(self.input), *shape_of(self.weight)):
@@ -157,10 +168,27 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
             and set(self.dilations.get_values()) == {1}
             and not any(self.output_padding.get_values())
         )
-        return [self._disjoint(builder) if disjoint else self._dilated(builder)]
+        if disjoint:
+            return [self._disjoint(builder)]
+        is_finite = self.finite_weight is not None or _is_finite(self.weight)
+        return [self._dilated(builder) if is_finite else self._summed(builder)]
 
     def _disjoint(self, builder: Builder) -> SSAValue:
         """Windows that do not overlap: each input element makes one block of the result."""
+        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        rank = len(x) - 2
+        apart = self._window_products(builder)
+        pairs = [dim for i in range(rank) for dim in (2 + rank + i, 2 + i)]
+        interleaved = builder.insert(TransposeOp.get(apart, (0, 1, *pairs)))
+        full = [self._full_extent(dim, extent) for dim, extent in enumerate(x[2:])]
+        whole = builder.insert(ReshapeOp.get(interleaved, (x[0], groups * w[1], *full)))
+        if not any(self.pad_low.get_values()) and not any(self.pad_high.get_values()):
+            return whole.output
+        offsets, shape = (0, 0, *self.pad_low.get_values()), self.result_type().get_shape()
+        return builder.insert(SliceOp.get(whole, offsets, shape)).output
+
+    def _window_products(self, builder: Builder) -> SSAValue:
+        """What each input element makes: `[N, O, window…, spatial…]`, by a 1×1 convolution."""
         x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
         window, rank = w[2:], len(x) - 2
         split = builder.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
@@ -180,15 +208,41 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
                 groups=groups,
             )
         )
-        apart = builder.insert(ReshapeOp.get(blocks, (x[0], groups * w[1], *window, *x[2:])))
-        pairs = [dim for i in range(rank) for dim in (2 + rank + i, 2 + i)]
-        interleaved = builder.insert(TransposeOp.get(apart, (0, 1, *pairs)))
-        full = [self._full_extent(dim, extent) for dim, extent in enumerate(x[2:])]
-        whole = builder.insert(ReshapeOp.get(interleaved, (x[0], groups * w[1], *full)))
-        if not any(self.pad_low.get_values()) and not any(self.pad_high.get_values()):
-            return whole.output
-        offsets, shape = (0, 0, *self.pad_low.get_values()), self.result_type().get_shape()
-        return builder.insert(SliceOp.get(whole, offsets, shape)).output
+        shape = (x[0], groups * w[1], *window, *x[2:])
+        return builder.insert(ReshapeOp.get(blocks, shape)).output
+
+    def _summed(self, builder: Builder) -> SSAValue:
+        """For each place in the window its products, spread out with zeros in between, added up."""
+        products = self._window_products(builder)
+        shape, window = shape_of(products), shape_of(self.weight)[2:]
+        strides, spatial = self.strides.get_values(), shape_of(self.input)[2:]
+        total: SSAValue | None = None
+        for place in np.ndindex(*window):
+            begin = (0, 0, *place, *[0] * len(spatial))
+            extents = (*shape[:2], *[1] * len(spatial), *spatial)
+            part = builder.insert(SliceOp.get(products, begin, extents))
+            own = builder.insert(ReshapeOp.get(part, (*shape[:2], *spatial)))
+            spread = _with_zeros_between(builder, own.output, strides)
+            edges = [
+                (p * dilation - low, self._full_extent(d, n) - p * dilation - n * stride - high)
+                for d, (p, dilation, n, stride, low, high) in enumerate(
+                    zip(
+                        place,
+                        self.dilations.get_values(),
+                        spatial,
+                        strides,
+                        self.pad_low.get_values(),
+                        self.pad_high.get_values(),
+                        strict=True,
+                    )
+                )
+            ]
+            placed = _with_edges(builder, spread, *map(list, zip(*edges, strict=True)))
+            if total is not None:
+                placed = builder.insert(elementwise("add", total, placed)).output
+            total = placed
+        assert total is not None
+        return total
 
     def _dilated(self, builder: Builder) -> SSAValue:
         """Convolution of the input with zeros in between, with the flipped weight.
@@ -233,6 +287,14 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         joined = builder.insert(ReshapeOp.get(turned, (groups * w[1], w[0] // groups, *window)))
         offsets, steps = [0, 0, *(k - 1 for k in window)], [1, 1, *[-1] * rank]
         return builder.insert(SliceOp.get(joined, offsets, shape_of(joined.output), steps)).output
+
+
+def _is_finite(value: SSAValue) -> bool:
+    """Whether `value` is a constant without infinities and NaN, perhaps in another shape."""
+    op = value.owner
+    while isinstance(op, ReshapeOp | TransposeOp | SliceOp):
+        op = op.operands[0].owner
+    return isinstance(op, ConstantOp) and bool(np.isfinite(wide(numpy_from_dense(op.value))).all())
 
 
 def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int]) -> SSAValue:

@@ -1,9 +1,15 @@
 """Convolution."""
 
-from xdsl.ir import SSAValue
+from typing import cast
 
-from braid.dialects.braid.base import shape_of
+import numpy as np
+from xdsl.ir import OpResult, SSAValue
+
+from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, reshape
@@ -72,9 +78,31 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
             dilations=dilations,
             output_padding=extra,
             groups=node.integer("group", 1),
+            finite_weight=_is_finite(b, w),
         )
     )
     return with_channel_bias(b, y, node.optional(2))
+
+
+def _is_finite(b: Builder, value: SSAValue) -> bool:
+    """Whether `value` is known to have neither infinities nor NaN."""
+    array = _array(b, value)
+    return array is not None and bool(np.isfinite(wide(array)).all())
+
+
+def _array(b: Builder, value: SSAValue) -> Array | None:
+    """What `value` is if it depends on weights and constants alone."""
+    op = value.owner
+    if (known := b.known(value)) is not None:
+        return known
+    if isinstance(op, ParameterOp):
+        return b.parameters[op.key.data]
+    if not isinstance(op, TensorOp) or not isinstance(value, OpResult):
+        return None
+    operands = [_array(b, operand) for operand in op.operands]
+    if any(operand is None for operand in operands):
+        return None
+    return op.evaluate(*cast(list[Array], operands))[value.index]
 
 
 def with_channel_bias(b: Builder, y: SSAValue, bias: SSAValue | None) -> SSAValue:

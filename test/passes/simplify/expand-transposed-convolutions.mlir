@@ -21,6 +21,19 @@ func.func @disjoint(%x: tensor<1x4x3x3xf32>, %w: tensor<4x5x2x2xf32>) -> tensor<
 // CHECK:         braid.conv %{{.*}} -> tensor<1x5x7x7xf32>
 // CHECK-NOT:     braid.conv_transpose
 func.func @overlapping(%x: tensor<1x4x3x3xf32>, %w: tensor<4x5x3x3xf32>) -> tensor<1x5x7x7xf32> {
+  %y = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, output_padding = array<i64: 0, 0>, groups = 1 : i64, finite_weight} : (tensor<1x4x3x3xf32>, tensor<4x5x3x3xf32>) -> tensor<1x5x7x7xf32>
+  func.return %y : tensor<1x5x7x7xf32>
+}
+
+// -----
+
+// Zeros in between would make NaN of infinite weights, of which nothing is known here: products are spread.
+// CHECK-LABEL: func.func @unknown
+// CHECK:         braid.conv %{{.*}} -> tensor<1x45x3x3xf32>
+// CHECK:         braid.pad
+// CHECK:         braid.add
+// CHECK-NOT:     braid.conv_transpose
+func.func @unknown(%x: tensor<1x4x3x3xf32>, %w: tensor<4x5x3x3xf32>) -> tensor<1x5x7x7xf32> {
   %y = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, output_padding = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x4x3x3xf32>, tensor<4x5x3x3xf32>) -> tensor<1x5x7x7xf32>
   func.return %y : tensor<1x5x7x7xf32>
 }

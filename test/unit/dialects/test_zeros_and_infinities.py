@@ -10,10 +10,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block
 
-from braid.dialects.braid.base import StructuredOp
+from braid.dialects.braid.base import StructuredOp, TensorOp
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.decomposition import decompose_op
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.resampling import Resampling
@@ -104,3 +107,47 @@ def test_what_lies_outside_of_a_resized_region_reads_nothing() -> None:
     with np.errstate(all="ignore"):
         (y,) = op.evaluate(x)
     assert y[0, :3].tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_expanded_transposed_convolutions_multiply_none_either(seed: int) -> None:
+    """Weights that are not known to be finite; windows overlap, leave gaps, or are cut off."""
+    rng = np.random.default_rng(seed)
+    groups, window = int(rng.integers(1, 3)), rng.integers(1, 4, 2).tolist()
+    strides, dilations = rng.integers(1, 4, 2).tolist(), rng.integers(1, 3, 2).tolist()
+    x = numbers(rng, np.float32, 2, 2 * groups, 3, 4)
+    w = numbers(rng, np.float32, 2 * groups, 3, *window)
+    block = block_for(x, w)
+    op = ConvTransposeOp.get(
+        *block.args,
+        strides=strides,
+        dilations=dilations,
+        pad_low=rng.integers(0, 2, 2).tolist(),
+        pad_high=rng.integers(0, 2, 2).tolist(),
+        output_padding=[int(rng.integers(0, stride)) for stride in strides],
+        groups=groups,
+    )
+    with np.errstate(all="ignore"):
+        (expected,) = op.evaluate(x, w)
+        end = ReturnOp(op.output)
+        block.add_ops([op, end])
+        decompose_op(op)
+        values = dict(zip(block.args, (x, w), strict=True))
+        for part in block.ops:
+            if isinstance(part, TensorOp):
+                results = part.evaluate(*(values[operand] for operand in part.operands))
+                values.update(zip(part.results, results, strict=True))
+    np.testing.assert_array_equal(values[end.operands[0]], expected)
+
+
+def test_finite_weights_take_one_convolution() -> None:
+    w = ConstantOp.of(np.ones((1, 1, 3, 3), np.float32))
+    for weight, finite in (
+        (w, False),
+        (block_for(np.ones((1, 1, 3, 3), np.float32)).args[0], True),
+    ):
+        block = block_for(np.ones((1, 1, 4, 4), np.float32))
+        options = {"strides": [2, 2], "dilations": [1, 1], "pad_low": [0, 0], "pad_high": [0, 0]}
+        op = ConvTransposeOp.get(block.args[0], weight, **options, finite_weight=finite)
+        block.add_ops([op, ReturnOp(op.output)])
+        assert [part.name for part in decompose_op(op)].count("braid.add") == 0
