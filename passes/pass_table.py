@@ -39,6 +39,7 @@ PASSES: dict[str, str] = {
     "prepare-backends": "braid.passes.preparation.prepare_backends:PrepareBackendsPass",
     "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
+    "select-clusters": "braid.passes.partition.select_clusters:SelectClustersPass",
     "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
     "select-rematerialization": (

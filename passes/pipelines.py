@@ -9,6 +9,8 @@ DEFAULT = (
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
+    # Where ops say which device they are for; what is inserted from here on joins its readers.
+    "select-clusters",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
     "expand-transposed-convolutions",
     # Normalizations become part of weights while they still stand right behind the products;

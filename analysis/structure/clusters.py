@@ -38,7 +38,7 @@ def is_placed(op: Operation) -> bool:
 def complete_clusters(module: ModuleOp) -> None:
     """Gives every op without a cluster one of those around it. Time is linear in the ops."""
     alone: list[tuple[Operation, Block]] = []
-    for block in _blocks(module):
+    for block in clustered_blocks(module):
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
         if not missing:
             continue
@@ -64,7 +64,7 @@ def _join(op: Operation, placement: Placement) -> None:
 
 def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) -> None:
     """Makes clusters of ops without any around them, as between loops: where the loops run."""
-    known = [p for block in _blocks(module) for op in block.ops if (p := placement_of(op))]
+    known = [p for block in clustered_blocks(module) for op in block.ops if (p := placement_of(op))]
     number = 1 + max((placement.cluster for placement in known), default=-1)
     for op, block in alone:
         around = (*_readers(op, block), *(o.owner for o in op.operands))
@@ -82,7 +82,7 @@ def verify_clusters(module: ModuleOp) -> None:
     two blocks, and clusters of which each reads what another computes.
     """
     homes: dict[int, tuple[Operation, Placement]] = {}
-    for block in _blocks(module):
+    for block in clustered_blocks(module):
         for op in block.ops:
             if not is_placed(op):
                 continue
@@ -111,7 +111,7 @@ def verify_devices(module: ModuleOp, default: str) -> None:
 
     Raises `BraidError` for the first that is.
     """
-    for block in _blocks(module):
+    for block in clustered_blocks(module):
         for op in block.ops:
             if is_placed(op) and device_name(op) not in (None, default):
                 raise BraidError(
@@ -136,7 +136,7 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
     )
 
 
-def _blocks(module: ModuleOp) -> Iterator[Block]:
+def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
     """Blocks of functions that run with the model, and are not a device's already.
 
     What others call is not among them: its ops run where each of the calls is, when inlined.

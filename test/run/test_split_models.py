@@ -21,6 +21,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import braid
 import braid.targets.machines
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.dialects.braid.attribute_names import CLUSTER
+from braid.dialects.braid.clusters import device_name
 from braid.frontends.mlir import parse_mlir
 from braid.read_source import read_source
 from braid.runtime.artifact import SectionKind, read_artifact
@@ -114,6 +117,24 @@ def test_random_programs(program: tuple[str, Parameters], seed: int) -> None:
 @given(programs(), st.integers(0, 999))
 def test_twenty_random_programs(program: tuple[str, Parameters], seed: int) -> None:
     check_program(program, seed)
+
+
+@settings(max_examples=3, deadline=None, phases=[Phase.generate])
+@given(programs(), st.integers(0, 999))
+def test_devices_without_ids(program: tuple[str, Parameters], seed: int) -> None:
+    """Which ops run as one is decided where ops only say which device they are for."""
+    text, parameters = program
+    module = split(text, seed)
+    for op in module.walk():
+        op.attributes.pop(CLUSTER, None)
+    with collect_remarks() as remarks:
+        model = braid.compile(module, parameters=parameters, target=TARGET)
+    decided = [remark for remark in remarks if remark.pass_name == "select-clusters"]
+    devices = {device_name(op) for op in module.walk()} - {None}
+    assert len(decided) == ("cpu:0" in devices)
+    x = np.random.default_rng(seed).normal(size=(1, 4, 6, 6)).astype(np.float32)
+    expected = braid.interpret(parse(text), parameters=parameters)(x)
+    np.testing.assert_allclose(np.asarray(model(x)), expected, rtol=1e-4, atol=1e-4)
 
 
 def check_program(program: tuple[str, Parameters], seed: int) -> None:
