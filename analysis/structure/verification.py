@@ -104,6 +104,7 @@ def verify_dominance(top: Operation) -> None:
     """
     dominance = _ValueDominance(top)
     for op in top.walk():
+        _verify_readers(op, dominance)
         for index, operand in enumerate(op.operands):
             if not dominance.dominates(operand, op):
                 raise InvalidIRError(
@@ -113,12 +114,29 @@ def verify_dominance(top: Operation) -> None:
                 )
 
 
+def _verify_readers(op: Operation, dominance: "_ValueDominance") -> None:
+    """Check that no op that a rewrite made and left out still reads what `op` defines."""
+    arguments = (block.args for region in op.regions for block in region.blocks)
+    for value in chain(op.results, *arguments):
+        for use in value.uses:
+            if not dominance.has(use.operation):
+                raise InvalidIRError(
+                    f"'{op.name}' op defines a value that a '{use.operation.name}' op reads, which"
+                    " is not part of the module",
+                    location=source_location(op),
+                )
+
+
 class _ValueDominance:
     """Dominance of values over ops; the trees of multi-block regions are built when needed."""
 
     def __init__(self, top: Operation) -> None:
         self._index = {op: index for index, op in enumerate(top.walk())}
         self._trees: dict[Region, DominatorTree] = {}
+
+    def has(self, op: Operation) -> bool:
+        """Whether `op` is in what is looked at."""
+        return op in self._index
 
     def dominates(self, value: SSAValue, user: Operation) -> bool:
         if isinstance(value, OpResult):

@@ -22,6 +22,7 @@ def merge(op: Operation, inner: Operation, merged: Operation, rewriter: PatternR
     It has the names of both where nothing else reads `inner`, so that it goes.
     """
     if not run_together(op, inner):
+        merged.erase()
         return
     if sum(1 for result in inner.results for _ in result.uses) == 1:
         union_names(merged, op, inner)

@@ -88,3 +88,14 @@ def test_an_op_like_a_valid_one_may_not_end_a_block() -> None:
     module = parse_mlir(make_context(), text, "m.mlir").module
     with pytest.raises(InvalidIRError, match="terminates block"):
         verify_module(module)
+
+
+def test_reader_outside_of_the_module() -> None:
+    """An op that a rewrite made and left out keeps what it reads from being dropped."""
+    read = AnyOp(result_types=[i32])
+    module = function(Block([read]))
+    left_out = AnyOp(operands=read.results)
+    with pytest.raises(InvalidIRError, match=r"which is not part of the module"):
+        verify_module(module)
+    left_out.erase()
+    verify_module(module)
