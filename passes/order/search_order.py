@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 from typing import Literal
 
@@ -25,6 +26,7 @@ from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.costs.cost import Source, tally
+from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.steps import is_addressing, is_declared
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
@@ -70,13 +72,14 @@ class SearchOrderPass(ModulePass):
     function, with the objective's value, its lower bound and the gap.
 
     `objective` is the peak of live bytes in the arena (`memory`) or the time that the units of
-    `target` take (`latency`). A search ends after `time_limit` seconds for the whole module, or
-    at a value of at most `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger
-    subgraphs: one of fewer ops is joined with the next. `list_orders` is how many candidates are
-    listed of each subgraph, best first, each in a remark with its value; all orders are candidates
-    where there are at most 20,000. The result never is worse than the present order, and is the
-    same for one `seed` unless the time limit cuts the search short. Raises UnsupportedError for
-    open dims, and BraidError for a cost in a resource that the target does not have.
+    `target` take (`latency`), as if nothing waited for ports; where it may, remarks say so. A
+    search ends after `time_limit` seconds for the whole module, or at a value of at most
+    `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger subgraphs: one of fewer ops
+    is joined with the next. `list_orders` is how many candidates are listed of each subgraph, best
+    first, each in a remark with its value; all orders are candidates where there are at most
+    20,000. The result never is worse than the present order, and is the same for one `seed` unless
+    the time limit cuts the search short. Raises UnsupportedError for open dims, and BraidError for
+    a cost in a resource that the target does not have.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = [array<i64: 1, 0>]}
@@ -199,6 +202,11 @@ class BlockSearch:
                     order=" ".join(map(str, each.order)),
                 )
 
+    @cached_property
+    def _crowded_ports(self) -> list[str]:
+        """The ports for which units may wait, which the value leaves out."""
+        return DeviceRates(self.backend).crowded_ports() if self._unit == "s" else []
+
     @property
     def _unit(self) -> str:
         return "bytes" if self.options.objective == "memory" else "s"
@@ -234,12 +242,14 @@ class BlockSearch:
         self, op: Operation, prefix: str, order: Order, **data: int | float | str | None
     ) -> None:
         unit = self._unit
+        ports = ", ".join(f"'{port}'" for port in self._crowded_ports)
         emit_remark(
             op,
             self.options.name,
             f"{prefix}cost {order.value:.6g} {unit}, lower bound {order.lower_bound:.6g} {unit}, "
             f"gap {100 * order.gap:.1f} %"
-            + (f"; costs: {data['sources']}" if "sources" in data else ""),
+            + (f"; costs: {data['sources']}" if "sources" in data else "")
+            + (f"; as if nothing waited for port {ports}" if ports else ""),
             **data,
             cost=order.value,
             lower_bound=order.lower_bound,

@@ -50,8 +50,21 @@ class DeviceRates:
         return self._rates[key]
 
     def unit_rate(self, unit: Unit, element_type: str = "f32") -> float:
-        """How much of its resource one unit does in a second. Raises BraidError as `rate`."""
-        return unit.rate or self._fact(unit.resource, element_type)
+        """How much of its resource one unit does in a second, alone on its port.
+
+        Raises BraidError as `rate`.
+        """
+        rate = unit.rate or self._fact(unit.resource, element_type)
+        return min([rate, *(p.bandwidth for p in self.backend.ports if p.name == unit.port)])
+
+    def crowded_ports(self) -> list[str]:
+        """The ports through which their units together could move more than passes."""
+        found: list[str] = []
+        for port in self.backend.ports:
+            own = [unit for unit in self.backend.units if unit.port == port.name]
+            if sum(map(self.unit_rate, own)) > port.bandwidth * (1 + 1e-9):
+                found.append(port.name)
+        return found
 
     def unit_seconds(self, unit: Unit, amount: float, element_type: str = "f32") -> float:
         """How long `unit` takes for `amount` of its resource."""
