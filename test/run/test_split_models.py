@@ -300,6 +300,37 @@ def test_a_plugin_of_another_package(
     np.testing.assert_array_equal(model(x), -np.arange(1, 9))
 
 
+EMPTY_TABLE = """
+#include <braid/device.h>
+const braid_device_plugin braid_device_table = {.abi_version = BRAID_DEVICE_ABI_VERSION};
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "message"),
+    [
+        ("empty", EMPTY_TABLE, "lacks open, close, load, submit or wait"),
+        ("other", EMPTY_TABLE.replace("_VERSION}", "_VERSION + 7}"), "has ABI version 8"),
+        ("none", "int nothing;", "cannot load device plugin 'none'"),
+        ("text", None, "cannot load device plugin 'text'"),
+    ],
+)
+def test_what_is_no_plugin(
+    name: str, source: str | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / f"libbraid_device_{name}.so"
+    library.write_text("no library")
+    if source is not None:
+        (tmp_path / "plugin.c").write_text(source)
+        flags = ["-shared", "-fPIC", f"-I{find_headers()}", tmp_path / "plugin.c"]
+        subprocess.run(["cc", *flags, "-o", library], check=True)
+    target = Path(desk_target(tmp_path, "npu:0"))
+    target.write_text(target.read_text().replace('"desk"', f'"{name}"'))
+    monkeypatch.setenv("BRAID_DEVICE_PATH", str(tmp_path))
+    with pytest.raises(BraidError, match=message):
+        braid.compile(parse(ON_DESK.replace("DEVICE", "npu:0")), target=str(target))
+
+
 def test_a_missing_device(plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(plugins))
     with pytest.raises(BraidError, match=r"device 'desk:9'.*nobody sits there.*--emulate"):

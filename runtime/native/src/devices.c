@@ -124,6 +124,9 @@ static const braid_device_plugin *load_plugin(const registered *entry) {
     braid_set_error("device plugin '%s' (%s) has ABI version %lld, this runtime has version %d",
                     entry->name, entry->path, (long long)plugin->abi_version,
                     BRAID_DEVICE_ABI_VERSION);
+  else if (!plugin->open || !plugin->close || !plugin->load || !plugin->submit || !plugin->wait)
+    braid_set_error("device plugin '%s' (%s) lacks open, close, load, submit or wait", entry->name,
+                    entry->path);
   else if (!plugin->shares_memory && (!plugin->allocate || !plugin->release || !plugin->copy))
     braid_set_error("device plugin '%s' (%s) has memory of its own, and no way to use it",
                     entry->name, entry->path);
