@@ -88,3 +88,9 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
         raise BraidError(
             f"cannot read the stream: {reason(error)}", location=SourceLocation(str(path))
         ) from error
+    except BraidError as error:
+        if error.location is not None:
+            raise
+        raise BraidError(
+            error.message, location=SourceLocation(str(path)), hint=error.hint
+        ) from error

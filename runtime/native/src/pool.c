@@ -58,8 +58,12 @@ static bool is_wiped;
 
 enum { CLAIMED = -1 }; /* by a thread that makes it that of its process */
 
-static atomic_int cpus;     /* that the process may use; 0 before that is known */
-static atomic_bool refused; /* by the system, to make one more */
+static atomic_int cpus; /* that the process may use; 0 before that is known */
+
+/* When to ask the system again for one more, after it has refused: asking for every kernel would
+ * cost too much. */
+static _Atomic uint64_t asks_at;
+#define PAUSE_NS 1000000000u
 
 /* How often the calling thread lost its CPU though it wanted to go on. */
 static long count_preemptions(void) {
@@ -168,7 +172,7 @@ static void forget_workers(void) {
   }
   atomic_store(&worker_count, 0);
   atomic_store(&cpus, 0);
-  atomic_store(&refused, false);
+  atomic_store(&asks_at, 0);
   braid_pace_reset();
 }
 
@@ -190,8 +194,9 @@ static bool claim_pool(void) {
  * leave a CPU to one of them, or as one team asks for. */
 static bool may_add(int64_t wanted, int count) {
   int known = atomic_load(&cpus);
-  return count < MAX_WORKERS && !atomic_load(&refused) && !atomic_load(&closing) &&
-         (known == 0 || count < known - 1 || count < wanted - 1);
+  return count < MAX_WORKERS && !atomic_load(&closing) &&
+         (known == 0 || count < known - 1 || count < wanted - 1) &&
+         braid_now() >= atomic_load(&asks_at);
 }
 
 static bool start_thread(braid_worker *worker) {
@@ -212,7 +217,7 @@ static braid_worker *make_worker(int64_t wanted) {
   atomic_store(&worker->mail, &reserved);
   if (!start_thread(worker)) {
     atomic_store(&worker->mail, NULL);
-    atomic_store(&refused, true); /* trying costs too much to do so for every kernel */
+    atomic_store(&asks_at, braid_now() + PAUSE_NS);
     return NULL;
   }
   atomic_store(&worker_count, count + 1);

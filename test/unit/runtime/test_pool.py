@@ -57,6 +57,11 @@ def test_teams_shrink_on_a_busy_machine_and_grow_again(tmp_path: Path) -> None:
     run(build(tmp_path, "pool_pace", clock))
 
 
+def test_a_system_that_gives_no_threads_for_a_while(tmp_path: Path) -> None:
+    names = ("-Dpthread_create=maybe_create", "-Dclock_gettime=read_clock")
+    run(build(tmp_path, "pool_refused", *names))
+
+
 def test_no_thread_outlives_the_library(tmp_path: Path) -> None:
     # A name of its own, which the loader gives up again.
     library = tmp_path / "runtime.so"
