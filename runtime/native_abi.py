@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import braid.runtime
 from braid.support.errors import BraidError
-from braid.support.shared_objects import find_built
+from braid.support.shared_objects import check_sources, declare, find_built
 
 LIBRARY_NAME = "libbraid_runtime.so"
 
@@ -210,7 +210,7 @@ def load_library() -> ctypes.CDLL:
     """Load the native runtime and declare its functions.
 
     Raises:
-        BraidError: it is not built, or cannot be loaded.
+        BraidError: it is not built, or cannot be loaded, or was built from other sources.
 
     """
     path = find_library()
@@ -220,10 +220,8 @@ def load_library() -> ctypes.CDLL:
         raise BraidError(
             f"cannot load the native runtime: {error}", hint="install braid again"
         ) from error
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype = result
-        function.argtypes = arguments
+    check_sources(library, "braid_runtime_sources", braid.runtime.__path__)
+    declare(library, _SIGNATURES)
     return library
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import braid.solvers
-from braid.support.shared_objects import declare, find_built
+from braid.support.shared_objects import check_sources, declare, find_built
 
 LIBRARY_NAME = "libbraid_solvers.so"
 OUT_OF_MEMORY = -(1 << 31)
@@ -52,7 +52,9 @@ def find_library() -> Path:
 
 @cache
 def _open() -> ctypes.CDLL:
-    return ctypes.CDLL(str(find_library()))
+    library = ctypes.CDLL(str(find_library()))
+    check_sources(library, "braid_solvers_sources", braid.solvers.__path__)
+    return library
 
 
 def load(signatures: Signatures) -> ctypes.CDLL:

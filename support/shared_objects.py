@@ -1,7 +1,8 @@
 """The files that CMake builds from the C sources of a room."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from ctypes import CDLL
+from ctypes import CDLL, c_char_p
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,36 @@ def find_built(name: str, packages: Iterable[str]) -> Path:
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
+def digest_of_sources(directory: Path) -> str:
+    """The digest of the C sources below `src` and `include` of a directory.
+
+    As `braid_digest_sources` in CMakeLists.txt puts it into what is built of them.
+    """
+    found = (file for kind in ("src", "include") for file in (directory / kind).rglob("*.[ch]"))
+    files = {file.relative_to(directory).as_posix(): file.read_bytes() for file in found}
+    listing = "".join(f"{name} {sha256(files[name]).hexdigest()}\n" for name in sorted(files))
+    return sha256(listing.encode()).hexdigest()
+
+
+def check_sources(library: CDLL, function: str, packages: Iterable[str]) -> None:
+    """Check that a library was built from the sources that lie beside the Python code, if any do.
+
+    Structs and functions may mean something else in others. `function` of the library tells the
+    digest of its own; `packages` are the directories of the room that it belongs to.
+
+    Raises:
+        BraidError: it was built from others.
+
+    """
+    directories = (Path(package) / "native" for package in packages)
+    sources = next((each for each in directories if (each / "src").is_dir()), None)
+    if sources is None:
+        return  # An installed package: both were built at once.
+    declare(library, {function: (c_char_p, ())})
+    if getattr(library, function)().decode() != digest_of_sources(sources):
+        raise _outdated(f"'{library._name}' was built from other sources than those here")
+
+
 def declare(library: CDLL, signatures: Mapping[str, tuple[Any, Sequence[Any]]]) -> None:
     """Set the result and argument types of functions by name.
 
@@ -42,9 +73,11 @@ def declare(library: CDLL, signatures: Mapping[str, tuple[Any, Sequence[Any]]]) 
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise BraidError(
-                f"'{library._name}' has no function '{name}': it was built from older sources",
-                hint="run 'make build', or 'cmake -B build && cmake --build build'",
-            ) from None
+            problem = f"'{library._name}' has no function '{name}': it was built from older sources"
+            raise _outdated(problem) from None
         function.restype = result
         function.argtypes = arguments
+
+
+def _outdated(problem: str) -> BraidError:
+    return BraidError(problem, hint="run 'make build', or 'cmake -B build && cmake --build build'")
