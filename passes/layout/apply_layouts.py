@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -16,7 +16,7 @@ from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.view_groups import is_view_group
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
-from braid.dialects.braid.attribute_names import LAYOUTS, REORDERS
+from braid.dialects.braid.attribute_names import DEVICE, LAYOUTS, REORDERS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.names import names_of, set_names
@@ -104,7 +104,12 @@ def _reorder(value: SSAValue, reorder: Reorder) -> Operation:
     """`value`, the form that is there, in the layout of `reorder`: a view or a group."""
     inner = ReorderOp.to(value, reorder.target)
     set_names(inner, [f"{name}/to-{reorder.target}" for name in _names_of(reorder.value)[:1]])
-    return inner if reorder.is_view else _group_of(inner)
+    if reorder.is_view:
+        return inner
+    group = _group_of(inner)
+    if reorder.device is not None:
+        group.attributes[DEVICE] = StringAttr(reorder.device)
+    return group
 
 
 def _names_of(value: SSAValue) -> tuple[str, ...]:

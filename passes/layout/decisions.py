@@ -3,7 +3,8 @@
 - `braid.layouts` on a compute op: `{operands = […], results = […]}`, one layout each; on a
   control-flow op `{carried = […]}`, one per value it carries, as `flow.carried_values` numbers
   them.
-- `braid.reorders` on the function: an array of `{value = …, source = …, target = …, block = …}`.
+- `braid.reorders` on the function: an array of `{value = …, source = …, target = …, block = …}`,
+  with `device = …` where values are made or read on devices that are known.
   Values and blocks are numbers in the order of a walk over the function that leaves out what is
   inside groups: block arguments before the results in the block.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -72,19 +73,18 @@ class Numbering:
 def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
     """Writes the reorders of a function, in the order in which they have to be made."""
     numbering = Numbering(func)
-    func.attributes[REORDERS] = ArrayAttr(
-        [
-            DictionaryAttr(
-                {
-                    "value": _integer(numbering.number_of(reorder.value)),
-                    "source": _attribute(reorder.source),
-                    "target": _attribute(reorder.target),
-                    "block": _integer(numbering.number_of(reorder.block)),
-                }
-            )
-            for reorder in reorders
-        ]
-    )
+    entries: list[dict[str, Attribute]] = []
+    for reorder in reorders:
+        entry: dict[str, Attribute] = {
+            "value": _integer(numbering.number_of(reorder.value)),
+            "source": _attribute(reorder.source),
+            "target": _attribute(reorder.target),
+            "block": _integer(numbering.number_of(reorder.block)),
+        }
+        if reorder.device is not None:
+            entry["device"] = StringAttr(reorder.device)
+        entries.append(entry)
+    func.attributes[REORDERS] = ArrayAttr([DictionaryAttr(entry) for entry in entries])
 
 
 def read_reorders(func: FuncOp) -> list[Reorder]:
@@ -97,6 +97,7 @@ def read_reorders(func: FuncOp) -> list[Reorder]:
             cast(LayoutAttr, entry.data["source"]).layout,
             cast(LayoutAttr, entry.data["target"]).layout,
             numbering.blocks[_number(entry, "block")],
+            device.data if isinstance(device := entry.data.get("device"), StringAttr) else None,
         )
         for entry in entries
     ]

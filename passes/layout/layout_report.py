@@ -107,7 +107,12 @@ def layout_report(
             reorder.source,
             reorder.target,
             counts.of_block(reorder.block),
-            costs.reorder(reorder.value.type, reorder.source, reorder.target),
+            costs.reorder(
+                reorder.value.type,
+                reorder.source,
+                reorder.target,
+                () if reorder.device is None else (reorder.device,),
+            ),
         )
         for reorder in problem.reorders(solution.assignment)
         if not reorder.is_view

@@ -19,6 +19,7 @@ from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
+from braid.passes.layout.boundaries import sides
 from braid.passes.layout.flow import Chooser, Flow, Port
 from braid.passes.layout.memory_forms import Reader, ValueForms
 from braid.passes.layout.memory_rows import MemoryRows
@@ -34,6 +35,8 @@ class Reorder:
     source: Layout
     target: Layout
     block: Block
+    device: str | None = None
+    """On the cheaper side of a boundary between devices; None where no op says its device."""
 
     @property
     def is_view(self) -> bool:
@@ -68,6 +71,8 @@ class LayoutProblem:
     direct: dict[SSAValue, LayoutSets]
     """The layouts of values that need no sets."""
 
+    costs: LayoutCosts
+
     @property
     def most_layouts(self) -> int | None:
         """The most layouts of a value of which not all sets are considered; None: all sets are."""
@@ -90,7 +95,7 @@ class LayoutProblem:
             have = self._before(item, assignment)
             for source, target in sets.steps(have, sets.sets[assignment[item.node]]):
                 layouts = sets.layouts[source], sets.layouts[target]
-                result.append(Reorder(item.value, *layouts, item.block))
+                result.append(self._reorder(item.value, *layouts, item.block))
         for value, sets in self.direct.items():
             flow = self.values[value]
             (user,) = flow.users
@@ -98,8 +103,16 @@ class LayoutProblem:
             wanted = sets.layouts.index(user.port.layouts[assignment[user.node]])
             for source, target in sets.path(made, wanted):
                 layouts = sets.layouts[source], sets.layouts[target]
-                result.append(Reorder(value, *layouts, flow.port.block))
+                result.append(self._reorder(value, *layouts, flow.port.block))
         return result
+
+    def _reorder(self, value: SSAValue, source: Layout, target: Layout, block: Block) -> Reorder:
+        """With the device where it is to run, if it moves anything."""
+        reorder = Reorder(value, source, target, block)
+        if reorder.is_view or not (devices := sides(value, block)):
+            return reorder
+        device = self.costs.cheaper_side(value.type, source, target, devices)
+        return replace(reorder, device=device)
 
     def _before(self, item: Available, assignment: Sequence[int]) -> frozenset[int]:
         """The layouts available before the reorders of `item`'s block."""
@@ -123,7 +136,7 @@ class LayoutProblemBuilder:
         self._builder = ProblemBuilder()
         self._available: list[Available] = []
         self._direct: dict[SSAValue, LayoutSets] = {}
-        self._sets: dict[tuple[object, tuple[Layout, ...]], LayoutSets] = {}
+        self._sets: dict[tuple[object, tuple[Layout, ...], tuple[str, ...]], LayoutSets] = {}
 
     def build(self, memory_limit: int | None = None) -> LayoutProblem:
         """The problem of the whole function; with a limit in bytes, see `memory_rows`."""
@@ -144,7 +157,9 @@ class LayoutProblemBuilder:
             elif memory is not None:
                 memory.add_fixed(value, (flow.maker, flow.port.layouts))
         problem = self._builder.build(memory_limit=memory_limit)
-        return LayoutProblem(self._flow.choosers, problem, self._available, values, self._direct)
+        return LayoutProblem(
+            self._flow.choosers, problem, self._available, values, self._direct, self._costs
+        )
 
     def _connect(
         self,
@@ -153,8 +168,8 @@ class LayoutProblemBuilder:
         layouts: tuple[Layout, ...],
         memory: MemoryRows | None,
     ) -> None:
-        sets = self._layout_sets(value, layouts)
         home = flow.port.block
+        sets = self._layout_sets(value, layouts, home)
         has_one_user = len(flow.users) == 1 and flow.users[0].port.block is home
         if has_one_user and memory is None:
             self._direct[value] = sets
@@ -164,7 +179,7 @@ class LayoutProblemBuilder:
             costs = _weighted(sets.distances[np.ix_(rows, columns)], self._counts.of_block(home))
             self._builder.add_edge(flow.maker, user.node, costs)
             return
-        nodes = self._add_sets(value, flow, sets)
+        nodes = self._add_sets(value, flow, layouts)
         for user in flow.users:
             node = nodes[user.port.block].node
             self._builder.add_edge(node, user.node, sets.contains(user.port.layouts))
@@ -174,11 +189,14 @@ class LayoutProblemBuilder:
             maker = (flow.maker, flow.port.layouts)
             ValueForms(memory, value, maker, sets, list(nodes.values()), readers).add()
 
-    def _add_sets(self, value: SSAValue, flow: _Value, sets: LayoutSets) -> dict[Block, Available]:
+    def _add_sets(
+        self, value: SSAValue, flow: _Value, layouts: tuple[Layout, ...]
+    ) -> dict[Block, Available]:
         """Nodes for where the value is available, with the reorders between them."""
         nodes: dict[Block, Available] = {}
         users = [user.port.block for user in flow.users]
         for block, parent in block_tree(flow.port.block, users).items():
+            sets = self._layout_sets(value, layouts, block)
             node = self._builder.add_node(np.zeros(len(sets.sets)))
             above = nodes[parent] if parent is not None else None
             nodes[block] = Available(value, block, sets, node, above)
@@ -188,13 +206,17 @@ class LayoutProblemBuilder:
             self._builder.add_edge(source, node, weighted)
         return nodes
 
-    def _layout_sets(self, value: SSAValue, layouts: tuple[Layout, ...]) -> LayoutSets:
-        key = (value.type, layouts)
+    def _layout_sets(
+        self, value: SSAValue, layouts: tuple[Layout, ...], block: Block
+    ) -> LayoutSets:
+        """What reorders of `value` cost in `block`."""
+        devices = sides(value, block)
+        key = (value.type, layouts, devices)
         if key not in self._sets:
             stopovers = self._costs.stopovers(value.type, layouts)
             self._sets[key] = LayoutSets.of(
                 (*layouts, *stopovers),
-                lambda source, target: self._costs.reorder(value.type, source, target),
+                lambda source, target: self._costs.reorder(value.type, source, target, devices),
             )
         return self._sets[key]
 

@@ -22,6 +22,7 @@ from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
@@ -110,14 +111,15 @@ class LayoutTotal:
             inner = op.body.block.first_op
             assert isinstance(inner, ReorderOp)
             self.reorders += 1
-            return self._reorder(inner)
+            return self._reorder(inner, device_name(op))
         if not is_view(op):
             raise WrongClaimError(f"{name_of(op)} was inserted and is neither a reorder nor a view")
         return 0.0
 
-    def _reorder(self, op: ReorderOp) -> float:
+    def _reorder(self, op: ReorderOp, device: str | None) -> float:
         source, target = layout_of(op.input.type), layout_of(op.output.type)
-        return self._costs.reorder(op.input.type, source, target)
+        devices = () if device is None else (device,)
+        return self._costs.reorder(op.input.type, source, target, devices)
 
     def _in_types(self, op: Operation, original: Operation) -> float:
         """What `original` costs in the layouts of the types of `op`, infinity if it cannot."""

@@ -10,7 +10,7 @@ This file knows the devices of a target, `device_costs.py` asks the sources on o
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects import scf
@@ -88,6 +88,12 @@ class CostSource:
     def default(self) -> DeviceCosts:
         """The costs on the device where ops run that name none."""
         return self._only or self.on(self._target.default_device)
+
+    def on_all(self, devices: Sequence[str]) -> list[DeviceCosts]:
+        """The costs on devices by their names. Raises BraidError for one that there is not."""
+        if self._only is not None:
+            return [self._only for _ in devices]
+        return [self.on(self._target.device(name)) for name in devices]
 
     def on(self, device: Device) -> DeviceCosts:
         """The costs on one device."""

@@ -27,6 +27,7 @@ from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
+from braid.targets.costs.declared_units import declared_amounts, names_units
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
 from braid.targets.kernels.family_calls import Match
@@ -168,17 +169,21 @@ class DeviceCosts(DeviceRates):
         if not isinstance(cost, Mapping):
             return Cost(cost, amounts.moved, flops(op), Source.DECLARED, started=True)
         bytes, computed = int(cost.get("bytes", amounts.moved)), int(cost.get("flops", 0))
-        seconds = cost.get("seconds", self._on_units(cost))
+        seconds = cost["seconds"] if "seconds" in cost else self._on_units(op, cost)
         if seconds is not None:
             return Cost(seconds, bytes, computed, Source.DECLARED, cost, started=True)
         given = Amounts({"bytes": bytes, "flops": computed, "load": bytes, "vector": computed})
         return self._by_roofline(op, given, cost)
 
-    def _on_units(self, cost: Mapping[str, float]) -> float | None:
-        """The seconds declared for units, which do their parts one after the other."""
-        units = self.backend.units
-        names = {name for unit in units for name in (unit.name, unit.resource)}
-        found = [cost[name] for name in sorted(names - {"bytes", "flops"}) if name in cost]
+    def _on_units(self, op: Operation, cost: Mapping[str, float]) -> float | None:
+        """The seconds declared for units, which do their parts one after the other.
+
+        None where amounts alone are declared, or what is no matter of units, such as energy.
+        """
+        if not names_units(cost, self.backend):
+            return None
+        parts = declared_amounts(op, cost, self.backend)
+        found = [part.seconds for part in parts if part.seconds is not None]
         return sum(found) if found else None
 
     def _on_one_core(self, op: Operation, layouts: LayoutChoice | None) -> Cost:

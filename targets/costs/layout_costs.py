@@ -68,9 +68,12 @@ class LayoutCosts:
             for choice, cost in costs.choices(op)
         ]
 
-    def reorder(self, tensor: Attribute, source: Layout, target: Layout) -> float:
+    def reorder(
+        self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str] = ()
+    ) -> float:
         """Cost of one reorder of a tensor of this type, infinity where there is none.
 
+        It runs on the one of `devices` where it costs least; without any on the default device.
         What is declared counts before what is estimated, except where nothing moves. Raises
         `BraidError` where a declared reorder says nothing about the resource.
         """
@@ -84,8 +87,22 @@ class LayoutCosts:
             return self._declared_reorder(source, target, declared)
         if not is_physical:
             return math.inf
-        costs = self._costs.default
-        return self._amount(costs.reorder(tensor_type, source, target), costs)
+        return min(self._reorder_on(tensor_type, source, target, devices))
+
+    def cheaper_side(
+        self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str]
+    ) -> str:
+        """The one of `devices`, the first of equals, where the reorder costs least."""
+        costs = self._reorder_on(cast(AnyTensor, tensor), source, target, devices)
+        return devices[costs.index(min(costs))]
+
+    def _reorder_on(
+        self, tensor: AnyTensor, source: Layout, target: Layout, devices: Sequence[str]
+    ) -> list[float]:
+        if source.is_abstract or target.is_abstract:  # it is declared, for all devices
+            return [0.0 for _ in devices]
+        known = self._costs.on_all(devices) or [self._costs.default]
+        return [self._amount(costs.reorder(tensor, source, target), costs) for costs in known]
 
     def _declared_reorder(self, source: Layout, target: Layout, cost: DeclaredCost) -> float:
         own = cost if isinstance(cost, Mapping) else {"seconds": cost}

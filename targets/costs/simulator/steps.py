@@ -10,9 +10,9 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.opaque import OpaqueOp
+from braid.targets.costs.declared_units import Amount, declared_amounts
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.op_amounts import amounts_of
-from braid.targets.costs.simulator.declared import Amount, declared_amounts
 from braid.targets.machines.target import BackendDescription, Unit
 
 

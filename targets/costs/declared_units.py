@@ -1,7 +1,9 @@
-"""What an opaque op declares about the units of a chip."""
+"""What a declared cost says about the units of a backend: read here for costs and simulators."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.opaque import Cost, OpaqueOp
@@ -22,22 +24,22 @@ class Amount:
     work: float = 0.0
 
 
-def declared_amounts(op: OpaqueOp, cost: Cost, backend: BackendDescription) -> list[Amount]:
-    """What `cost` says about the units of `backend`, in their order.
+def declared_amounts(op: Operation, cost: Cost, backend: BackendDescription) -> list[Amount]:
+    """What `cost` of `op` says about the units of `backend`, in their order.
 
     A plain number, or `seconds`, is work of the vector unit. Other names are those of units,
     or of their resources, which mean the first unit that has them. Beside `seconds` any resource
-    may be declared, such as energy, unless it looks like a misspelled one. Raises BraidError for
-    a name that is neither a unit nor a resource nor a memory of the backend.
+    may be declared, such as energy, unless it looks like a misspelled one. What is declared for a
+    unit and for its resource adds up. Raises BraidError for a name that is neither a unit nor a
+    resource nor a memory of the backend.
     """
     by_name = dict(cost) if isinstance(cost, Mapping) else {"seconds": cost}
     names = dict(_names(backend))
     found: dict[int, Amount] = {}
     for name, value in by_name.items():
         if name in names:
-            is_amount = name in AMOUNTS
             unit = names[name]
-            found[unit] = Amount(unit, None, value) if is_amount else Amount(unit, value)
+            found[unit] = _added(found.get(unit), unit, name, value)
     if not found and "seconds" in by_name:
         found[_default_unit(backend)] = Amount(_default_unit(backend), by_name["seconds"])
     for name in sorted(by_name.keys() - names.keys() - _other_names(backend)):
@@ -45,6 +47,23 @@ def declared_amounts(op: OpaqueOp, cost: Cost, backend: BackendDescription) -> l
         if hint or "seconds" not in by_name:
             raise _unknown(op, name, backend, hint or f"expected one of {', '.join(sorted(names))}")
     return [found[unit] for unit in sorted(found)]
+
+
+def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
+    """Whether `cost` has seconds of a unit, by its name or resource, or of one misspelled."""
+    names = dict(_names(backend)).keys() - {*AMOUNTS}
+    return any(
+        name in names or did_you_mean(name, sorted(names))
+        for name in cost.keys() - {"seconds", *AMOUNTS}
+    )
+
+
+def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
+    """`value` for `name` beside what was declared for the unit before; seconds win over work."""
+    if name in AMOUNTS:
+        return before or Amount(unit, None, value)
+    known = before.seconds if before is not None else None
+    return Amount(unit, value if known is None else known + value)
 
 
 def _names(backend: BackendDescription) -> Iterator[tuple[str, int]]:
@@ -71,9 +90,10 @@ def _default_unit(backend: BackendDescription) -> int:
     return next((kinds.index(kind) for kind in ("vector", "flops") if kind in kinds), 0)
 
 
-def _unknown(op: OpaqueOp, name: str, backend: BackendDescription, hint: str) -> BraidError:
+def _unknown(op: Operation, name: str, backend: BackendDescription, hint: str) -> BraidError:
+    what = f"opaque op '{op.kind.data}'" if isinstance(op, OpaqueOp) else f"'{op.name}' op"
     return BraidError(
-        f"opaque op '{op.kind.data}' declares '{name}', which is neither a unit nor a resource of "
+        f"{what} declares '{name}', which is neither a unit nor a resource of "
         f"backend '{backend.name}'",
         location=source_location(op),
         hint=hint,

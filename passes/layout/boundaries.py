@@ -1,0 +1,32 @@
+"""On which side of a boundary between devices a tensor may be stored anew."""
+
+from collections.abc import Iterator
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.dialects.braid.clusters import device_name
+
+
+def sides(value: SSAValue, block: Block) -> tuple[str, ...]:
+    """The devices that make `value` or read it in `block` or below, by name, readers first.
+
+    None of an op that does not say where it runs, as control flow.
+    """
+    return tuple(dict.fromkeys(_devices(value, block)))
+
+
+def _devices(value: SSAValue, block: Block) -> Iterator[str]:
+    readers = [use.operation for use in value.uses if _is_in(use.operation, block)]
+    # The first reader is the one that a reorder beside it joins.
+    readers.sort(key=lambda op: op.parent is not block)
+    for op in (*readers, value.owner):
+        if isinstance(op, Operation) and (name := device_name(op)) is not None:
+            yield name
+
+
+def _is_in(op: Operation, block: Block) -> bool:
+    around = op.parent
+    while around is not None and around is not block:
+        parent = around.parent_op()
+        around = parent.parent if parent is not None else None
+    return around is block
