@@ -1,10 +1,13 @@
 """The C backend of the documentation: a backend from outside, through all of braid."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from test.unit.runtime.test_run_model import run_model as run_model
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -47,6 +50,36 @@ def test_its_code_is_what_runs(environment: dict[str, str], directory: Path) -> 
     assert status == 1 and "first op that differs" in output, output
 
 
+def sources_of_braid() -> dict[str, bytes]:
+    """Every file of the import package, by its path, as a package elsewhere finds it."""
+    rooms = [each.resolve() for each in (ROOT / "braid").iterdir() if each.is_dir()]
+    files = {file for room in (ROOT / "braid", *rooms) for file in room.rglob("*")}
+    return {
+        str(file.relative_to(ROOT)): file.read_bytes()
+        for file in files
+        if file.is_file() and file.suffix not in (".pyc", ".so")
+    }
+
+
+def test_nothing_of_braid_changes(environment: dict[str, str], directory: Path) -> None:
+    """The backend is made of files of its own: none of braid's knows it, and none is written."""
+    before = sources_of_braid()
+    status, output = verify(environment, directory)
+    assert status == 0, output
+    package = ROOT / "docs" / "examples" / "c_backend"
+    own = [f for f in package.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+    assert len(own) <= 6  # with pyproject.toml and __init__.py
+    assert sources_of_braid() == before and len(before) > 500
+    names = (b"braid_c.", b"c-board", b"c_board", b"CBackend")
+    knowing = [path for path, text in before.items() if any(name in text for name in names)]
+    assert knowing == []
+    # The same command without the package's entry points: braid has nothing of it.
+    paths = environment["PYTHONPATH"].split(os.pathsep)
+    without = {**environment, "PYTHONPATH": paths[-1]}
+    status, output = verify(without, directory)
+    assert status == 1 and "c-board" in output, output
+
+
 def test_without_a_compiler_nothing_is_written(
     environment: dict[str, str], directory: Path
 ) -> None:
@@ -85,6 +118,31 @@ def test_no_name_means_anything(environment: dict[str, str], directory: Path) ->
         for target in (("--target", "mine.toml"), ())
     ]
     assert "vector.store" in shown[0] and shown[0] == shown[1]
+
+
+def test_another_name_in_cache_and_artifacts(
+    environment: dict[str, str], directory: Path, run_model: Path
+) -> None:
+    """Kernels are in the cache however the backend is called, and C runs what it made."""
+    named = with_backends(environment, directory, zzz="braid.lowering.cpu.backend:CpuBackend")
+    named["BRAID_CACHE_DIR"] = str(directory / "cache")
+    host = (ROOT / "targets" / "machines" / "host.toml").read_text()
+    (directory / "mine.toml").write_text(host.replace('"cpu"', '"zzz"').replace("cpu:0", "zzz:0"))
+    kept: list[set[str]] = []
+    norms: list[str] = []
+    for target in ("mine.toml", "mine.toml", "host"):
+        command = ("compile", "model.mlir", "--target", target, "-o", "m.braid", "--jobs", "1")
+        status, output = run(named, directory, "braid", *command)
+        assert status == 0, output
+        files = (file for file in (directory / "cache").rglob("*") if file.is_file())
+        kept.append({file.name for file in files if ".sqlite" not in file.name})
+        status, output = run(named, directory, str(run_model), "m.braid")
+        assert status == 0 and output.startswith("y: "), output
+        norms.append(output)
+    assert kept[0] and kept[0] == kept[1] == kept[2]
+    assert len(set(norms)) == 1
+    inspected = run(named, directory, "braid", "inspect", "m.braid")
+    assert inspected[0] == 0, inspected[1]
 
 
 def test_backends_that_cannot_be_asked(environment: dict[str, str], directory: Path) -> None:
