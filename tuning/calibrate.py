@@ -126,7 +126,7 @@ def _compiled(kernel: RateKernel) -> bytes | None:
 
 
 def memory_levels(machine: Machine) -> list[_Level]:
-    """What is copied at each level: half of a core's own caches, its part of the last, and more.
+    """What is copied at each level that costs ask about: a core's part of the last cache, and more.
 
     Sizes are those that the system tells, else those that are assumed of the machine.
     """
@@ -135,8 +135,6 @@ def memory_levels(machine: Machine) -> list[_Level]:
     last = int(machine.fact("last_cache_bytes"))
     largest = max([last, *sizes.values()])
     return [
-        _Level("l1_bandwidth", "L1", sizes.get(1, 32 << 10) // 2),
-        _Level("l2_bandwidth", "L2", own // 2),
         _Level("cached_bandwidth", "last cache", max(last, own)),
         _Level("memory_bandwidth", "memory", min(4 * largest, _MOST_BYTES, _free_bytes() // 8)),
     ]

@@ -42,7 +42,8 @@ def complete_clusters(module: ModuleOp) -> None:
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
         if not missing:
             continue
-        rank = {placement: index for index, placement in enumerate(_run_order(block) or ())}
+        order = _run_order(block, missing) or ()
+        rank = {placement: index for index, placement in enumerate(order)}
         for op in reversed(missing):
             readers = {p for r in _readers(op, block) if (p := placement_of(r)) is not None}
             if readers:
@@ -206,6 +207,17 @@ def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[
     return after
 
 
+def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
+    """Lets units read through `hidden` ones, given last first, what others compute."""
+    seen: dict[int, set[int]] = {}
+    for unit in hidden:
+        seen[unit] = {far for near in after[unit] for far in seen.get(near, (near,))}
+        after[unit] = set()
+    for unit, others in enumerate(after):
+        if not others.isdisjoint(seen):
+            after[unit] = {far for near in others for far in seen.get(near, (near,))} - {unit}
+
+
 def _topological(after: Sequence[set[int]]) -> list[int]:
     """Kahn's algorithm (1962), the lowest number first; what waits for itself is left out."""
     missing = [0] * len(after)
@@ -237,11 +249,17 @@ def _circle(block: Block) -> list[Operation]:
     return [first[unit] for unit in path[path.index(path[-1]) : -1]]
 
 
-def _run_order(block: Block) -> list[Placement] | None:
-    """The clusters of `block` in an order in which they can run; None where there is none."""
+def _run_order(block: Block, missing: Sequence[Operation] = ()) -> list[Placement] | None:
+    """The clusters of `block` in an order in which they can run; None where there is none.
+
+    Ops that are `missing` in clusters, in their order, are no stations between these: one that
+    stands between two of one cluster may join it.
+    """
     units = units_of(block)
-    order = order_of_units(block, units)
-    if order is None:
+    after = _readers_of_units(block, units)
+    _look_through(after, [units[op] for op in reversed(missing)])
+    order = _topological(after)
+    if len(order) != len(after):
         return None
     of_unit = {unit: p for op, unit in units.items() if (p := placement_of(op)) is not None}
     return [of_unit[unit] for unit in order if unit in of_unit]

@@ -21,10 +21,10 @@ from braid.targets.machines.machine import Machine
 CALIBRATION = "calibration"
 """The kind of these records: `facts` by name, and for people `details` by name of a fact."""
 
-VERSION = 1
+VERSION = 2
 """Raised when what is measured, or how, changes: older records are not found then."""
 
-RATES = ("flops", "l1_bandwidth", "l2_bandwidth", "cached_bandwidth", "memory_bandwidth")
+RATES = ("flops", "cached_bandwidth", "memory_bandwidth")
 """Facts per second; beside `flops` there is one a type, such as `flops_f64`."""
 
 TIMES = ("launch_seconds", "join_seconds")

@@ -91,6 +91,29 @@ def test_an_inserted_op_joins_the_first_cluster_that_reads_it() -> None:
     ]
 
 
+def test_inserted_ops_between_two_of_one_cluster_join_it() -> None:
+    """Also where a cluster behind it reads one of them."""
+    place = 'braid.cluster = {} : i64, braid.device = "cpu:0"'
+    ops = [
+        ("a", "%x", place.format(3)),
+        ("b", "%a", ""),
+        ("c", "%b", ""),
+        ("d", "%c", place.format(3)),
+        ("e", "%b", place.format(1)),
+        ("f", "%e", place.format(2)),
+    ]
+    lines = [f"%{name} = braid.neg {read} {{{at}}} : (!t) -> !t" for name, read, at in ops]
+    body = "\n".join(lines)
+    head = "!t = tensor<4xf32>\nfunc.func @main(%x: !t) -> (!t, !t) {"
+    text = f"{head}\n{body}\nreturn %d, %f : !t, !t\n}}"
+    module = parse_mlir(make_context(), text, "b.mlir").module
+    complete_clusters(module)
+    verify_clusters(module)
+    (function,) = (op for op in module.ops if isinstance(op, FuncOp))
+    placements = [placement_of(op) for op in function.body.block.ops][:-1]
+    assert [p.cluster for p in placements if p] == [3, 3, 3, 3, 1, 2]
+
+
 def test_ids_that_are_not_complete_are_refused() -> None:
     module = parse_mlir(make_context(), DIAMOND, "d.mlir").module
     with pytest.raises(InvalidIRError, match=r"'braid\.neg' op has no braid\.cluster"):
