@@ -228,8 +228,8 @@ def _solve_exactly(
     for a, b in _all_neighbours(graph):
         for child, parent in ((a, b), (b, a)):
             hung = model.new_bool_var("")
-            model.add(step[child] == step[parent]).only_enforce_if(hung)
-            model.add(rank[child] > rank[parent]).only_enforce_if(hung)
+            for rule in (step[child] == step[parent], rank[child] > rank[parent]):
+                model.add(rule).only_enforce_if(hung)  # pyright: ignore[reportUnknownMemberType]
             hangs[child].append(hung)
     roots: list[cp_model.IntVar] = []
     for op in ops:
