@@ -68,7 +68,7 @@ def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
 
     def visit(op: Operation) -> Iterator[Operation]:
         if isinstance(op, FusedOp) or (isinstance(op, TensorOp) and not is_addressing(op)):
-            yield op
+            yield from [op] if op.results else []
         elif not isinstance(op, TensorOp):
             for region in op.regions:
                 for block in region.blocks:
@@ -124,7 +124,7 @@ class SelectSplitsPass(ModulePass):
             if (used := op_bytes(each)) > limit_of(each):
                 counts = self._select(each, used, limit_of, chosen)
                 chosen.update((result, counts) for result in each.results)
-                entries = range(max(len(shape_of(each.results[0])) - 1, *counts) + 1)
+                entries = range(max([len(shape_of(each.results[0])) - 1, *counts]) + 1)
                 each.attributes[SPLIT] = integers([counts.get(dim, 1) for dim in entries])
 
     def _select(
