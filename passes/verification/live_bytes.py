@@ -19,6 +19,7 @@ from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
 from braid.analysis.storage.view_groups import only_op
 from braid.analysis.structure.nesting import ops_outside_groups
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -148,11 +149,12 @@ def linear_peak(function: FuncOp) -> int:
     What a loop reads from outside stays until the loop ends. What control flow carries counts as
     its result; arguments of the function, weights, constants and views do not count.
     """
-    ops = list(ops_outside_groups(function))
+    ops, weights = list(ops_outside_groups(function)), ParameterExpressions()
     begin = {op: place for place, op in enumerate(ops)}
     changes: defaultdict[int, int] = defaultdict(int)
     for place, op in enumerate(ops):
-        if is_view(op) or isinstance(op, ConstantOp | ParameterOp):
+        is_weight = bool(op.results) and weights.is_known(op.results[0])
+        if is_view(op) or is_weight or isinstance(op, ConstantOp | ParameterOp):
             continue
         for result in op.results:
             end = max((_read_at(use, op, begin) for use in _readers(result)), default=place)
