@@ -75,7 +75,7 @@ class FuseShufflesPass(ModulePass):
             for group in [inner for inner in func.walk() if isinstance(inner, FusedOp)]:
                 transpose = _only_transpose(group)
                 split = group.operands[0].owner if transpose is not None else None
-                joined = _joined_reshape(group)
+                joined = _joined_reshape(group) if transpose is not None else None
                 if transpose is None or joined is None or not isinstance(split, ReshapeOp):
                     continue
                 same_rank = len(shape_of(split.input)) == len(shape_of(joined.output))
