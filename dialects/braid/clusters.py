@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import CLUSTER, DEVICE
+from braid.dialects.braid.regions import FusedOp
 
 
 @dataclass(frozen=True, order=True)
@@ -68,8 +69,11 @@ def run_together(*ops: Operation) -> bool:
 def union_placements(into: Operation, *replaced: Operation) -> None:
     """Gives `into` the cluster and the device of the ops that it replaces.
 
-    Raises ValueError where these, or `into`, are in different clusters: no op is part of two.
+    Control flow is the host's, and has none. Raises ValueError where these, or `into`, are in
+    different clusters: no op is part of two.
     """
+    if into.regions and not isinstance(into, FusedOp):
+        return
     marks = _marks([into, *replaced])
     if len(marks) > 1:
         names = " and ".join(sorted({str(placement_of(op)) for op in (into, *replaced)}))

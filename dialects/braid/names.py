@@ -77,7 +77,7 @@ def inherit_names(
     one. An op that was there before and runs elsewhere does not get the names.
     """
     for new in inserted:
-        if new.operands and not new.regions:
+        if new.operands:
             union_placements(new, op)
         if isinstance(new.location, UnknownLoc):
             new.location = op.location

@@ -83,3 +83,26 @@ def test_parts_are_named_after_the_whole() -> None:
     assert names_of(c) == ("b/pad",) and placement_of(c) == placement_of(b)
     with pytest.raises(ValueError, match="0 on cpu:0 and 1 on npu:0"):
         derive_names(a, b, "pad")
+
+
+CONTROL_FLOW = """
+func.func @main(%x: tensor<2x3xf32>, %p: i1) -> tensor<2x3xf32> {
+  %a = scf.if %p -> (tensor<2x3xf32>) {
+    scf.yield %x : tensor<2x3xf32>
+  } else {
+    scf.yield %x : tensor<2x3xf32>
+  }
+  %b = braid.exp %a {braid.name = "b", braid.cluster = 1 : i64, braid.device = "npu:0"}
+    : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}
+"""
+
+
+def test_control_flow_is_in_no_cluster() -> None:
+    """It runs on the host, also where its result stands for one of another device."""
+    module = parse_mlir(make_context(), CONTROL_FLOW, "c.mlir").module
+    branch = next(op for op in module.walk() if op.name == "scf.if")
+    inside = next(op for op in module.walk() if op.name == "braid.exp")
+    inherit_names(inside, branch.results)
+    assert names_of(branch) == ("b",) and placement_of(branch) is None

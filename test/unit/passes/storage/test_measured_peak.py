@@ -84,7 +84,9 @@ def test_meaning_and_peak(program: tuple[str, dict[str, np.ndarray]]) -> None:
     for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)
     measured, predicted = measured_peak(main, trace)
-    has_regions = any(isinstance(op, scf.IfOp | scf.ForOp) for op in main.walk())
+    has_regions = any(
+        isinstance(op, scf.IfOp | scf.ForOp | scf.WhileOp | scf.IndexSwitchOp) for op in main.walk()
+    )
     assert measured <= predicted
     assert has_regions or measured == predicted
     PlanMemoryPass(time_limit=0.2).apply(context, module)
