@@ -263,6 +263,7 @@ def profiles(directory: Path, trials: int, seed: int) -> None:
 def main() -> int:
     case, trials, seed, directory = sys.argv[1:]
     root = Path(directory)
+    root.mkdir(parents=True, exist_ok=True)
     os.environ["BRAID_CACHE_DIR"] = str(root / "cache")
     model(root / "model.onnx")
     cases = {"kernels": kernels, "streams": streams, "records": records, "profiles": profiles}
