@@ -87,7 +87,8 @@ def measure_runs(run: Callable[[], Sequence[NDArray[Any]]], runs: int, warmup: i
         statistics.median(seconds),
         percentile(seconds, 0.9),
         min(seconds),
-        rss_growth_bytes=after.peak - before.current,
+        # Pages of files that left the memory meanwhile would hide as much growth.
+        rss_growth_bytes=after.peak - before.current + max(0, before.mapped - after.mapped),
         mapped_bytes=max(0, after.mapped - before.mapped),
         output_bytes=outputs,
     )
