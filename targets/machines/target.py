@@ -234,8 +234,9 @@ class Target:
 
     @property
     def default_device(self) -> Device:
-        """Where ops run that name no device: the only device beside the host, else the host."""
-        others = [device for device in self.devices if device.name != self.host]
+        """Where ops run that name no device: the only one of another backend, else the host."""
+        own = self.host_device.backend
+        others = [device for device in self.devices if device.backend != own]
         return others[0] if len(others) == 1 else self.host_device
 
     @property

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Devices that compute on the host: `cpu`; `npu-sim`, whose account is the time that a simulation
- * of the chip said when the model was compiled, and not that of the host; and the one that stands
- * for a device that is missing, which is no faster than that device would be.
+ * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, whose account
+ * is the time that a simulation of the chip said when the model was compiled, and not that of the
+ * host; and the one that stands for a device that is missing, which is no faster than that device
+ * would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as lanes do.
@@ -14,11 +15,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { COUNTER_WORDS = 8 };
+enum { COUNTER_WORDS = 8, ANYWHERE = -1 };
 
 typedef enum account {
   MEASURED,  /* how long it took here */
@@ -34,7 +37,9 @@ typedef struct host_device {
   int64_t first, count, capacity;
   bool started;
   account account;
+  int core; /* the number of the CPU that launches run on, or ANYWHERE */
   pthread_t thread;
+  pthread_mutex_t busy; /* held by who computes: the thread, or that of a stream */
   struct host_device *next;
 } host_device;
 
@@ -68,8 +73,24 @@ static void sleep_until(uint64_t end) {
     ;
 }
 
-static void run(const host_device *device, braid_submission *submission) {
+/* Lets the calling thread run on the device's core alone, for good. Where the system refuses, it
+ * runs where it may. */
+static void keep_to_core(const host_device *device) {
+  static _Thread_local int kept = ANYWHERE;
+  if (device->core == kept)
+    return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(device->core, &set);
+  sched_setaffinity(0, sizeof set, &set);
+  kept = device->core;
+}
+
+static void run(void *opened, braid_submission *submission) {
+  host_device *device = opened;
   const braid_submission *failed = failed_before(submission);
+  keep_to_core(device);
+  pthread_mutex_lock(&device->busy);
   uint64_t begin = braid_now(), there = device->account != MEASURED ? expected(submission) : 0;
   if (failed == NULL) {
     submission->compute(submission);
@@ -82,6 +103,7 @@ static void run(const host_device *device, braid_submission *submission) {
   bool measured = device->account == MEASURED || (device->account == EMULATED && there == 0);
   uint64_t took = measured ? braid_now() - begin : there;
   submission->nanoseconds = (int64_t)(failed == NULL ? took : 0);
+  pthread_mutex_unlock(&device->busy);
 }
 
 /* The next one; NULL when the device closes. */
@@ -141,6 +163,7 @@ static void after_fork_in_child(void) {
     at->first = at->count = 0;
     at->submitted[1] = at->ended[1] = 0; /* nobody sleeps here */
     at->submitted[0] = at->ended[0];
+    pthread_mutex_init(&at->busy, NULL); /* whose thread is not here */
     pthread_mutex_unlock(&at->lock);
   }
   pthread_mutex_unlock(&devices_lock);
@@ -148,15 +171,31 @@ static void after_fork_in_child(void) {
 
 /* ---- The table ---- */
 
-static void *open_device(account account, char error[BRAID_DEVICE_ERROR]) {
+/* The CPU of this process with the number that the device's name ends in; all come round again
+ * where there are fewer. */
+static int core_of(const char *name) {
+  cpu_set_t set;
+  const char *colon = strrchr(name, ':');
+  int left = colon != NULL ? atoi(colon + 1) : 0;
+  if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) == 0)
+    return ANYWHERE;
+  left %= CPU_COUNT(&set);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set) && left-- == 0)
+      return cpu;
+  return ANYWHERE;
+}
+
+static void *open_device(account account, int core, char error[BRAID_DEVICE_ERROR]) {
   void *memory = NULL;
   if (posix_memalign(&memory, _Alignof(host_device), sizeof(host_device)) != 0) {
     snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
     return NULL;
   }
   host_device *device = memory;
-  *device = (host_device){.account = account};
+  *device = (host_device){.account = account, .core = core};
   pthread_mutex_init(&device->lock, NULL);
+  pthread_mutex_init(&device->busy, NULL);
   pthread_mutex_lock(&devices_lock);
   if (!handles_forks)
     handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
@@ -176,17 +215,21 @@ static void *open_device(account account, char error[BRAID_DEVICE_ERROR]) {
 
 static void *open_cpu(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
-  return open_device(MEASURED, error);
+  return open_device(MEASURED, ANYWHERE, error);
+}
+
+static void *open_core(const char *name, char error[BRAID_DEVICE_ERROR]) {
+  return open_device(MEASURED, core_of(name), error);
 }
 
 static void *open_npu_sim(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
-  return open_device(SIMULATED, error);
+  return open_device(SIMULATED, ANYWHERE, error);
 }
 
 static void *open_emulated(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
-  return open_device(EMULATED, error);
+  return open_device(EMULATED, ANYWHERE, error);
 }
 
 static void close_device(void *opened) {
@@ -202,6 +245,7 @@ static void close_device(void *opened) {
     pthread_join(device->thread, NULL);
   }
   pthread_mutex_destroy(&device->lock);
+  pthread_mutex_destroy(&device->busy);
   free(device->list);
   free(device);
 }
@@ -260,7 +304,7 @@ static void wait_for(void *opened, int64_t ticket) {
 }
 
 /* They share the host's memory, so that there is nothing to allocate or to copy. */
-#define ON_HOST(NAME, OPEN)                                                                        \
+#define ON_HOST(NAME, OPEN, THREADS)                                                               \
   {.abi_version = BRAID_DEVICE_ABI_VERSION,                                                        \
    .name = (NAME),                                                                                 \
    .shares_memory = 1,                                                                             \
@@ -268,8 +312,11 @@ static void wait_for(void *opened, int64_t ticket) {
    .close = close_device,                                                                          \
    .load = load,                                                                                   \
    .submit = submit,                                                                               \
-   .wait = wait_for}
+   .wait = wait_for,                                                                               \
+   .run = run,                                                                                     \
+   .threads = (THREADS)}
 
-const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu);
-const braid_device_plugin braid_plugin_npu_sim = ON_HOST("npu-sim", open_npu_sim);
-const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated);
+const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu, 0);
+const braid_device_plugin braid_plugin_core = ON_HOST("core", open_core, 1);
+const braid_device_plugin braid_plugin_npu_sim = ON_HOST("npu-sim", open_npu_sim, 0);
+const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated, 0);

@@ -270,6 +270,8 @@ static bool create_state(device_state *state, const braid_model_t *model, int64_
     if (descriptor->functions[i].device == index && descriptor->functions[i].arena_bytes > bytes)
       bytes = descriptor->functions[i].arena_bytes;
   state->env = *env;
+  if (device->plugin->threads > 0 && device->plugin->threads < env->threads)
+    state->env.threads = device->plugin->threads;
   state->env.fail = record_failure;
   state->env.counts = calloc(counters + 1, sizeof(uint64_t));
   state->env.times = calloc(counters + 1, sizeof(uint64_t));

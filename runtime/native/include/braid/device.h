@@ -2,11 +2,12 @@
  *
  * Device plugins: how the runtime loads code onto a device and runs functions there.
  *
- * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host) and
- * `npu-sim` (the same, in simulated time). Any other, `NAME`, is a shared object that exports its
- * table as `const braid_device_plugin braid_device_table`: the file that was registered for the
- * name (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the environment
- * variable BRAID_DEVICE_PATH (separated by colons).
+ * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host),
+ * `core` (a thread on a core of its own: `cpu:1` is the second that the process may use) and
+ * `npu-sim` (a thread of the host in simulated time). Any other, `NAME`, is a shared object that
+ * exports its table as `const braid_device_plugin braid_device_table`: the file that was registered
+ * for the name (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the
+ * environment variable BRAID_DEVICE_PATH (separated by colons).
  *
  * In one process a device is open once, for all models; its functions are called by any threads,
  * several at once. A plugin with threads ends them in `close`, and lets a forked child make its
@@ -21,7 +22,7 @@
 extern "C" {
 #endif
 
-#define BRAID_DEVICE_ABI_VERSION 1
+#define BRAID_DEVICE_ABI_VERSION 2
 
 /* Room for the text of a failure, with its end. */
 enum { BRAID_DEVICE_ERROR = 256 };
@@ -90,6 +91,12 @@ struct braid_device_plugin {
   int (*submit)(void *device, braid_submission *submission);
   /* Returns when the launch with this ticket has ended. May be called more than once. */
   void (*wait)(void *device, int64_t ticket);
+  /* Runs a launch on the calling thread, which belongs to a stream and runs nothing else, and
+   * returns when it has ended; it waits for those in `after` as `submit` does. NULL where launches
+   * run on the device alone: they are then submitted and waited for. */
+  void (*run)(void *device, braid_submission *submission);
+  /* How many threads of the host a launch uses at most; 0 for as many as the model runs on. */
+  int64_t threads;
 };
 
 /* Lets devices whose plugin is `name` be opened by the shared object at `path`, from now on. Not 0
