@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import logical_bytes
+from braid.analysis.tiles.read_shares import read_share
 from braid.dialects.braid.base import (
     AnyTensor,
     IndirectOp,
@@ -40,8 +41,9 @@ MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
 class Amounts:
     """How much an op takes of each resource of units, by name.
 
-    `matrix` and `vector` are scalar operations, `flops` both together, `load` and `store` the bytes
-    that it reads and writes, and `bytes` these together.
+    `matrix` and `vector` are scalar operations, `flops` both together. `load` and `store` are the
+    bytes of its operands and results, which a chip moves whole; `bytes` those that it reads and
+    writes: of a table, the rows that are gathered.
     """
 
     by_resource: Mapping[str, float]
@@ -62,7 +64,9 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
     matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
     vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
     size = value_bytes if static else _bytes
-    load = sum(map(size, dict.fromkeys(op.operands)))
+    operands = dict.fromkeys(op.operands)
+    load = sum(map(size, operands))
+    read = sum(round(size(value) * read_share(op, value)) for value in operands)
     store = sum(map(size, op.results))
     passed = vector if matrix or vector else sum(map(_elements, op.results))
     return Amounts(
@@ -72,7 +76,7 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
             "flops": matrix + vector,
             "load": load,
             "store": store,
-            "bytes": load + store,
+            "bytes": read + store,
         }
     )
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     f32,
     f64,
+    i64,
 )
 from xdsl.ir import Block
 from xdsl.rewriter import Rewriter
@@ -20,6 +21,7 @@ from braid.analysis.storage.strided_storage import set_strides
 from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, NAME, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -234,3 +236,27 @@ def test_profiles_tell_layouts_of_groups_without_any() -> None:
     costs = CostSource(load_target("host"), RecordTable())
     assert costs.cost(group, layouts=last).seconds == 0.25
     assert costs.cost(group).seconds == 0.5
+
+
+def test_rows_cost_the_same_of_any_table() -> None:
+    target = load_target("npu-small")
+    costs = CostSource(target, RecordTable())
+
+    def gather(rows):
+        block = Block(arg_types=[TensorType(f32, [rows, 768]), TensorType(i64, [128])])
+        block.add_op(op := GatherOp.get(*block.args, 0))
+        return op
+
+    def grouped(op):
+        body, operands = op.parent, Block(arg_types=op.parent.arg_types)
+        body.add_op(YieldOp(op.output))
+        return FusedOp(operands.args, [op.output.type], body)
+
+    host, chip = target.device("cpu:0"), target.device("npu:0")
+    small, large = gather(1000), gather(50000)
+    assert costs.cost(small, host) == costs.cost(large, host)
+    # A chip has the table on board before it gathers.
+    assert 40 * costs.cost(small, chip).seconds < costs.cost(large, chip).seconds
+    small, large = grouped(small), grouped(large)
+    assert costs.cost(small, host) == costs.cost(large, host)
+    assert costs.cost(small, host).source == Source.FAMILY

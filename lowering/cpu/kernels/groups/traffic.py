@@ -2,15 +2,19 @@
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.tiles.read_shares import read_share
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 
 
 def stored_bytes(group: FusedOp, choice: LayoutChoice) -> int:
-    """Bytes of all operands and results, each counted once."""
-    values = (*group.inputs, *group.outputs)
-    layouts = (*choice.operands, *choice.results)
-    return sum(storage_bytes(v.type, layout) for v, layout in zip(values, layouts, strict=True))
+    """Bytes of all operands and results, each counted once; of operands, what is read of them."""
+    read = (
+        round(storage_bytes(value.type, layout) * read_share(group, value))
+        for value, layout in zip(group.inputs, choice.operands, strict=True)
+    )
+    results = zip(group.outputs, choice.results, strict=True)
+    return sum(read) + sum(storage_bytes(value.type, layout) for value, layout in results)
 
 
 def moving_seconds(bytes: int, unit: VectorUnit) -> float:

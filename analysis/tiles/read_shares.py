@@ -1,0 +1,60 @@
+"""How much of an operand an op reads at most: all of it, but for what gathers or cuts out."""
+
+import math
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.tiles.boxes import count, whole
+from braid.analysis.tiles.op_tiles import op_tile
+from braid.dialects.braid.base import IndirectOp, shape_of
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.regions import GroupOp, YieldOp
+from braid.dialects.braid.scalar import Load, walk
+
+
+def read_share(op: Operation, operand: SSAValue) -> float:
+    """The part of `operand`'s elements that `op` reads at most, between 0 and 1.
+
+    A group reads what the ops in it read. What reads a box reads all of it, also with strides,
+    since memory gives whole lines. 1 for open dims, and for what is no tensor.
+    """
+    if not isinstance(op, GroupOp):
+        return _share(op, operand)
+    inside = (a for a, v in zip(op.body.block.args, op.inputs, strict=True) if v is operand)
+    shares = [read_share(use.operation, argument) for argument in inside for use in argument.uses]
+    return min(sum(shares), 1.0)
+
+
+def _share(op: Operation, operand: SSAValue) -> float:
+    size = _elements(operand)
+    made = [_elements(result) for result in op.results]
+    # Only what is larger than the result can be read in part: asking costs time.
+    if isinstance(op, YieldOp) or not size or len(made) != 1 or not made[0] or size <= made[0]:
+        return 1.0
+    if isinstance(op, IndirectOp):
+        return min(_indirect_reads(op, operand) / size, 1.0)
+    tile = op_tile(op, whole(shape_of(op.results[0])))
+    if tile is None:
+        return 1.0
+    boxes = [b for b, v in zip(tile.operands, op.operands, strict=True) if v is operand]
+    return min(sum(0 if box is None else count(box) for box in boxes) / size, 1.0)
+
+
+def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
+    """An element for each `Load` of it in each iteration; all of it where it is also read else."""
+    numbers = {number for number, value in enumerate(op.operands) if value is operand}
+    reads = 0
+    for stage in op.structure().stages:
+        if any(getattr(read.source, "index", None) in numbers for read in stage.reads):
+            return _elements(operand)
+        loads = [n for n in walk(stage.body) if isinstance(n, Load) and n.operand in numbers]
+        reads += len(loads) * math.prod(stage.extents)
+    return reads
+
+
+def _elements(value: SSAValue) -> int:
+    """0 where there are none, or nobody knows how many."""
+    if not isinstance(value.type, TensorType) or DYNAMIC in (shape := shape_of(value)):
+        return 0
+    return math.prod(shape)
