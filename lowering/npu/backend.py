@@ -107,6 +107,15 @@ class NpuKernels:
 
 
 def _host(job: Job) -> Job:
+    """The job for the host of the target, which computes. Raises BraidError for a chip as host."""
+    host = job.target.host_device
+    if host.backend == job.device.backend:
+        raise BraidError(
+            f"'{host.name}', a chip that is programmed by instructions, is the host of target "
+            f"'{job.target.name}'",
+            hint="let 'host' name a device of another backend, or leave it out: then it is the "
+            "machine braid runs on",
+        )
     return replace(job, device=job.target.host_device)
 
 

@@ -50,6 +50,11 @@ def flops_fact(element_type: str) -> str:
     return "flops" if element_type == "f32" else f"flops_{element_type}"
 
 
+def is_rate(name: str) -> bool:
+    """Whether the fact of this name is one per second."""
+    return name in RATES or name.startswith("flops_")
+
+
 def calibration_key(machine: Machine) -> str:
     """Digest of what the calibration of `machine`, which this process runs on, is about."""
     parts = (str(VERSION), machine_text(machine), str(core_count()), *toolchain())
@@ -114,4 +119,4 @@ def _is_plausible(name: str, figure: object) -> bool:
         return 0 <= figure < _LONGEST
     if name in SHARES:
         return 0 < figure <= 1
-    return (name in RATES or name.startswith("flops_")) and 1 < figure < _FASTEST
+    return is_rate(name) and 1 < figure < _FASTEST

@@ -1,7 +1,8 @@
 """Finding the description of a target by its name, and reading it."""
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from braid.support.entry_points import installed_targets
 from braid.support.errors import BraidError, SourceLocation
@@ -14,15 +15,23 @@ HOST = "host"
 """The target whose host other targets have that describe none: the machine braid runs on."""
 _DIRECTORY = Path(__file__).parent
 
+Stamp: TypeAlias = tuple[int, int, int] | None
 
-@cache
+
 def load_target(name: str = HOST) -> Target:
     """The target of this name, or the one that the TOML file at this path describes.
 
-    Names are those of braid's own targets and of the ones that installed packages add.
-    Raises `BraidError` for an unknown name and a malformed file, naming the file and the key.
+    Names are those of braid's own targets and of the ones that installed packages add. A file is
+    read again when it has changed. Raises `BraidError` for an unknown name and a malformed file,
+    naming the file and the key.
     """
     path = _path_of(name)
+    return _loaded(name, path, _stamp(path), _stamp(_path_of(HOST)))
+
+
+@lru_cache(maxsize=256)
+def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
+    """The target at `path`; the stamps tell when it, and the host it may have, have changed."""
     location = SourceLocation(str(path))
     try:
         data = read_toml(path)
@@ -36,6 +45,15 @@ def load_target(name: str = HOST) -> Target:
         raise BraidError(f"cannot read target: {reason(error)}", location=location) from error
     default = None if path == _path_of(HOST) else load_target(HOST)
     return parse_target(Table(data, "target", location), default)
+
+
+def _stamp(path: Path) -> Stamp:
+    """Another one when the file has changed; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def target_names() -> frozenset[str]:

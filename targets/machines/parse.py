@@ -28,8 +28,8 @@ def parse_target(table: Table, default: Target | None) -> Target:
     each backend. Raises `BraidError` if it is malformed.
     """
     table.expect_only("name", "host", "backend", "device", "machine", "link")
-    name = table.get("name", str)
-    backends = tuple(_backend(entry) for entry in table.tables("backend"))
+    name = table.name()
+    backends = tuple(_backend(entry) for entry in table.named("backend"))
     if not backends:
         raise table.error("no [[backend]]")
     devices = parse_devices(table, backends, None if default is None else default.host_device)
@@ -42,9 +42,7 @@ def parse_target(table: Table, default: Target | None) -> Target:
         own = {backend.name for backend in backends}
         if default.host_device.backend not in own:
             backends = (*backends, default.backend(default.host_device.backend))
-    links = tuple(
-        _link(entry, {device.name for device in devices}) for entry in table.tables("link")
-    )
+    links = _links(table, {device.name for device in devices})
     return Target(name, backends, hosted(devices, host), links, host)
 
 
@@ -60,17 +58,16 @@ def _backend(table: Table) -> BackendDescription:
         "issue",
         "pool",
     )
-    ports = tuple(_port(entry) for entry in table.tables("port"))
+    ports = tuple(_port(entry) for entry in table.named("port"))
     issue, pool = table.optional("issue"), table.optional("pool")
     known = {"", *(port.name for port in ports)}
-    memories = tuple(parse_memory(entry) for entry in table.tables("memory"))
+    memories = tuple(parse_memory(entry) for entry in table.named("memory"))
     holders = {"", *(memory.name for memory in memories)}
-    units = tuple(_unit(entry, known, holders) for entry in table.tables("unit"))
-    _check_names(table, units)
+    units = tuple(_unit(entry, known, holders) for entry in table.named("unit"))
     if issue is not None:
         _check_chip(table, units)
     return BackendDescription(
-        name=table.get("name", str),
+        name=table.name(),
         operations=_operations(table),
         priority=table.get("priority", int, 0),
         launch_seconds=table.get("launch_seconds", float, 0.0),
@@ -91,13 +88,6 @@ def _operations(table: Table) -> tuple[str, ...]:
                 hint="ops are named with their dialect, such as 'braid.conv'; '*' is all of them",
             )
     return names
-
-
-def _check_names(table: Table, units: Sequence[Unit]) -> None:
-    names = [unit.name for unit in units]
-    for place, entry in enumerate(table.tables("unit")):
-        if names[place] in names[:place]:
-            raise entry.error(f"there already is a unit '{names[place]}'")
 
 
 def _check_chip(table: Table, units: Sequence[Unit]) -> None:
@@ -130,7 +120,7 @@ def _check_sharing(table: Table, units: Sequence[Unit]) -> None:
 def _unit(table: Table, ports: Set[str], memories: Set[str]) -> Unit:
     table.expect_only("name", "resource", "rate", "startup_seconds", "port", "only_with", "memory")
     unit = Unit(
-        name=table.get("name", str),
+        name=table.name(),
         resource=table.get("resource", str),
         rate=_rate(table),
         startup_seconds=table.get("startup_seconds", float, 0.0),
@@ -151,7 +141,7 @@ def _rate(table: Table) -> float:
 
 def _port(table: Table) -> Port:
     table.expect_only("name", "bandwidth")
-    return Port(table.get("name", str), table.get("bandwidth", float))
+    return Port(table.name(), table.positive("bandwidth", float))
 
 
 def _issue(table: Table, ports: Set[str]) -> Issue:
@@ -164,7 +154,7 @@ def _issue(table: Table, ports: Set[str]) -> Issue:
 def _pool(table: Table) -> Pool:
     table.expect_only("name", "count", "join_seconds", "efficiency")
     pool = Pool(
-        table.get("name", str),
+        table.name(),
         table.get("count", int, 0),
         table.get("join_seconds", float) if "join_seconds" in table.data else None,
         table.get("efficiency", float) if "efficiency" in table.data else None,
@@ -174,12 +164,26 @@ def _pool(table: Table) -> Pool:
     return pool
 
 
+def _links(table: Table, devices: Set[str]) -> tuple[Link, ...]:
+    """At most one each way between two devices."""
+    links: dict[tuple[str, str], Link] = {}
+    for entry in table.tables("link"):
+        link = _link(entry, devices)
+        ends = (link.source, link.destination)
+        if link.source == link.destination:
+            raise entry.error(f"it leads from '{link.source}' to itself")
+        if ends in links:
+            raise entry.error(f"there already is a link from '{ends[0]}' to '{ends[1]}'")
+        links[ends] = link
+    return tuple(links.values())
+
+
 def _link(table: Table, devices: Set[str]) -> Link:
     table.expect_only("source", "destination", "bandwidth", "latency")
     link = Link(
         table.get("source", str),
         table.get("destination", str),
-        table.get("bandwidth", float),
+        table.positive("bandwidth", float),
         table.get("latency", float),
     )
     table.require_known("device", link.source, devices)

@@ -1,14 +1,17 @@
 """The tables `[[device]]` and `[[machine]]` of a target file."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from braid.targets.machines.calibration import SHARES, is_rate
 from braid.targets.machines.cpus import check_cpu, cpu_machine
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import BackendDescription, Device, Memory
 
 _PLUGIN = re.compile(r"[\w-]*")  # part of a file's name
+_MOST_DEVICES = 4096
 
 
 def parse_devices(
@@ -19,8 +22,8 @@ def parse_devices(
     Those of `host`'s backend are by default of the same machine, others of one that has but the
     target's name. Raises `BraidError` for what is malformed, twice there, or of no backend.
     """
-    machines = {entry.get("name", str): _machine(entry) for entry in table.tables("machine")}
-    own = Machine(table.get("name", str))
+    machines = {entry.name(): _machine(entry) for entry in table.named("machine")}
+    own = Machine(table.name())
     by_name = {backend.name: backend for backend in backends}
     devices: list[Device] = []
     for entry in table.tables("device") or [_entry(table, name) for name in by_name]:
@@ -32,7 +35,7 @@ def parse_devices(
         described = machines.get(named, own if named == own.name else None)
         devices += _devices(entry, by_name[backend], named, described)
     names = [device.name for device in devices]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise table.error(f"devices {twice} are described twice")
     return tuple(devices)
@@ -41,9 +44,7 @@ def parse_devices(
 def parse_memory(table: Table) -> Memory:
     """A `[[memory]]` of a backend or a device."""
     table.expect_only("name", "bytes", "bandwidth")
-    return Memory(
-        table.get("name", str), table.positive("bytes", int), table.get("bandwidth", float, 0.0)
-    )
+    return Memory(table.name(), table.positive("bytes", int), table.get("bandwidth", float, 0.0))
 
 
 def _entry(table: Table, backend: str) -> Table:
@@ -58,10 +59,10 @@ def _devices(
     table.expect_only("name", "backend", "machine", "plugin", "count", "memory")
     if described is None:
         table.located(lambda: check_cpu(machine))
-    memories = tuple(parse_memory(entry) for entry in table.tables("memory"))
+    memories = tuple(parse_memory(entry) for entry in table.named("memory"))
     for unit in backend.units if memories else ():
         table.require_known("memory", unit.memory, {"", *(memory.name for memory in memories)})
-    name, numbered = table.get("name", str), ":" in table.get("name", str)
+    name, numbered = table.name(), ":" in table.name()
     if numbered and "count" in table.data:
         raise table.error(f"'{name}' has a number of its own, and 'count' gives numbers")
     plugin = table.get("plugin", str, "")
@@ -70,7 +71,10 @@ def _devices(
             f"'{plugin}' is not the name of a device plugin",
             hint="plugins are found by name; BRAID_DEVICE_PATH says in which directories",
         )
-    for index in range(1 if numbered else table.get("count", int, 1)):
+    count = 1 if numbered or "count" not in table.data else table.positive("count", int)
+    if count > _MOST_DEVICES:
+        raise table.error(f"'count' is {count}, expected at most {_MOST_DEVICES}")
+    for index in range(count):
         each = name if numbered else f"{name}:{index}"
         yield Device(each, backend.name, machine, described, memories, plugin)
 
@@ -78,12 +82,20 @@ def _devices(
 def _machine(table: Table) -> Machine:
     """A machine of the file: a known CPU with other facts, one of LLVM's, or nothing but facts."""
     table.expect_only("name", "cpu", "triple", "features", "facts")
-    name, cpu = table.get("name", str), table.get("cpu", str, "")
+    name, cpu = table.name(), table.get("cpu", str, "")
     triple, features = table.get("triple", str, ""), table.get("features", str, "")
     if triple or not cpu:
         base = Machine(name, triple, cpu, features)
     else:
         base = table.located(lambda: cpu_machine(f"{cpu},{features}" if features else cpu))
     given = Table(table.get("facts", dict, {}), f"{table.path}.facts", table.location)
-    facts = {**dict(base.facts), **{key: given.get(key, float) for key in given.data}}
+    facts = {**dict(base.facts), **{key: _fact(given, key) for key in given.data}}
     return Machine(name, base.triple, base.cpu, base.features, tuple(sorted(facts.items())))
+
+
+def _fact(table: Table, name: str) -> float:
+    """A figure of a machine: what costs divide by is not 0, and a share is a part."""
+    value = table.positive(name, float) if is_rate(name) else table.get(name, float)
+    if name in SHARES and value > 1:
+        raise table.error(f"'{name}' is {value}, expected at most 1")
+    return value

@@ -1,7 +1,7 @@
 """The target of a module and the device of an op: what every pass, plan and driver asks."""
 
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import lru_cache
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -40,7 +40,7 @@ def resolve_target(name: str, options: Mapping[str, str]) -> Target:
 
     Raises `BraidError` for an unknown target or option, and a malformed file.
     """
-    return _resolved(name, tuple(sorted(options.items())))
+    return _resolved(name, load_target(name), tuple(sorted(options.items())))
 
 
 def set_target(module: ModuleOp, name: str, cpu: str | None = None) -> None:
@@ -75,9 +75,8 @@ def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
     return not devices or device_of(op, target).name in devices
 
 
-@cache
-def _resolved(name: str, options: tuple[tuple[str, str], ...]) -> Target:
-    target = load_target(name)
+@lru_cache(maxsize=256)
+def _resolved(name: str, target: Target, options: tuple[tuple[str, str], ...]) -> Target:
     for key, value in options:
         if key != CPU_OPTION:
             raise BraidError(

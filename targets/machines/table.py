@@ -1,6 +1,7 @@
 """Tables of a TOML file, read with checks that say where in the file something is wrong."""
 
 import math
+import re
 import reprlib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
@@ -10,7 +11,18 @@ from braid.support.errors import BraidError, SourceLocation
 
 T = TypeVar("T")
 _HUGE = 1e30
-"""More than any rate, size or time of a machine."""
+"""More than any rate or time of a machine, and its inverse less than any rate."""
+_MOST = 1 << 60
+"""More than any size or count; still fits the integers of solvers and streams."""
+_KINDS = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+    bool: "true or false",
+}
+_NAME = re.compile(r"[^\W\d_][\w./+-]*(:\d+)?")
 
 
 @dataclass(frozen=True)
@@ -23,23 +35,39 @@ class Table:
 
     def get(self, key: str, kind: type, default: object = None) -> Any:
         """The value under `key`, of this kind; integers are floats where these are asked for."""
+        if key not in self.data and default is None:
+            raise self.error(f"there is no '{key}', expected {_KINDS[kind]}")
         value = self.data.get(key, default)
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value) if abs(value) < _HUGE else math.inf
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.error(f"'{key}' is {reprlib.repr(value)}, expected {kind.__name__}")
-        if kind in (int, float) and not 0 <= value < _HUGE:
+            raise self.error(f"'{key}' is {reprlib.repr(value)}, expected {_KINDS[kind]}")
+        most = _MOST if kind is int else _HUGE
+        if kind in (int, float) and not 0 <= value < most:
             raise self.error(
                 f"'{key}' is {reprlib.repr(value)}, expected no negative number, and less than "
-                f"{_HUGE:.0e}"
+                f"{float(most):.0e}"
             )
         return value
+
+    def name(self) -> str:
+        """The `name`: of letters, digits and `.-/+_`, and `:0` behind it for one that is counted.
+
+        Names stand in attributes, artifacts and diagnostics.
+        """
+        name = self.get("name", str)
+        if not _NAME.fullmatch(name):
+            raise self.error(
+                f"'name' is {reprlib.repr(name)}, expected a letter, and letters, digits, or one "
+                "of ./+_- behind it"
+            )
+        return name
 
     def positive(self, key: str, kind: type) -> Any:
         """The number under `key`, which has to be there and more than 0."""
         value = self.get(key, kind)
-        if value == 0:
-            raise self.error(f"'{key}' is 0, expected a positive number")
+        if value < 1 / _HUGE:
+            raise self.error(f"'{key}' is {value}, expected a positive number")
         return value
 
     def strings(self, key: str) -> tuple[str, ...]:
@@ -58,6 +86,15 @@ class Table:
             Table(value, f"{self.path}.{key}[{index}]", self.location)
             for index, value in enumerate(values)
         ]
+
+    def named(self, key: str) -> list["Table"]:
+        """The tables `[[key]]`, each of which has a name of its own."""
+        tables = self.tables(key)
+        names = [table.name() for table in tables]
+        for place, table in enumerate(tables):
+            if names[place] in names[:place]:
+                raise table.error(f"there already is a [[{key}]] '{names[place]}'")
+        return tables
 
     def optional(self, key: str) -> "Table | None":
         """The only table `[[key]]`, None where there is none."""

@@ -27,6 +27,12 @@ rate = 2e9
 """
 
 
+PORT = """[[backend.port]]
+name = "p"
+bandwidth = 0
+"""
+
+
 def test_the_host_runs_everything_and_its_families_load() -> None:
     (cpu,) = load_target("host").backends
     assert cpu.supports("braid.conv")
@@ -58,7 +64,7 @@ def test_a_pool_of_processors(load_text) -> None:
     assert pool is not None and pool.count == 4
     assert DeviceRates(load_text(VALID + POOL).backend("npu")).seconds_on_all(5.0, 4) == 2.0
     assert load_target("npu-small").default_backend.pool is None
-    assert require_pool(load_text(VALID + POOL), 4)[1] is pool
+    assert require_pool(load_text(VALID + POOL), 4)[1] == pool
     with pytest.raises(BraidError, match="has 4 of 'core', not 5"):
         require_pool(load_text(VALID + POOL), 5)
 
@@ -68,7 +74,13 @@ def test_a_pool_of_processors(load_text) -> None:
     [
         ("name = ", "cannot read target"),
         ('name = "x"', r"no \[\[backend\]\]"),
-        (VALID.replace('"toy"', "1"), "'name' is 1, expected str"),
+        (VALID.replace('"toy"', "1"), "'name' is 1, expected a string"),
+        (VALID.replace('name = "toy"', ""), "target: there is no 'name', expected a string"),
+        (VALID.replace('"toy"', '""'), "target: 'name' is '', expected a letter"),
+        (VALID.replace('"toy"', r'"a\nb"'), "target: 'name' is 'a.*nb', expected a letter"),
+        (VALID + VALID[VALID.index("[[backend]]") :], r"backend\[1\]: there already is a"),
+        (VALID.replace("2e9", "1e-40"), "'rate' is 1e-40, expected a positive number"),
+        (VALID + PORT, r"port\[0\]: 'bandwidth' is 0.0, expected a positive number"),
         (VALID.replace("2e9", '"fast"'), r"backend\[0\]\.unit\[0\]: 'rate' is 'fast'"),
         (VALID.replace("2e9", "-1"), "expected no negative number"),
         (VALID.replace("operations", "ops"), r"unknown keys \['ops'\]"),
@@ -90,6 +102,19 @@ def test_what_is_no_file_is_said_in_words(tmp_path: Path) -> None:
     assert error.value.message == "cannot read target: it is a directory, expected a file"
 
 
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "toy.toml"
+    path.write_text(VALID)
+    module = ModuleOp([function := FuncOp("main", ((), ()))])
+    set_target(module, str(path))
+    assert target_of(function) is load_target(str(path))
+    path.write_text(VALID.replace('"toy"', '"new"'))
+    assert target_of(function).name == load_target(str(path)).name == "new"
+    path.unlink()
+    with pytest.raises(BraidError, match="there is no target"):
+        target_of(function)
+
+
 def test_unknown_names() -> None:
     with pytest.raises(BraidError, match="no target 'abacus'"):
         load_target("abacus")
@@ -109,6 +134,12 @@ def test_families_can_be_left_out() -> None:
     assert len(kernel_families(cpu)) > 1
 
 
+LINK = """[[link]]
+source = "cpu:0"
+destination = "npu:1"
+bandwidth = 1
+latency = 1
+"""
 DEVICES = """
 [[device]]
 name = "npu"
@@ -167,6 +198,16 @@ def test_a_file_without_devices_has_one_a_backend_and_the_host_of_host(load_text
         ('name = "npu"\nb', 'name = "npu:0"\nb', "'npu:0' has a number of its own"),
         ("+avxvnni", "avxvnni", "'avxvnni' of CPU .* is not a feature"),
         ('name = "cpu:0"', 'name = "npu:1"', r"devices \['npu:1'\] are described twice"),
+        ("lanes = 4", "flops = 0", r"machine\[0\].facts: 'flops' is 0.0, expected a positive"),
+        ("bytes = 64", f"bytes = {1 << 62}", r"memory\[0\]: 'bytes' is .*, and less than 1e\+18"),
+        ("count = 2", "count = 0", r"device\[0\]: 'count' is 0, expected a positive number"),
+        ("count = 2", "count = 1000000000", "'count' is 1000000000, expected at most 4096"),
+        ('name = "npu"\nb', 'name = "n:p"\nb', "'name' is 'n:p', expected a letter"),
+        ("bandwidth = 1e9\nlatency", "bandwidth = 0\nlatency", r"link\[0\]: 'bandwidth' is 0.0"),
+        ('destination = "npu:1"', 'destination = "cpu:0"', r"link\[0\]: it leads from 'cpu:0' to"),
+        ("[[link]]", LINK + "[[link]]", r"link\[1\]: there already is a link from 'cpu:0'"),
+        ("[[machine]]", '[[machine]]\nname = "dsp"\n[[machine]]', r"there already is a \[\[mach"),
+        ("lanes = 4", "thread_efficiency = 5", "'thread_efficiency' is 5.0, expected at most 1"),
         ("lanes = 4", 'lanes = "4"', r"machine\[0\].facts: 'lanes' is '4'"),
     ],
 )

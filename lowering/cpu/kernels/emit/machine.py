@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
+from braid.support.errors import BraidError
 from braid.targets.machines.machine import Machine
+
+_WIDTHS = (16, 32, 64, 128, 256)
+_FEWEST_REGISTERS = 8
+"""Of 32-bit x86; fewer hold no tile with its operands."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +31,24 @@ class VectorUnit:
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
-        """The unit that the facts of `machine` describe."""
+        """The unit that the facts of `machine` describe.
+
+        Raises BraidError for one that kernels cannot be emitted for.
+        """
+        width, registers = machine.fact("vector_bytes"), machine.fact("vector_registers")
+        if width not in _WIDTHS:
+            expected = ", ".join(map(str, _WIDTHS))
+            raise BraidError(
+                f"machine '{machine.name}' has 'vector_bytes' {width:g}, expected one of {expected}"
+            )
+        if registers < _FEWEST_REGISTERS:
+            raise BraidError(
+                f"machine '{machine.name}' has 'vector_registers' {registers:g}, expected at least "
+                f"{_FEWEST_REGISTERS}"
+            )
         return VectorUnit(
-            lanes=int(machine.fact("vector_bytes")) // 4,
-            registers=int(machine.fact("vector_registers")),
+            lanes=int(width) // 4,
+            registers=int(registers),
             flops=machine.fact("flops"),
             has_fma=bool(machine.fact("fma")),
             cache_bytes=int(machine.fact("cache_bytes")),

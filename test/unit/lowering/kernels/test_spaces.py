@@ -1,11 +1,13 @@
 """Schedule spaces get finer level by level, and every schedule can be emitted."""
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import LEVELS
 from test.machines import AVX512
 from test.run.kernels.conftest import candidate_of
@@ -31,3 +33,17 @@ def test_levels(case: Case, tmp_path, monkeypatch) -> None:
     for level in levels:
         for schedule in (*islice(level, 4), *level[-1:]):
             assert candidate.emit("kernel", schedule).symbol == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"vector_bytes": 7.0}, "'vector_bytes' 7, expected one of 16, 32"),
+        ({"vector_bytes": 0.0}, "'vector_bytes' 0, expected one of 16, 32"),
+        ({"vector_registers": 1.0}, "'vector_registers' 1, expected at least 8"),
+    ],
+)
+def test_vectors_that_no_kernel_is_for(facts, message) -> None:
+    machine = replace(AVX512, facts=tuple(sorted({**dict(AVX512.facts), **facts}.items())))
+    with pytest.raises(BraidError, match=message):
+        VectorUnit.of(machine)
