@@ -100,7 +100,8 @@ class PartitionModel:
             if send and source is not None:
                 terms.append(send * self._leaves(source, [runs.get(r) for r in readers]))
         if problem.start[device] and runs:
-            terms.append(self._steps(problem.start[device]) * self._unless(list(runs.values()), []))
+            starts = problem.start[device] * min(problem.runs, default=1.0)
+            terms.append(self._steps(starts) * self._unless(list(runs.values()), []))
         if isfinite(problem.capacity[device]):
             unit = max(problem.capacity[device] / 2**40, 1e-300)
             sizes = [(floor(groups.bytes[g] / unit), variable) for g, variable in runs.items()]

@@ -35,6 +35,7 @@ class CPartition(ctypes.Structure):
         ("send", c_void_p),
         ("values_of", CLists),
         ("group_of", c_void_p),
+        ("runs", c_void_p),
         ("operands", CLists),
     )
 
@@ -84,6 +85,7 @@ class NativePartition:
             numbers(problem.send[groups.makers]),
             arrays.lists(values_of),
             arrays.numbers(groups.of, np.int32),
+            arrays.numbers(list(problem.runs or [1.0] * problem.ops), np.float64),
             arrays.lists(problem.operands),
         )
 

@@ -37,6 +37,8 @@ class PartitionProblem:
         capacity: by device, bytes; may be infinite.
         colocated: sets of ops that run on one device.
         objective: what counts.
+        runs: by op, how often it is executed, and so starts its device where a stretch begins with
+            it; empty where each is once.
     """
 
     seconds: Seconds
@@ -48,6 +50,7 @@ class PartitionProblem:
     capacity: NDArray[np.float64]
     colocated: Sequence[Sequence[int]] = ()
     objective: Objective = Objective.THROUGHPUT
+    runs: Sequence[float] = ()
 
     @property
     def ops(self) -> int:
@@ -67,20 +70,21 @@ class InfeasiblePartition(Exception):
 def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
     """Seconds by device: ops, values received and sent (each once), and starts.
 
-    A device starts at least as often as its ops alternate with others' on a path of the graph.
+    A device starts at least as often as its ops alternate with others' on a path of the graph,
+    each time as often as the op runs that a stretch begins with.
     """
     total = np.zeros(problem.devices)
     received = set[tuple[int, int]]()
     sent = set[int]()
-    stretches: list[NDArray[np.int64]] = []
+    stretches: list[Seconds] = []
     for op, operands in enumerate(problem.operands):
         here = device[op]
         total[here] += problem.seconds[op, here]
-        mine = np.zeros(problem.devices, np.int64)
-        own = 1
+        mine = np.zeros(problem.devices)
+        own = runs = problem.runs[op] if problem.runs else 1.0
         for other in operands:
             mine = np.maximum(mine, stretches[other])
-            own = max(own, int(stretches[other][here]) + (device[other] != here))
+            own = max(own, stretches[other][here] + runs * (device[other] != here))
             if device[other] != here:
                 received.add((other, here))
                 sent.add(other)

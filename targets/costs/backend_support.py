@@ -1,34 +1,51 @@
-"""Whether a backend runs the ops of a model, by the `operations` of its description."""
+"""Whether a backend runs an op, and how much it is preferred for it, by its mapping list."""
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import cast
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid import Braid
+from braid.dialects.braid.attribute_names import CANDIDATES
+from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.support.errors import BraidError, UnsupportedError
+from braid.targets.costs.op_amounts import amounts_of
 from braid.targets.costs.simulator.steps import is_addressing
+from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP, MappingEntry
 from braid.targets.machines.target import BackendDescription
+
+_KNOWN = {op.name for op in Braid.operations}
 
 
 def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:
     """Check that `backend` runs each of `ops`, or for a group what is in it.
 
-    What takes no instruction, such as a slice, runs everywhere. Raises BraidError where
-    `operations` names an op that braid has not, and UnsupportedError for the first op that does
-    not run.
+    What takes no instruction, such as a slice, runs everywhere. Raises BraidError where the mapping
+    list names an op that braid has not, and UnsupportedError for the first op that does not run.
     """
-    known = {op.name for op in Braid.operations}
-    for name in backend.operations:
-        if name.startswith("braid.") and name not in known:
-            raise BraidError(f"'operations' of backend '{backend.name}' names '{name}', no op")
-    if "*" in backend.operations:
+    require_known_operations(backend)
+    if any(entry.takes_every_op for entry in backend.operations):
         return
     for op in ops:
         for inner in _computing(op):
-            if not backend.supports(inner.name):
+            if priority_on(inner, backend) is None:
                 raise UnsupportedError(
                     f"backend '{backend.name}' does not run '{inner.name}'",
                     location=source_location(inner),
@@ -36,9 +53,122 @@ def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> 
                 )
 
 
+def require_known_operations(backend: BackendDescription) -> None:
+    """Raises BraidError where the mapping list names an op that braid has not."""
+    for entry in backend.operations:
+        if entry.operation.startswith("braid.") and entry.operation not in _KNOWN:
+            near = get_close_matches(entry.operation, _KNOWN, 1)
+            raise BraidError(
+                f"'operations' of backend '{backend.name}' names '{entry.operation}', no op",
+                hint=f"did you mean '{near[0]}'?" if near else None,
+            )
+
+
+def is_known_operation(name: str) -> bool:
+    """Whether an entry of this name is about an op of the dialect, or all."""
+    return name == EVERY_OP or "." in name or f"braid.{name}" in _KNOWN
+
+
 def is_supported(op: Operation, backend: BackendDescription) -> bool:
     """Whether `backend` runs `op`, or for a group all that is in it."""
-    return all(backend.supports(inner.name) for inner in _computing(op))
+    return priority_on(op, backend) is not None
+
+
+def priority_on(op: Operation, backend: BackendDescription) -> int | None:
+    """How much `backend` is preferred for `op`, 1 is best; None where it does not run it.
+
+    `braid.candidates` on the op says it before anything else, then its own `backends` if it is
+    opaque, then the first entry of the mapping list that takes it. A group is preferred as its
+    worst member. Raises BraidError for an entry that asks for what such ops do not have.
+    """
+    candidates = op.attributes.get(CANDIDATES)
+    if isinstance(candidates, DictionaryAttr):
+        given = candidates.data.get(backend.name)
+        return given.value.data if isinstance(given, IntegerAttr) else None
+    if isinstance(op, GroupOp):
+        inner = [priority_on(each, backend) for each in _computing(op)]
+        known = [priority for priority in inner if priority is not None]
+        return max(known, default=BEST_PRIORITY) if len(known) == len(inner) else None
+    listed = next((e.priority for e in backend.operations if _takes(e, op, backend)), None)
+    if listed is None and is_addressing(op):
+        return BEST_PRIORITY
+    if isinstance(op, OpaqueOp) and op.backends is not None:
+        named = _named_backends(op.backends)
+        return (listed or BEST_PRIORITY) if backend.name in named else None
+    return listed
+
+
+def measure(op: Operation, name: str) -> Sequence[float]:
+    """The values of `op` that `name` stands for, empty where it has none of this name.
+
+    `rank` of its first operand, `elements` of its largest tensor, `bytes` that it reads and writes,
+    `kernel`, the extents of its window, and `dim0`, `dim1`, … of its first operand; otherwise its
+    attribute of this name.
+    """
+    tensors = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+    shapes = [shape_of(cast(AnyTensor, tensor)) for tensor in tensors]
+    first = shapes[0] if shapes else ()
+    if name == "rank":
+        return [len(first)]
+    if name == "elements":
+        return [max(map(math.prod, shapes), default=0)]
+    if name == "bytes":
+        return [amounts_of(op).moved]
+    if name == "kernel":
+        return _kernel(op)
+    if name.startswith("dim") and name[3:].isdigit():
+        return [first[int(name[3:])]] if int(name[3:]) < len(first) else []
+    value = op.attributes.get(name) or op.properties.get(name)
+    if isinstance(value, IntegerAttr):
+        return [value.value.data]
+    if isinstance(value, DenseArrayBase):
+        return [float(each) for each in cast(Sequence[float], value.get_values())]
+    return []
+
+
+def _takes(entry: MappingEntry, op: Operation, backend: BackendDescription) -> bool:
+    """Whether `op` is one that the entry is about, and all holds that it asks for."""
+    kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
+    if not (entry.names(kind) or entry.names(op.name)):
+        return False
+    if entry.types:
+        types = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+        if not types or str(element_type_of(cast(AnyTensor, types[0]))) not in entry.types:
+            return False
+    bounds = [(name, -math.inf, most) for name, most in entry.at_most]
+    bounds += [(name, least, math.inf) for name, least in entry.at_least]
+    for name, least, most in bounds:
+        values = measure(op, name)
+        if not values and entry.operation != EVERY_OP:
+            raise BraidError(
+                f"'operations' of backend '{backend.name}' bounds '{name}' of "
+                f"'{entry.operation}', which '{op.name}' has not",
+                location=source_location(op),
+                hint="bounds are on rank, elements, bytes, kernel, dim0, dim1, … and attributes",
+            )
+        if not values or not all(least <= value <= most for value in values):
+            return False
+    return all(_has(op, name, value) for name, value in entry.attributes)
+
+
+def _has(op: Operation, name: str, expected: str | int) -> bool:
+    value = op.attributes.get(name) or op.properties.get(name)
+    if isinstance(value, StringAttr):
+        return value.data == expected
+    return isinstance(value, IntegerAttr) and value.value.data == expected
+
+
+def _kernel(op: Operation) -> Sequence[float]:
+    if isinstance(op, ConvOp | ConvTransposeOp):
+        return shape_of(cast(AnyTensor, op.weight.type))[2:]
+    return op.window.get_values() if isinstance(op, PoolOp) else ()
+
+
+def _named_backends(backends: Attribute) -> frozenset[str]:
+    if isinstance(backends, DictionaryAttr):
+        return frozenset(backends.data)
+    elements = cast(ArrayAttr[Attribute], backends).data
+    return frozenset(name.data for name in elements if isinstance(name, StringAttr))
 
 
 def _computing(op: Operation) -> Iterator[Operation]:

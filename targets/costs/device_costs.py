@@ -83,7 +83,7 @@ class DeviceCosts(DeviceRates):
         Raises BraidError for a family that lacks a part of the protocol.
         """
         device = None if machine is None else Device("", "", machine.name, machine)
-        backend = BackendDescription("", ("*",), 0, 0.0, (), (), device=device)
+        backend = BackendDescription("", (), 0.0, (), (), device=device)
         costs = DeviceCosts(backend, records, families=families)
         _ = costs.matches
         return costs

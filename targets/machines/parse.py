@@ -3,6 +3,7 @@
 from collections.abc import Sequence, Set
 from dataclasses import replace
 
+from braid.targets.machines.mapping_list import parse_mapping_list
 from braid.targets.machines.parse_devices import parse_devices, parse_memory
 from braid.targets.machines.table import Table
 from braid.targets.machines.target import (
@@ -68,8 +69,7 @@ def _backend(table: Table) -> BackendDescription:
         _check_chip(table, units)
     return BackendDescription(
         name=table.name(),
-        operations=_operations(table),
-        priority=table.get("priority", int, 0),
+        operations=parse_mapping_list(table),
         launch_seconds=table.get("launch_seconds", float, 0.0),
         units=units,
         memories=memories,
@@ -77,17 +77,6 @@ def _backend(table: Table) -> BackendDescription:
         issue=None if issue is None else _issue(issue, known),
         pool=None if pool is None else _pool(pool),
     )
-
-
-def _operations(table: Table) -> tuple[str, ...]:
-    names = table.strings("operations")
-    for name in names:
-        if name != "*" and "." not in name:
-            raise table.error(
-                f"'operations' names '{name}', which is no op",
-                hint="ops are named with their dialect, such as 'braid.conv'; '*' is all of them",
-            )
-    return names
 
 
 def _check_chip(table: Table, units: Sequence[Unit]) -> None:

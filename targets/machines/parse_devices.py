@@ -56,7 +56,7 @@ def _devices(
     table: Table, backend: BackendDescription, machine: str, described: Machine | None
 ) -> Iterator[Device]:
     """The devices of one entry, which are alike but for their numbers."""
-    table.expect_only("name", "backend", "machine", "plugin", "count", "memory")
+    table.expect_only("name", "backend", "machine", "plugin", "count", "memory", "start_seconds")
     if described is None:
         table.located(lambda: check_cpu(machine))
     memories = tuple(parse_memory(entry) for entry in table.named("memory"))
@@ -71,12 +71,13 @@ def _devices(
             f"'{plugin}' is not the name of a device plugin",
             hint="plugins are found by name; BRAID_DEVICE_PATH says in which directories",
         )
+    start = table.get("start_seconds", float, 0.0)
     count = 1 if numbered or "count" not in table.data else table.positive("count", int)
     if count > _MOST_DEVICES:
         raise table.error(f"'count' is {count}, expected at most {_MOST_DEVICES}")
     for index in range(count):
         each = name if numbered else f"{name}:{index}"
-        yield Device(each, backend.name, machine, described, memories, plugin)
+        yield Device(each, backend.name, machine, described, memories, plugin, start)
 
 
 def _machine(table: Table) -> Machine:

@@ -8,6 +8,7 @@ from braid.support.errors import BraidError
 from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
+from braid.targets.machines.mapping_list import MappingEntry
 
 OF_MACHINES = frozenset({"flops", "bytes"})
 """Resources of units whose rates machines know as facts."""
@@ -93,7 +94,8 @@ class Device:
     `backend` makes code for it, and `plugin` is the name of the runtime's device plugin that runs
     that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of
     the machine that is `described` by the target's file. `memories` are its own, empty where it
-    has those of the backend's description. `host` is that of its target, None for this itself.
+    has those of the backend's description. `start_seconds` is what one start of it takes, however
+    many ops it then runs. `host` is that of its target, None for this itself.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Device:
     described: Machine | None = None
     memories: tuple[Memory, ...] = ()
     plugin_name: str = ""
+    start_seconds: float = 0.0
     host: "Device | None" = None
 
     @property
@@ -127,17 +130,16 @@ class Device:
 class BackendDescription:
     """What a target says about a backend: what it can run, and how fast its devices are.
 
-    `operations` are the names of the ops it can run, such as `braid.conv` (`*`: all); among
-    backends that can run an op, the one of higher `priority` is preferred. `launch_seconds` is what
-    starting a kernel costs, 0 for what the machine of the device takes. An op passes through the
-    `units` in their order; `memories` begin with the one in which an op's operands must be.
-    `issue` is None for a backend that is not programmed by instructions, `pool` for one that runs
-    one op at a time. `device` is the one that is asked about, see `Target.backend_of`.
+    `operations` is its mapping list: the ops it can run, and how much it is preferred for each.
+    `launch_seconds` is what starting a kernel costs, 0 for what the machine of the device takes. An
+    op passes through the `units` in their order; `memories` begin with the one in which an op's
+    operands must be. `issue` is None for a backend that is not programmed by instructions, `pool`
+    for one that runs one op at a time. `device` is the one that is asked about, see
+    `Target.backend_of`.
     """
 
     name: str
-    operations: tuple[str, ...]
-    priority: int
+    operations: tuple[MappingEntry, ...]
     launch_seconds: float
     units: tuple[Unit, ...]
     memories: tuple[Memory, ...]
@@ -177,8 +179,8 @@ class BackendDescription:
         return {own}
 
     def supports(self, operation: str) -> bool:
-        """Whether the op of this name, such as `braid.conv`, can run here."""
-        return "*" in self.operations or operation in self.operations
+        """Whether an op of this name, such as `braid.conv`, can run here."""
+        return any(entry.names(operation) for entry in self.operations)
 
 
 def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:

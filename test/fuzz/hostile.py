@@ -402,7 +402,7 @@ for name, made in {
     "target_module": content("target", HOST.replace(b'name = "cpu"', b'name = "this:s"')),
     "target_plugin": content("target", HOST.replace(b'plugin = "cpu"', b'plugin = "../x.so"')),
     "target_families": content(
-        "target", HOST.replace(b"priority = 0", b'priority = 0\nkernel_families = ["this:s"]')
+        "target", HOST.replace(b"priority = 100", b'priority = 100\nkernel_families = ["this:s"]')
     ),
     "input_huge": content(
         "input", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}")

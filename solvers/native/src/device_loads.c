@@ -103,16 +103,16 @@ void count_starts(device_loads *s) {
   int32_t devices = p->devices;
   memset(s->starts, 0, (size_t)devices * sizeof *s->starts);
   for (int32_t op = 0; op < p->ops; ++op) {
-    int32_t *mine = s->segments + (int64_t)op * devices, here = s->device[p->group_of[op]];
+    int32_t here = s->device[p->group_of[op]];
+    double *mine = s->segments + (int64_t)op * devices, own = here != NOWHERE ? p->runs[op] : 0;
     memset(mine, 0, (size_t)devices * sizeof *mine);
-    int32_t own = here != NOWHERE;
     for (int32_t i = p->operands.begin[op]; i < p->operands.begin[op + 1]; ++i) {
       int32_t other = p->operands.item[i], there = s->device[p->group_of[other]];
-      const int32_t *theirs = s->segments + (int64_t)other * devices;
+      const double *theirs = s->segments + (int64_t)other * devices;
       for (int32_t k = 0; k < devices; ++k)
         mine[k] = mine[k] > theirs[k] ? mine[k] : theirs[k];
       if (here != NOWHERE) {
-        int32_t count = theirs[here] + (there != here && there != NOWHERE);
+        double count = theirs[here] + (there != here && there != NOWHERE ? p->runs[op] : 0);
         own = own > count ? own : count;
       }
     }

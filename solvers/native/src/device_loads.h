@@ -18,8 +18,8 @@ typedef struct {
   double *used;      /* by device: bytes */
   int32_t *readers;  /* value × device: groups there that read the value */
   int32_t *read_by;  /* by value: groups anywhere that read it */
-  int32_t *starts;   /* by device, of the last `count_starts` */
-  int32_t *segments; /* op × device: scratch of `count_starts` */
+  double *starts;    /* by device, of the last `count_starts` */
+  double *segments;  /* op × device: scratch of `count_starts` */
   bool has_starts;
 } device_loads;
 
@@ -31,7 +31,7 @@ void put_group(device_loads *s, int32_t group, int32_t device);
 void take_group(device_loads *s, int32_t group);
 
 /* Writes to `starts` how often each device begins at the least: the most stretches of its ops, with
- * others between, on a path of the graph. */
+ * others between, on a path of the graph; each as often as the op runs that it begins with. */
 void count_starts(device_loads *s);
 
 /* Seconds of a device with its starts, as counted last. */

@@ -28,6 +28,7 @@ typedef struct {
   const double *send;      /* value × device */
   braid_lists values_of;   /* by group: what it makes and reads */
   const int32_t *group_of; /* by op, in topological order */
+  const double *runs;      /* by op: how often it runs, and so starts where one begins with it */
   braid_lists operands;    /* by op: ops before it */
 } braid_partition;
 

@@ -105,7 +105,9 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
         (CHIP + LINK.replace("DEST", "cpuu"), r"link\[0\]: there is no device 'cpuu'"),
         (CHIP.replace('"vector"', '"vektor"'), r"unit\[1\]: there is no kind of instruction 've"),
         (CHIP.replace('"load"', '"store"'), r"backend\[0\]: there is no unit for 'load'"),
-        (CHIP.replace('["*"]', '["conv"]'), "names 'conv', which is no op\nhint: .*'braid.conv'"),
+        (CHIP.replace('["*"]', "{conv = 0}"), "a priority is 0; 1 is the best"),
+        (CHIP.replace('["*"]', '{conv = "x"}'), "'conv' is 'x', expected a priority"),
+        (CHIP.replace('["*"]', "{conv = {prio = 1}}"), "unknown keys .'prio'., expected"),
     ],
 )
 def test_mistakes_in_chips_are_refused(tmp_path: Path, load_text, text: str, message: str) -> None:

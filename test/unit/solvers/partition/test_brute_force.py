@@ -46,19 +46,20 @@ def random_problem(seed: int) -> PartitionProblem:
         capacity=capacity,
         colocated=colocated,
         objective=random.choice(tuple(Objective)),
+        runs=[random.choice((1.0, 1.0, 0.5, 10.0)) for _ in range(ops)],
     )
 
 
-def longest_alternation(problem: PartitionProblem, device: tuple[int, ...], k: int) -> int:
+def longest_alternation(problem: PartitionProblem, device: tuple[int, ...], k: int) -> float:
     """The most stretches of ops on `k`, with others between, on any path; path by path."""
 
-    def walk(op: int, inside: bool) -> int:
+    def walk(op: int, inside: bool) -> float:
         here = device[op] == k
-        begun = int(here and not inside)
+        begun = problem.runs[op] if here and not inside else 0.0
         readers = [r for r, operands in enumerate(problem.operands) if op in operands]
-        return begun + max((walk(reader, here) for reader in readers), default=0)
+        return begun + max((walk(reader, here) for reader in readers), default=0.0)
 
-    return max((walk(op, False) for op in range(problem.ops)), default=0)
+    return max((walk(op, False) for op in range(problem.ops)), default=0.0)
 
 
 def naive_cost(problem: PartitionProblem, device: tuple[int, ...]) -> float:

@@ -20,7 +20,7 @@ UNITS = (
 
 def backend(bandwidth: float = 2.0) -> BackendDescription:
     ports = (Port("bus", bandwidth), Port("code", 1e6))
-    return BackendDescription("chip", ("*",), 0, 0.0, UNITS, (), ports, Issue(1, "code"))
+    return BackendDescription("chip", (), 0.0, UNITS, (), ports, Issue(1, "code"))
 
 
 def stream(*instructions: tuple[Kind, int, int]) -> Stream:
@@ -68,9 +68,7 @@ def test_instructions_are_fetched_one_by_one() -> None:
         *[(Kind.SYNC, 0, index - 1) if index else (Kind.LOAD, 0, 0) for index in range(50)]
     )
     assert simulate(many, backend()).seconds <= 50e-6
-    slow = BackendDescription(
-        "chip", ("*",), 0, 0.0, UNITS, (), (Port("bus", 1.0),), Issue(2, "bus")
-    )
+    slow = BackendDescription("chip", (), 0.0, UNITS, (), (Port("bus", 1.0),), Issue(2, "bus"))
     three = stream(*[(Kind.LOAD, 0, 0)] * 3)
     assert simulate(three, slow).seconds == pytest.approx(6.0)
 
@@ -93,7 +91,7 @@ def test_streams_that_cannot_run(instructions: list[tuple[Kind, int, int]], mess
 
 def test_a_backend_without_issue_model() -> None:
     with pytest.raises(BraidError, match="not programmed by instructions"):
-        simulate(stream(), BackendDescription("cpu", ("*",), 0, 0.0, UNITS, ()))
+        simulate(stream(), BackendDescription("cpu", (), 0.0, UNITS, ()))
 
 
 def test_the_report_is_plain_data() -> None:

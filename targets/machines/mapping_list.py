@@ -1,0 +1,121 @@
+"""The mapping list of a backend: which ops it supports, with a priority each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from braid.targets.machines.table import Table
+
+EVERY_OP = "*"
+BEST_PRIORITY = 1
+
+
+@dataclass(frozen=True)
+class MappingEntry:
+    """An op that a backend supports, and how much it is preferred for it: 1 is best.
+
+    `operation` is the name of an op (`braid.conv`, or `conv` for short), the kind of an opaque one,
+    or `*` for all. The others restrict it, and are empty where they do not: the element types of
+    the first operand, by their MLIR names; least and greatest values of measures (see
+    `backend_support.measure`); and the values of attributes.
+    """
+
+    operation: str
+    priority: int = BEST_PRIORITY
+    types: tuple[str, ...] = ()
+    at_least: tuple[tuple[str, float], ...] = ()
+    at_most: tuple[tuple[str, float], ...] = ()
+    attributes: tuple[tuple[str, str | int], ...] = ()
+
+    def names(self, operation: str) -> bool:
+        """Whether it is about the op of this full name, or the opaque one of this kind."""
+        return self.operation in (EVERY_OP, operation) or f"braid.{self.operation}" == operation
+
+    @property
+    def takes_every_op(self) -> bool:
+        """Whether nothing restricts it."""
+        restricted = self.types or self.at_least or self.at_most or self.attributes
+        return self.operation == EVERY_OP and not restricted
+
+    def __str__(self) -> str:
+        parts = [f"{self.operation} = {self.priority}", *self.types]
+        parts += [f"{name} ≥ {value:g}" for name, value in self.at_least]
+        parts += [f"{name} ≤ {value:g}" for name, value in self.at_most]
+        parts += [f"{name} = {value}" for name, value in self.attributes]
+        return ", ".join(parts)
+
+
+def parse_mapping_list(table: Table) -> tuple[MappingEntry, ...]:
+    """`operations` of a backend: a list of names, or a table from names to entries.
+
+    An entry is a priority, a table of what `MappingEntry` has, or a list of such tables. Those of a
+    list of names have the `priority` of the backend. Raises `BraidError` if it is malformed.
+    """
+    value = table.data.get("operations", [])
+    if not isinstance(value, dict):
+        priority = _priority(table, table.get("priority", int, BEST_PRIORITY))
+        return tuple(
+            MappingEntry(_checked_name(table, name), priority)
+            for name in table.strings("operations")
+        )
+    if "priority" in table.data:
+        raise table.error(
+            "'priority' stands beside priorities of 'operations'",
+            hint="give the priority of all other ops by '\"*\" = 3' in 'operations'",
+        )
+    entries: list[MappingEntry] = []
+    for name, entry in cast(dict[str, Any], value).items():
+        own = Table({name: entry}, f"{table.path}.operations", table.location)
+        _checked_name(own, name)
+        if isinstance(entry, int) and not isinstance(entry, bool):
+            entries.append(MappingEntry(name, _priority(own, entry)))
+            continue
+        tables = own.tables(name) if isinstance(entry, list) else [_table(own, name)]
+        entries += [_entry(name, each) for each in tables]
+    return tuple(entries)
+
+
+def _table(table: Table, name: str) -> Table:
+    if not isinstance(table.data[name], dict):
+        raise table.error(
+            f"'{name}' is {table.data[name]!r}, expected a priority, 1 the best, or a table"
+        )
+    return Table(table.data[name], f"{table.path}.{name}", table.location)
+
+
+def _entry(name: str, table: Table) -> MappingEntry:
+    table.expect_only("priority", "types", "at_least", "at_most", "attributes")
+    return MappingEntry(
+        name,
+        _priority(table, table.get("priority", int, BEST_PRIORITY)),
+        table.strings("types"),
+        _measures(table, "at_least"),
+        _measures(table, "at_most"),
+        _attributes(table),
+    )
+
+
+def _measures(table: Table, key: str) -> tuple[tuple[str, float], ...]:
+    given: Mapping[str, Any] = table.get(key, dict, {})
+    own = Table(given, f"{table.path}.{key}", table.location)
+    return tuple((name, own.get(name, float)) for name in given)
+
+
+def _attributes(table: Table) -> tuple[tuple[str, str | int], ...]:
+    given: Mapping[str, Any] = table.get("attributes", dict, {})
+    for name, value in given.items():
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise table.error(f"attribute '{name}' is {value!r}, expected a text or an integer")
+    return tuple(given.items())
+
+
+def _priority(table: Table, priority: int) -> int:
+    if priority < BEST_PRIORITY:
+        raise table.error(f"a priority is {priority}; 1 is the best, more is worse")
+    return priority
+
+
+def _checked_name(table: Table, name: str) -> str:
+    if not name.strip():
+        raise table.error("'operations' has an op without a name")
+    return name
