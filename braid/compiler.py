@@ -21,7 +21,13 @@ from braid.execution.elsewhere import (
     missing_here,
 )
 from braid.execution.executors import Executor, NativeExecutor, check_threads
-from braid.graph_pipeline import passes_for, with_ordering, with_profile, with_search
+from braid.graph_pipeline import (
+    passes_for,
+    with_ordering,
+    with_partition,
+    with_profile,
+    with_search,
+)
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
@@ -32,6 +38,7 @@ from braid.memory_budget import check_budget, fits, parse_budget, with_budget, w
 from braid.model import Model, Package
 from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
+from braid.passes.partition.assign_devices import Strategy
 from braid.passes.storage.memory_report import MemoryReport, memory_report
 from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
 from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightSpec
@@ -69,6 +76,8 @@ def compile(
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
     order_seconds: float | None = None,
+    partition: Strategy | None = None,
+    pin: Sequence[str] = (),
     emulate: bool = False,
     load: bool = True,
     passes: str | Sequence[ModulePass] | None = None,
@@ -96,7 +105,10 @@ def compile(
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
     runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
-    chip is searched, by default 1. With `emulate`, functions for devices that are missing run on
+    chip is searched, by default 1. On a target with several devices, `partition` is the strategy by
+    which ops are assigned to them: `priority` (the mapping lists of the target, the default),
+    `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
+    kind). With `emulate`, functions for devices that are missing run on
     the host, no faster than there. A model that is not to `load` needs no devices here, and can
     only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
     pipeline.
@@ -131,7 +143,8 @@ def compile(
     check_model(model.module)
     default = passes_for(model.module) if chosen is None else chosen
     ordered = with_ordering(with_thresholds(default, recompute), measure_orders, inter_op_threads)
-    searching = with_search(ordered, order_seconds, jobs)
+    placed = with_partition(ordered, partition, pin, known)
+    searching = with_search(placed, order_seconds, jobs)
     pipeline = with_profile(searching, use_profile, unseen)
     lowering = _Lowering(context, read, known, jobs, profile)
     lowered = lowering.within(budget, model, pipeline)
@@ -260,6 +273,8 @@ def emit_model(
     unseen: float | None = None,
     order_seconds: float | None = None,
     recompute: str | None = None,
+    partition: Strategy | None = None,
+    pin: Sequence[str] = (),
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -292,7 +307,9 @@ def emit_model(
         raise BraidError(
             f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
-    passes = with_search(with_thresholds(passes_for(module), recompute), order_seconds, jobs)
+    thresholds = with_thresholds(passes_for(module), recompute)
+    placed = with_partition(thresholds, partition, pin, machines)
+    passes = with_search(placed, order_seconds, jobs)
     pipeline = with_profile(passes, use_profile, unseen)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)

@@ -11,6 +11,7 @@ from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
+from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
 from braid.support.errors import BraidError
@@ -75,6 +76,37 @@ def with_ordering(
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, lanes=lanes, **limit)
     return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
+
+
+def with_partition(
+    passes: Sequence[ModulePass],
+    strategy: Strategy | None,
+    pins: Sequence[str],
+    target: Target,
+) -> tuple[ModulePass, ...]:
+    """`passes` that assign devices by this strategy, and keep to these pins.
+
+    Raises BraidError where one is given, and the target has a single device or no pass assigns.
+    """
+    if strategy is None and not pins:
+        return tuple(passes)
+    if strategy is not None and strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise BraidError(f"partition is {strategy!r}, expected one of {known}")
+    if len(target.devices) < 2:
+        raise BraidError(
+            f"target '{target.name}' has one device, so that there is nothing to partition",
+            hint="give a target with several (--target)",
+        )
+    if not any(isinstance(pass_, AssignDevicesPass) for pass_ in passes):
+        raise BraidError("a partition is asked for, and no pass is 'assign-devices'")
+    chosen = {} if strategy is None else {"strategy": strategy}
+    return tuple(
+        replace(pass_, pin=(*pass_.pin, *pins), **chosen)
+        if isinstance(pass_, AssignDevicesPass)
+        else pass_
+        for pass_ in passes
+    )
 
 
 def with_search(

@@ -10,6 +10,7 @@ PASSES: dict[str, str] = {
         "braid.passes.rematerialization.apply_rematerialization:ApplyRematerializationPass"
     ),
     "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
+    "assign-devices": "braid.passes.partition.assign_devices:AssignDevicesPass",
     "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-stablehlo-to-braid": (

@@ -9,6 +9,8 @@ DEFAULT = (
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
+    # Which device runs what; the mapping lists of the target decide unless a strategy is asked for.
+    "assign-devices",
     # Where ops say which device they are for; what is inserted from here on joins its readers.
     "select-clusters",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
@@ -49,6 +51,12 @@ DEFAULT = (
     "outline-kernels",
 )
 """What `braid compile` runs before code generation."""
+
+_DECIDED = DEFAULT[DEFAULT.index("assign-devices") + 1 :]
+GROUPS = _DECIDED[: _DECIDED.index("apply-fusion") + 1]
+"""From devices to groups, for a trial of what ops cost."""
+LAYOUTS = _DECIDED[: _DECIDED.index("apply-layouts") + 1]
+"""From devices to groups in their layouts, for the same."""
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "default": DEFAULT,

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is_placed
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.clusters import Placement, device_name, set_placement
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
 from braid.targets.machines.resolve import target_of
@@ -28,8 +29,8 @@ class SelectClustersPass(ModulePass):
 
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
-    `apply-clusters`. Does nothing where no op is for another device than that, or where ops have
-    ids already. `time_limit` is in seconds, for each block.
+    `apply-clusters`, and no `braid.candidates`. Decides nothing where no op is for another device
+    than that, or where ops have ids already. `time_limit` is in seconds, for each block.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.device = "npu:0"}
@@ -47,6 +48,8 @@ class SelectClustersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides block by block; ids are unique in the module."""
+        for inner in op.walk():
+            inner.attributes.pop(CANDIDATES, None)
         default = target_of(op, self.target).default_device.name
         blocks = list(clustered_blocks(op))
         placed = [inner for block in blocks for inner in block.ops if is_placed(inner)]

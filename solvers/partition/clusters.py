@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from braid.solvers.deadline import Deadline
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 ALONE = -1
 """The color of what is in no cluster, and between ops all the same."""
@@ -215,6 +218,8 @@ def _solve_exactly(
 
     Every op but one of a cluster hangs on a neighbour at the same step.
     """
+    from ortools.sat.python import cp_model  # it takes longer to load than most searches
+
     model = cp_model.CpModel()
     ops = range(len(graph.color))
     steps = best.count + sum(color == ALONE for color in graph.color)

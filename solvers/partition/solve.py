@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 
 from braid.solvers.deadline import Deadline, OutOfTime
-from braid.solvers.partition.cp_sat import PartitionModel
 from braid.solvers.partition.groups import Groups
 from braid.solvers.partition.native import MOST_DEVICES, NativePartition
 from braid.solvers.partition.problem import InfeasiblePartition, Objective, PartitionProblem, cost
@@ -158,6 +157,8 @@ class _Search:
 
     def _prove(self) -> None:
         """Raise the bound, and find what is better on the way."""
+        from braid.solvers.partition.cp_sat import PartitionModel  # it takes long to load
+
         # In several steps, since a better assignment makes the first proof easier.
         for gap, share in (*((_WANTED_GAP, part) for part in (0.3, 0.4, 0.7)), (0.0, 1.0)):
             if self._done() or self.device is None or self.deadline.remaining < 0.05:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -13,12 +12,12 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid import Braid
 from braid.dialects.braid.attribute_names import CANDIDATES
-from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.opaque import OpaqueOp
@@ -26,12 +25,15 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.suggestions import did_you_mean
 from braid.targets.costs.op_amounts import amounts_of
 from braid.targets.costs.simulator.steps import is_addressing
 from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP, MappingEntry
 from braid.targets.machines.target import BackendDescription
 
 _KNOWN = {op.name for op in Braid.operations}
+_LONG = 3
+"""Characters of a name that can be told to be misspelled."""
 
 
 def require_supported(ops: Iterable[Operation], backend: BackendDescription) -> None:
@@ -57,16 +59,17 @@ def require_known_operations(backend: BackendDescription) -> None:
     """Raises BraidError where the mapping list names an op that braid has not."""
     for entry in backend.operations:
         if entry.operation.startswith("braid.") and entry.operation not in _KNOWN:
-            near = get_close_matches(entry.operation, _KNOWN, 1)
             raise BraidError(
                 f"'operations' of backend '{backend.name}' names '{entry.operation}', no op",
-                hint=f"did you mean '{near[0]}'?" if near else None,
+                hint=did_you_mean(entry.operation, _KNOWN),
             )
 
 
-def is_known_operation(name: str) -> bool:
-    """Whether an entry of this name is about an op of the dialect, or all."""
-    return name == EVERY_OP or "." in name or f"braid.{name}" in _KNOWN
+def similar_operation(name: str) -> str | None:
+    """A hint with the op that an entry of this name may mean; None where it names one, or none."""
+    if len(name) < _LONG or "." in name or f"braid.{name}" in _KNOWN:
+        return None
+    return did_you_mean(name, (known.removeprefix("braid.") for known in _KNOWN))
 
 
 def is_supported(op: Operation, backend: BackendDescription) -> bool:
@@ -105,8 +108,7 @@ def measure(op: Operation, name: str) -> Sequence[float]:
     `kernel`, the extents of its window, and `dim0`, `dim1`, … of its first operand; otherwise its
     attribute of this name.
     """
-    tensors = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
-    shapes = [shape_of(cast(AnyTensor, tensor)) for tensor in tensors]
+    shapes = [shape_of(tensor) for tensor in _tensors(op)]
     first = shapes[0] if shapes else ()
     if name == "rank":
         return [len(first)]
@@ -132,8 +134,8 @@ def _takes(entry: MappingEntry, op: Operation, backend: BackendDescription) -> b
     if not (entry.names(kind) or entry.names(op.name)):
         return False
     if entry.types:
-        types = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
-        if not types or str(element_type_of(cast(AnyTensor, types[0]))) not in entry.types:
+        tensors = _tensors(op)
+        if not tensors or str(element_type_of(tensors[0])) not in entry.types:
             return False
     bounds = [(name, -math.inf, most) for name, most in entry.at_most]
     bounds += [(name, least, math.inf) for name, least in entry.at_least]
@@ -158,9 +160,13 @@ def _has(op: Operation, name: str, expected: str | int) -> bool:
     return isinstance(value, IntegerAttr) and value.value.data == expected
 
 
+def _tensors(op: Operation) -> list[SSAValue]:
+    return [v for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)]
+
+
 def _kernel(op: Operation) -> Sequence[float]:
     if isinstance(op, ConvOp | ConvTransposeOp):
-        return shape_of(cast(AnyTensor, op.weight.type))[2:]
+        return shape_of(op.weight)[2:]
     return op.window.get_values() if isinstance(op, PoolOp) else ()
 
 

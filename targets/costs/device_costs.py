@@ -24,7 +24,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
-from braid.targets.backends import kernel_families
+from braid.targets.backends import backend_names, kernel_families
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.costs.declared_units import declared_amounts, names_units
@@ -90,11 +90,15 @@ class DeviceCosts(DeviceRates):
 
     @cached_property
     def matches(self) -> GroupMatches:
-        """What families find in groups. Raises BraidError for a family that lacks a part."""
+        """What families find in groups, none for a backend that is not installed.
+
+        Raises BraidError for a family that lacks a part.
+        """
         families = self._families
         if families is None:
             device = self.backend.device
-            families = () if device is None else kernel_families(device)
+            installed = device is not None and device.backend in backend_names()
+            families = kernel_families(device) if device is not None and installed else ()
         return GroupMatches(families)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:

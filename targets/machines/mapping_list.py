@@ -34,11 +34,12 @@ class MappingEntry:
     @property
     def takes_every_op(self) -> bool:
         """Whether nothing restricts it."""
-        restricted = self.types or self.at_least or self.at_most or self.attributes
-        return self.operation == EVERY_OP and not restricted
+        return self.operation == EVERY_OP and not self.conditions
 
-    def __str__(self) -> str:
-        parts = [f"{self.operation} = {self.priority}", *self.types]
+    @property
+    def conditions(self) -> str:
+        """What it asks for, such as `i8, kernel ≤ 5`; empty for nothing."""
+        parts = [" or ".join(self.types)] if self.types else []
         parts += [f"{name} ≥ {value:g}" for name, value in self.at_least]
         parts += [f"{name} ≤ {value:g}" for name, value in self.at_most]
         parts += [f"{name} = {value}" for name, value in self.attributes]

@@ -36,6 +36,8 @@ from braid.tools.commands.options import (
     BudgetOption,
     CpuOption,
     JobsOption,
+    PartitionOption,
+    PinOption,
     ShapeOption,
     SourceArgument,
     TargetOption,
@@ -73,6 +75,8 @@ def compile_model(
     memory_report: MemoryReportOption = False,
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
+    partition: PartitionOption = None,
+    pin: PinOption = None,
     verify_decisions: VerifyDecisionsOption = False,
 ) -> None:
     """Compile a model to an artifact.
@@ -100,6 +104,8 @@ def compile_model(
         unseen=unseen,
         recompute=recompute,
         order_seconds=order_seconds,
+        partition=partition,
+        pin=tuple(pin or ()),
     )
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)

@@ -1,8 +1,8 @@
 """Options of `braid compile` alone, what it can write, and which options go together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import typer
 
@@ -115,6 +115,8 @@ class DecisionArguments(TypedDict):
     unseen: float | None
     recompute: str | None
     order_seconds: float | None
+    partition: Any
+    pin: Sequence[str]
 
 
 def is_stage(emit: str) -> bool:

@@ -83,6 +83,22 @@ OptionalTargetOption = Annotated[
         "have been compiled for it.",
     ),
 ]
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STRATEGY",
+        help="How ops are assigned to the devices of the target: by priority (the default: its "
+        "mapping lists), latency (of a request) or throughput (of a stream).",
+    ),
+]
+PinOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT=WHERE",
+        help="Run the op of this name, or all of a kind, on a device or backend: conv1=npu:0, "
+        "op:conv=npu. Repeatable.",
+    ),
+]
 EmulateOption = Annotated[
     bool,
     typer.Option(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from braid.targets.machines.figures import Figure
+    from braid.targets.machines.mapping_list import MappingEntry
     from braid.targets.machines.target import BackendDescription, Target
 
 targets = typer.Typer(
@@ -58,6 +59,9 @@ def show(
     console.print(_devices(found))
     if found.links:
         console.print(_links(found))
+    if len(found.backends) > 1:
+        print("ops by backend, with the priority of each, 1 the best")
+        console.print(_mapping_list(found))
     for backend in found.backends:
         if backend.units:
             print(f"backend {backend.name}")
@@ -111,7 +115,11 @@ def _as_json(target: "Target", figures: "dict[str, tuple[Figure, ...]]") -> dict
         for device in target.devices
     ]
     backends = [
-        {"name": b.name, "operations": b.operations, "units": [asdict(u) for u in b.units]}
+        {
+            "name": b.name,
+            "operations": [asdict(entry) for entry in b.operations],
+            "units": [asdict(u) for u in b.units],
+        }
         for b in target.backends
     ]
     links = [asdict(link) for link in target.links]
@@ -144,6 +152,22 @@ def _links(target: "Target") -> "Table":
         for link in target.links
     ]
     return _table(("from", "to"), ("bandwidth", "latency"), rows)
+
+
+def _mapping_list(target: "Target") -> "Table":
+    from rich.table import Table
+
+    names = dict.fromkeys(e.operation for b in target.backends for e in b.operations)
+    table = Table("op", *(backend.name for backend in target.backends))
+    for name in sorted(names):
+        cells = ([e for e in b.operations if e.operation == name] for b in target.backends)
+        table.add_row(name, *("\n".join(map(_entry, cell)) for cell in cells))
+    return table
+
+
+def _entry(entry: "MappingEntry") -> str:
+    where = entry.conditions
+    return f"{entry.priority} where {where}" if where else f"{entry.priority}"
 
 
 def _units(backend: "BackendDescription") -> "Table":

@@ -1,0 +1,328 @@
+"""`assign-devices`: which device of the target runs each op."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.clusters import clustered_blocks, has_clusters
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.passes.partition.best_split import best_split
+from braid.passes.partition.group_costs import Trial
+from braid.passes.partition.partition_graph import PartitionGraph
+from braid.passes.partition.requests import (
+    Pin,
+    allowed_devices,
+    candidates_of,
+    check_mapping_lists,
+    colocation_error,
+    require_used,
+    set_candidates,
+)
+from braid.passes.pipelines import GROUPS, LAYOUTS
+from braid.solvers.deadline import Deadline
+from braid.solvers.partition import (
+    InfeasiblePartition,
+    Objective,
+    Partition,
+    PartitionProblem,
+    cost,
+    loads,
+    solve,
+)
+from braid.support.errors import BraidError
+from braid.targets.backends import backend_names
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
+
+Seconds = NDArray[np.float64]
+Strategy = Literal["priority", "latency", "throughput"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+_LEAST_SECONDS = 0.5
+"""Of a search in one of the last rounds."""
+_MOVED = 0.05
+"""By which part a cost has to differ with the chosen layouts for another round."""
+
+
+@dataclass(frozen=True)
+class AssignDevicesPass(ModulePass):
+    """Puts every op on a device of the target that runs it, with `braid.device`.
+
+    Which backends run an op, and how much each is preferred, is what `braid.candidates` on it says,
+    else the mapping lists of the target. By `strategy`,
+
+    - `priority`: the backend with the best priority; among equals, with the least transfers;
+    - `latency`: the least expected time of all ops, transfers and starts;
+    - `throughput`: the least load of the busiest device, where requests run as a pipeline.
+
+    Times are expected executions × costs of the groups that ops would be in, in their best layouts.
+    When layouts were chosen, in a trial, the answer is costed again; where that moved by more than
+    5 %, it is looked for again with the new costs, in `rounds` at most.
+
+    In: a simplified graph. `braid.device` on an op, and each `pin` (`name=gpu:0`, `op:conv=npu`),
+    hold; ops with the same `braid.colocate` run together. Out: `braid.candidates`, and
+    `braid.device` unless all ops run on the target's default device. Does nothing where ops have
+    cluster ids, or the target has one device. `time_limit` is in seconds for all searches of a
+    function. Raises
+    UnsupportedError for an op that no device runs, and BraidError for pins and colocations that
+    cannot hold and where memories are too small.
+
+    ```mlir
+    %0 = braid.conv %x, %w …
+    // becomes
+    %0 = braid.conv %x, %w … {braid.candidates = {npu = 1 : i64}, braid.device = "npu:0"}
+    ```
+    """
+
+    name = "assign-devices"
+
+    target: str | None = None
+    strategy: Strategy = "priority"
+    pin: tuple[str, ...] = ()
+    rounds: int = 3
+    time_limit: float = 10.0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Assigns the ops of each function on its own."""
+        target = target_of(op, self.target)
+        pins = [Pin.parse(text, target) for text in self.pin]
+        if len(target.devices) < 2 or has_clusters(op):
+            return
+        own = {block.parent_op() for block in clustered_blocks(op)}
+        functions = [function for function in runtime_functions(op) if function in own]
+        counts = ExecutionCounts.of(op)
+        graphs = [PartitionGraph.of(function, target, counts) for function in functions]
+        ops = [each for graph in graphs for _, each in graph.placed]
+        check_mapping_lists(target, ops)
+        require_used(pins, ops)
+        found: dict[Operation, str] = {}
+        for graph in graphs:
+            if graph.placed:
+                found |= _Assignment(self, ctx, op, graph, pins).devices()
+        if any(device != target.default_device.name for device in found.values()):
+            for each, device in found.items():
+                each.attributes[DEVICE] = StringAttr(device)
+
+
+class _Assignment:
+    """The devices of the ops of one function."""
+
+    def __init__(
+        self,
+        options: AssignDevicesPass,
+        ctx: Context,
+        module: ModuleOp,
+        graph: PartitionGraph,
+        pins: Sequence[Pin],
+    ) -> None:
+        self._options, self._ctx, self._module, self._graph = options, ctx, module, graph
+        self._target = target = graph.target
+        self._candidates = [candidates_of(op, target) for _, op in graph.placed]
+        allowed = [
+            allowed_devices(op, candidates, pins, target)
+            for (_, op), candidates in zip(graph.placed, self._candidates, strict=True)
+        ]
+        for (_, op), candidates in zip(graph.placed, self._candidates, strict=True):
+            set_candidates(op, candidates)
+        used = {device.name for each in allowed for device in each} | {target.host}
+        self._devices = [device for device in target.devices if device.name in used]
+        self._allowed = [{device.name for device in each} for each in allowed]
+        self._costs = CostSource(target)
+
+    def devices(self) -> dict[Operation, str]:
+        """By op; says how good that is."""
+        by_priority = self._options.strategy == "priority"
+        found = (
+            self._by_priority() if by_priority else self._by_cost(Objective(self._options.strategy))
+        )
+        return {op: self._devices[found[node]].name for node, op in self._graph.placed}
+
+    # ---- By priority ----
+
+    def _by_priority(self) -> Sequence[int]:
+        best = [
+            min(candidates[self._target.device(name).backend] for name in allowed)
+            for candidates, allowed in zip(self._candidates, self._allowed, strict=True)
+        ]
+        places = {node: place for place, (node, _) in enumerate(self._graph.placed)}
+        allowed = [
+            {n for n in names if candidates[self._target.device(n).backend] == least}
+            for candidates, names, least in zip(self._candidates, self._allowed, best, strict=True)
+        ]
+        for name, nodes in self._graph.colocated().items():
+            together = self._best_together(name, [places[node] for node in nodes])
+            for node in nodes:
+                allowed[places[node]] = together
+        problem = self._problem(self._free(allowed), Objective.LATENCY)
+        found = self._solve(problem, self._options.time_limit)
+        each = loads(problem, found.device)
+        self._say(found.device, f"transfers and starts {_time(each.sum())}")
+        return found.device
+
+    def _best_together(self, name: str, places: Sequence[int]) -> set[str]:
+        """The devices that run all of these ops, with the least sum of priorities."""
+        common = set[str].intersection(*(self._allowed[place] for place in places))
+        if not common:
+            ops = [self._graph.placed[place][1] for place in places]
+            raise colocation_error(ops, name)
+        backends = {device: self._target.device(device).backend for device in common}
+        sums = {
+            device: sum(self._candidates[place][backends[device]] for place in places)
+            for device in common
+        }
+        return {device for device in common if sums[device] == min(sums.values())}
+
+    def _free(self, allowed: Sequence[set[str]]) -> Seconds:
+        """Node × device: 0 where a node may run."""
+        seconds = np.zeros((len(self._graph.ops), len(self._devices)))
+        for (node, _), names in zip(self._graph.placed, allowed, strict=True):
+            seconds[node] = [0.0 if d.name in names else inf for d in self._devices]
+        return seconds
+
+    # ---- By cost ----
+
+    def _by_cost(self, objective: Objective) -> Sequence[int]:
+        self._check_colocations()
+        nodes = [node for node, _ in self._graph.placed]
+        seconds = self._free(self._allowed)
+        groups = self._trial(GROUPS, {})
+        seconds[nodes] += groups.seconds(self._devices, self._allowed, self._costs)
+        problem = self._problem(seconds, objective)
+        deadline = Deadline.after(self._options.time_limit)
+        found, recosted, rounds = self._solve(problem, 0.5 * deadline.remaining), None, 0
+        best: tuple[float, Partition, PartitionProblem] | None = None
+        while rounds < self._options.rounds and self._can_try():
+            rounds += 1
+            seconds = self._recosted(seconds, found)
+            problem = self._problem(seconds, objective)
+            recosted = cost(problem, found.device)
+            if best is None or recosted < best[0]:
+                best = recosted, found, problem
+            if abs(recosted - found.cost) <= _MOVED * found.cost or rounds == self._options.rounds:
+                break
+            found = self._solve(problem, max(0.5 * deadline.remaining, _LEAST_SECONDS))
+        if best is not None:
+            recosted, found, problem = best
+        self._say_cost(found, problem, recosted, rounds)
+        return found.device
+
+    def _trial(self, passes: Sequence[str], devices: dict[Operation, str]) -> Trial:
+        ops = [op for _, op in self._graph.placed]
+        if not self._can_try():
+            passes = [name for name in passes if name != "prepare-backends"]
+        return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
+
+    def _can_try(self) -> bool:
+        """Whether layouts can be chosen: the backends of all devices are installed."""
+        return {device.backend for device in self._target.devices} <= set(backend_names())
+
+    def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
+        """`seconds` with those of the ops where they are, in the layouts that are chosen then."""
+        placed = self._graph.placed
+        devices = {op: self._devices[found.device[node]].name for node, op in placed}
+        chosen = self._trial(LAYOUTS, devices).chosen_seconds(self._costs)
+        result = seconds.copy()
+        for (node, _), taken in zip(placed, chosen, strict=True):
+            result[node, found.device[node]] = taken
+        return result
+
+    def _check_colocations(self) -> None:
+        places = {node: place for place, (node, _) in enumerate(self._graph.placed)}
+        for name, nodes in self._graph.colocated().items():
+            self._best_together(name, [places[node] for node in nodes])
+
+    # ---- Both ----
+
+    def _problem(self, seconds: Seconds, objective: Objective) -> PartitionProblem:
+        return self._graph.problem(self._devices, seconds, objective)
+
+    def _solve(self, problem: PartitionProblem, limit: float) -> Partition:
+        try:
+            return solve(problem, time_limit=limit)
+        except InfeasiblePartition as error:
+            raise BraidError(
+                "the memories of the devices are too small for the ops that have to run there",
+                hint=f"a device holds the weights and results of its ops; {error}",
+            ) from error
+        except TimeoutError as error:
+            raise BraidError(
+                f"no assignment within the memories of the devices was found in {limit:g} s",
+                hint="give 'time-limit' more seconds, or pin the largest ops",
+            ) from error
+
+    def _say_cost(
+        self,
+        found: Partition,
+        problem: PartitionProblem,
+        recosted: float | None,
+        rounds: int,
+    ) -> None:
+        what = "latency" if problem.objective is Objective.LATENCY else "busiest device"
+        model = f"{what} {_time(found.cost)}, at least {_time(found.lower_bound)}"
+        model += f", gap {100 * found.gap:.2f} % by the costs of groups"
+        if rounds > 1:
+            model += f" as round {rounds} has them"
+        if recosted is not None:
+            model += f"; {_time(recosted)} in the layouts that are chosen then"
+        figures: dict[str, RemarkValue] = {
+            "cost": found.cost,
+            "lower_bound": found.lower_bound,
+            "gap": found.gap,
+            "rounds": rounds,
+            "sources": self._costs.sources(),
+        }
+        if recosted is not None:
+            figures["recosted"] = recosted
+        self._say(found.device, model, figures)
+        self._say_alone(problem, found)
+
+    def _say(
+        self, device: Sequence[int], text: str, figures: dict[str, RemarkValue] | None = None
+    ) -> None:
+        names = [self._devices[device[node]].name for node, _ in self._graph.placed]
+        counts = {d.name: names.count(d.name) for d in self._devices if d.name in names}
+        each = ", ".join(f"{name} {count}" for name, count in counts.items())
+        function: FuncOp = self._graph.function
+        emit_remark(
+            function,
+            self._options.name,
+            f"{self._options.strategy}: {len(names)} ops: {each}; {text}",
+            strategy=self._options.strategy,
+            ops=len(names),
+            **(figures or {}),
+            **counts,
+        )
+
+    def _say_alone(self, problem: PartitionProblem, found: Partition) -> None:
+        """Why there is no split where several devices could have had a part."""
+        nodes = [node for node, _ in self._graph.placed]
+        (first, *others) = {found.device[node] for node in nodes}
+        could = {n for names in self._allowed for n in names} - {self._devices[first].name}
+        if others or not could:
+            return
+        split = best_split(problem, nodes, found.device)
+        why = (
+            "no other split fits" if split is None else f"the best split found takes {_time(split)}"
+        )
+        emit_remark(
+            self._graph.function,
+            self._options.name,
+            f"all ops run on {self._devices[first].name}, though {', '.join(sorted(could))} could "
+            f"run some: {why}, this {_time(found.cost)}",
+            best_split=split,
+        )
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g} ms"

@@ -1,0 +1,130 @@
+"""What ops cost as parts of the groups that they would be in, found by a trial on a copy.
+
+Ops of the copy are named by number, and rewriting keeps names, so that a group tells which ops it
+is made of, whatever passes do to them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.clusters import is_placed
+from braid.analysis.structure.nesting import ops_outside_groups
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.names import names_of, set_names
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.support.diagnostics import handle_diagnostics
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.costs.op_amounts import amounts_of
+from braid.targets.machines.target import Device
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A copy of a module after some passes, in which ops are named by `numbers` of the original."""
+
+    module: ModuleOp
+    originals: Sequence[Operation]
+
+    @staticmethod
+    def run(
+        ctx: Context,
+        module: ModuleOp,
+        passes: Sequence[str],
+        originals: Sequence[Operation],
+        devices: Mapping[Operation, str],
+        target: str | None,
+    ) -> "Trial":
+        """Runs `passes` on a copy in which `originals` are on `devices`, without any said.
+
+        Remarks and warnings of the trial are dropped. Raises BraidError as the passes do.
+        """
+        numbers = {op: number for number, op in enumerate(originals)}
+        copy = module.clone()
+        for mine, original in zip(copy.walk(), module.walk(), strict=True):
+            set_names(mine, [str(numbers[original])] if original in numbers else [])
+            if original in numbers:
+                mine.attributes.pop(DEVICE, None)
+                if original in devices:
+                    mine.attributes[DEVICE] = StringAttr(devices[original])
+        with collect_remarks(), handle_diagnostics(lambda _: None):
+            for pass_ in parse_pipeline(",".join(passes)):
+                _for(pass_, target).apply(ctx, copy)
+        return Trial(copy, originals)
+
+    def groups(self) -> Iterator[tuple[Operation, list[int]]]:
+        """The ops that run, and the numbers of the originals that each is made of."""
+        for function in runtime_functions(self.module):
+            for op in ops_outside_groups(function):
+                members = [int(name.partition("/")[0]) for name in names_of(op)]
+                if is_placed(op) and members:
+                    yield op, list(dict.fromkeys(members))
+
+    def seconds(
+        self, devices: Sequence[Device], allowed: Sequence[Set[str]], costs: CostSource
+    ) -> NDArray[np.float64]:
+        """Original × device: seconds of one run, with what starting its kernel takes.
+
+        Members share the seconds of a group in its best layouts as they would take them alone. By
+        original, `allowed` are the devices that are asked about.
+        """
+        found = np.zeros((len(self.originals), len(devices)))
+        layouts = LayoutCosts(self.module, costs, "seconds")
+        for group, members in self.groups():
+            said = group.attributes.get(DEVICE)
+            asked = {name for member in members for name in allowed[member]}
+            for column, device in enumerate(devices):
+                if device.name not in asked:
+                    continue
+                group.attributes[DEVICE] = StringAttr(device.name)
+                whole = min(choice.cost for choice in layouts.choices(group))
+                found[members, column] += whole * self._shares(members, costs, device)
+            _restore(group, said)
+        return found
+
+    def chosen_seconds(self, costs: CostSource) -> NDArray[np.float64]:
+        """By original, seconds of one run where it is, in the layouts that were chosen."""
+        found = np.zeros(len(self.originals))
+        for group, members in self.groups():
+            on = costs.of(group)
+            cost = on.cost(group)
+            device = on.backend.device
+            assert device is not None
+            whole = cost.seconds + on.start_of(cost)
+            found[members] += whole * self._shares(members, costs, device)
+        return found
+
+    def _shares(
+        self, members: Sequence[int], costs: CostSource, device: Device
+    ) -> NDArray[np.float64]:
+        """The parts of members in what their group takes, by the roofline of each alone."""
+        if len(members) == 1:
+            return np.ones(1)
+        rates = costs.on(device)
+        alone = [
+            rates.roofline_seconds(amounts_of(self.originals[member]).by_resource)
+            for member in members
+        ]
+        total = sum(alone)
+        return np.array(alone) / total if total else np.full(len(alone), 1 / len(alone))
+
+
+def _for(pass_: ModulePass, target: str | None) -> ModulePass:
+    own = target is not None and any(field.name == "target" for field in fields(pass_))
+    return replace(pass_, target=target) if own else pass_
+
+
+def _restore(op: Operation, device: object) -> None:
+    if isinstance(device, StringAttr):
+        op.attributes[DEVICE] = device
+    else:
+        op.attributes.pop(DEVICE, None)

@@ -1,0 +1,177 @@
+"""What is asked of where ops run: pins, by `braid.device` and by options, and candidates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
+from xdsl.ir import Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.warnings import emit_warning
+from braid.dialects.braid.attribute_names import CANDIDATES
+from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.support.errors import BraidError, Note, UnsupportedError
+from braid.support.suggestions import did_you_mean
+from braid.targets.costs.backend_support import (
+    priority_on,
+    require_known_operations,
+    similar_operation,
+)
+from braid.targets.machines.target import Device, Target
+
+_OF_KIND = "op:"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """`name=gpu:0` or `op:conv=npu`: ops of this name, or of this kind, run there.
+
+    `where` is a device or a backend, of which any device will do.
+    """
+
+    what: str
+    where: str
+
+    @staticmethod
+    def parse(text: str, target: Target) -> "Pin":
+        """Raises BraidError for another form, and for what is no device or backend of `target`."""
+        what, equals, where = text.rpartition("=")
+        if not equals or not what or what == _OF_KIND:
+            raise BraidError(
+                f"a pin is '{text}', expected NAME=DEVICE or op:KIND=DEVICE",
+                hint="such as 'conv1=gpu:0' for the op of this name, or 'op:conv=npu' for a kind",
+            )
+        known = [*(d.name for d in target.devices), *(b.name for b in target.backends)]
+        if where not in known:
+            raise BraidError(
+                f"pin '{text}' names '{where}', no device of target '{target.name}'",
+                hint=did_you_mean(where, known) or f"its devices and backends are {known}",
+            )
+        return Pin(what, where)
+
+    def is_about(self, op: Operation) -> bool:
+        """Whether it says where `op` runs."""
+        if not self.what.startswith(_OF_KIND):
+            return self.what in names_of(op)
+        kind = self.what.removeprefix(_OF_KIND)
+        return kind in _kinds(op)
+
+    def allows(self, device: Device) -> bool:
+        """Whether it is the device, or one of the backend, that is asked for."""
+        return self.where in (device.name, device.backend)
+
+
+def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
+    """Raises BraidError for a pin that is about none of `ops`."""
+    for pin in pins:
+        if not any(pin.is_about(op) for op in ops):
+            kinds = {f"{_OF_KIND}{kind}" for op in ops for kind in _kinds(op)}
+            known = kinds | {name for op in ops for name in names_of(op)}
+            raise BraidError(
+                f"pin '{pin.what}={pin.where}' is about no op of the model",
+                hint=did_you_mean(pin.what, known)
+                or "ops have the names of the model's nodes; op:conv is all of a kind",
+            )
+
+
+def candidates_of(op: Operation, target: Target) -> dict[str, int]:
+    """The backends that run `op`, with the priority of each.
+
+    Raises UnsupportedError, naming the nearest support, where there is none.
+    """
+    found = {b.name: p for b in target.backends if (p := priority_on(op, b)) is not None}
+    if not found:
+        raise UnsupportedError(
+            f"no device of target '{target.name}' runs {_described(op)}",
+            location=source_location(op),
+            hint=_nearest_support(op, target),
+        )
+    return found
+
+
+def set_candidates(op: Operation, candidates: dict[str, int]) -> None:
+    """Notes them on `op`."""
+    priorities = {name: IntegerAttr(priority, i64) for name, priority in candidates.items()}
+    op.attributes[CANDIDATES] = DictionaryAttr(priorities)
+
+
+def allowed_devices(
+    op: Operation, candidates: dict[str, int], pins: Sequence[Pin], target: Target
+) -> list[Device]:
+    """The devices that run `op` and where pins let it be.
+
+    Raises BraidError where that are none.
+    """
+    mine = [pin for pin in pins if pin.is_about(op)]
+    if (said := device_name(op)) is not None:
+        mine.append(Pin(op.name, target.device(said).name))
+    able = [device for device in target.devices if device.backend in candidates]
+    allowed = [device for device in able if all(pin.allows(device) for pin in mine)]
+    if not allowed:
+        asked = " and ".join(sorted({pin.where for pin in mine}))
+        raise BraidError(
+            f"{_described(op)} is pinned to {asked}, which does not run it",
+            location=source_location(op),
+            hint=f"it runs on {', '.join(device.name for device in able) or 'no device'}",
+        )
+    return allowed
+
+
+def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
+    """Raises BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
+
+    What is no op can be the kind of an opaque one, of this model or another.
+    """
+    kinds = {op.kind.data for op in ops if isinstance(op, OpaqueOp)}
+    for backend in target.backends:
+        require_known_operations(backend)
+        for entry in backend.operations if ops else ():
+            similar = similar_operation(entry.operation)
+            if similar is not None and entry.operation not in kinds:
+                emit_warning(
+                    ops[0],
+                    f"'operations' of backend '{backend.name}' names '{entry.operation}', which is "
+                    "not an op of braid, nor the kind of an opaque op of this model",
+                    hint=similar,
+                )
+
+
+def colocation_error(ops: Sequence[Operation], name: str) -> BraidError:
+    """No device runs all ops that are to run together."""
+    return BraidError(
+        f"no device runs all ops of colocation '{name}'",
+        location=source_location(ops[0]),
+        notes=[Note("it also holds this one", source_location(op)) for op in ops[1:5]],
+        hint="take those that run elsewhere out of the colocation, or pin none of them",
+    )
+
+
+def _kinds(op: Operation) -> tuple[str, ...]:
+    own = (op.name, op.name.removeprefix("braid."))
+    return (*own, op.kind.data) if isinstance(op, OpaqueOp) else own
+
+
+def _described(op: Operation) -> str:
+    kind = f"'{op.name}' op" if not isinstance(op, OpaqueOp) else f"opaque op '{op.kind.data}'"
+    names = names_of(op)
+    return f"{kind} '{names[0]}'" if names else kind
+
+
+def _nearest_support(op: Operation, target: Target) -> str:
+    lists = ", ".join(f"'{backend.name}'" for backend in target.backends)
+    if CANDIDATES in op.attributes or (isinstance(op, OpaqueOp) and op.backends is not None):
+        return f"it names backends of its own; those of the target are {lists}"
+    kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
+    near = [
+        f"backend '{backend.name}' runs it where {entry.conditions}"
+        for backend in target.backends
+        for entry in backend.operations
+        if entry.names(kind) and entry.conditions
+    ]
+    if near:
+        return "; ".join(near)
+    listed = {entry.operation for backend in target.backends for entry in backend.operations}
+    similar = did_you_mean(kind.removeprefix("braid."), listed) or did_you_mean(kind, listed)
+    return similar or f"add it to 'operations' of one of the backends {lists}"
