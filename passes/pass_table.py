@@ -32,6 +32,7 @@ PASSES: dict[str, str] = {
     ),
     "hoist-views": "braid.passes.layout.hoist_views:HoistViewsPass",
     "inline": "braid.passes.simplify.inline:InlinePass",
+    "insert-channels": "braid.passes.partition.insert_channels:InsertChannelsPass",
     "merge-prepared-parameters": (
         "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
     ),

@@ -39,6 +39,8 @@ DEFAULT = (
     "group-upstream-ops",
     # Layouts are chosen over the whole graph; what follows works on the functions of each device.
     "apply-clusters",
+    # Launches are known from here on, and what is between them; views and waits are no memory.
+    "insert-channels",
     # The order with the least peak memory; groups and layouts have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",

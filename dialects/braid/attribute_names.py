@@ -35,6 +35,13 @@ COLOCATE = "braid.colocate"
 """On ops: a name; ops with the same one run on the same device."""
 CLUSTER = "braid.cluster"
 """On ops: the number of the cluster that an op belongs to, an integer."""
+SLOTS = "braid.slots"
+"""On a launch: `array<i64>` of how many buffers each of its results has in a stream, which
+consecutive requests take in turn; 0 for one that is in the caller's buffer."""
+STAGE_SECONDS = "braid.stage_seconds"
+"""On a launch: seconds that it is expected to take, a float."""
+REQUESTS = "braid.requests"
+"""On a function: how many requests of a stream are under way at once."""
 
 # ---- How often ops run: annotate-profile ----
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FunctionType, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, FunctionType, SymbolRefAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
@@ -19,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.attribute_names import DEVICE, SLOTS
 
 
 @irdl_attr_definition
@@ -59,7 +59,7 @@ class LaunchOp(IRDLOperation):
     It does not wait: `outputs` are there when `token` has ended. Other launches that depend on the
     token may read them; everything else reads what a `braid.await` of the token gives.
     Fails verification where the module has no such function, or one of other types or for no
-    device.
+    device, and where `braid.slots` are not as many as the results, or negative.
 
     ```mlir
     %y, %t = braid.launch async [%s] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -93,6 +93,19 @@ class LaunchOp(IRDLOperation):
             result_types=[output_types, TokenType()],
             attributes={"callee": SymbolRefAttr(callee)},
         )
+
+    def verify_(self) -> None:
+        """Each result has its number of slots, where there are any."""
+        slots = self.attributes.get(SLOTS)
+        if slots is None:
+            return
+        if not isinstance(slots, DenseArrayBase) or slots.elt_type != i64:
+            raise VerifyException(f"{SLOTS} is {slots}, expected array<i64: …>")
+        depths = slots.get_values()
+        if len(depths) != len(self.outputs) or any(depth < 0 for depth in depths):
+            raise VerifyException(
+                f"{SLOTS} is {list(depths)}, expected {len(self.outputs)} numbers from 0 on"
+            )
 
 
 @irdl_op_definition

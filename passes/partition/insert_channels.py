@@ -1,0 +1,181 @@
+"""`insert-channels`: how many requests may be between which launches of a stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    f64,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.execution.stages import Channel, Place, StageGraph, stage_graph
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.structure.functions import functions_beside
+from braid.analysis.structure.parameter_expressions import is_leaf
+from braid.dialects.braid.attribute_names import REQUESTS, SLOTS, STAGE_SECONDS, STREAMS
+from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.variants import public_functions
+from braid.solvers.partition.channels import Channel as Slots
+from braid.solvers.partition.channels import Pipeline, channel_depths
+from braid.support.byte_sizes import format_size
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
+
+CALLER = 0
+"""The first stage of a pipeline: whoever hands requests in, which takes no time."""
+DOUBLE = 2
+"""Slots that a channel has in any case: one is read while the next is written."""
+AT_THE_ENDS = 2
+"""Requests beyond those in the pipeline: one waits to enter it, one for whoever takes results."""
+
+
+@dataclass(frozen=True)
+class InsertChannelsPass(ModulePass):
+    """Joins the launches of a function by bounded channels, for streams of requests.
+
+    In: `braid.launch` in the top blocks of public functions, as `apply-clusters` leaves them. Out:
+    `braid.slots` on each launch, how many buffers each of its results has, which consecutive
+    requests take in turn (0 for a result of the function, which is in the caller's buffer),
+    `braid.stage_seconds`, what it is expected to take, and `braid.requests` on the function, how
+    many requests are under way at once. There are as few bytes of slots as let results come as fast
+    as the busiest device makes them, at least two slots a channel, and `extra` more. Does nothing
+    for a function that computes beside its launches: streams run that as a whole.
+
+    ```mlir
+    %y, %t = braid.launch async [] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %y, %t = braid.launch async [] @cluster_0(%x)
+        {braid.slots = array<i64: 2>, braid.stage_seconds = 1.0e-6 : f64} : …
+    ```
+    """
+
+    name = "insert-channels"
+
+    target: str | None = None
+    extra: int = 0
+    time_limit: float = 2.0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decides function by function."""
+        graphs = [(f, stage_graph(f)) for f in public_functions(op) if f.body.blocks]
+        if all(graph is None for _, graph in graphs):
+            return
+        functions = functions_beside(op)
+        costs, counts = CostSource(target_of(op, self.target)), ExecutionCounts.of(op)
+        for function, graph in graphs:
+            if graph is not None:
+                callees = [functions[s.callee.string_value()] for s in graph.stages]
+                seconds = [_seconds(callee, costs, counts) for callee in callees]
+                devices = [device_name(callee) or "" for callee in callees]
+                self._insert(function, graph, seconds, devices)
+
+    def _insert(
+        self,
+        function: FuncOp,
+        graph: StageGraph,
+        seconds: Sequence[float],
+        devices: Sequence[str],
+    ) -> None:
+        """Writes the depths, and says what they are."""
+        pipeline = _pipeline(function, graph, seconds, devices)
+        found = channel_depths(pipeline, time_limit=self.time_limit)
+        least = found.of[: len(graph.channels)]
+        slots = [max(depth, DOUBLE) + self.extra for depth in least]
+        requests = max(found.of[-1], DOUBLE) + AT_THE_ENDS + self.extra
+        for stage, places, time in zip(graph.stages, graph.writes, seconds, strict=True):
+            depths = [slots[p.number] if isinstance(p, Channel) else 0 for p in places]
+            stage.attributes[SLOTS] = DenseArrayBase.from_list(i64, depths)
+            stage.attributes[STAGE_SECONDS] = FloatAttr(time, f64)
+        function.attributes[REQUESTS] = IntegerAttr(requests, i64)
+        size = sum(
+            _bytes([value]) * depth for value, depth in zip(graph.channels, slots, strict=True)
+        )
+        loads = dict.fromkeys(devices, 0.0)
+        for name, time in zip(devices, seconds, strict=True):
+            loads[name] += time
+        busiest = max(loads, key=lambda name: loads[name])
+        shown = f"{min(slots)} to {max(slots)} slots" if slots else "no slots"
+        emit_remark(
+            function,
+            self.name,
+            f"{len(graph.stages)} stages on {', '.join(loads)}: a result each "
+            f"{found.interval * 1e-6:.3f} ms, busiest is {busiest} with {loads[busiest] * 1e3:.3f} "
+            f"ms; {len(slots)} channels of {shown}, {format_size(size)}; {requests} requests",
+            stages=len(graph.stages),
+            channels=len(slots),
+            bytes=size,
+            requests=requests,
+            cost=found.interval * 1e-9,
+            lower_bound=loads[busiest],
+            is_least=found.is_least,
+            slots=tuple(slots),
+        )
+
+
+def _pipeline(
+    function: FuncOp, graph: StageGraph, seconds: Sequence[float], devices: Sequence[str]
+) -> Pipeline:
+    """The stages behind the caller; the last channel is the caller's, of whole requests.
+
+    What is in buffers of the caller, and read by other stages, is a channel without bytes.
+    """
+    numbers = {name: 1 + number for number, name in enumerate(dict.fromkeys(devices))}
+    channels = [
+        Slots(1 + source, _readers(graph, Channel(number)), _bytes([value]))
+        for number, (value, source) in enumerate(zip(graph.channels, graph.sources, strict=True))
+    ]
+    handed_on = [
+        Slots(1 + source, readers, 0)
+        for source, places in enumerate(graph.writes)
+        for place in places
+        if not isinstance(place, Channel) and (readers := _readers(graph, place))
+    ]
+    terminator = function.body.block.last_op
+    assert terminator is not None
+    ports = _bytes([*function.body.block.args, *terminator.operands])
+    stages = tuple(range(1, 1 + len(graph.stages)))
+    return Pipeline(
+        [CALLER, *(round(1e9 * time) for time in seconds)],
+        [CALLER, *(numbers[name] for name in devices)],
+        [*channels, *handed_on, Slots(CALLER, stages, ports)],
+    )
+
+
+def _readers(graph: StageGraph, place: Place) -> tuple[int, ...]:
+    return tuple(1 + stage for stage in graph.readers(place))
+
+
+def _bytes(values: Sequence[SSAValue]) -> int:
+    return sum(storage_bytes(value.type) for value in values)
+
+
+def _seconds(function: FuncOp, costs: CostSource, counts: ExecutionCounts) -> float:
+    """What a launch of `function` is expected to take: as simulated, or as its ops cost."""
+    entries = function.attributes.get(STREAMS)
+    if isinstance(entries, ArrayAttr):
+        streams = cast(ArrayAttr[DictionaryAttr], entries).data
+        return sum(_number(each, "seconds") * _number(each, "executions") for each in streams)
+    own, expected = costs.of(function), costs.expected_seconds(counts)
+    ops = [op for op in function.body.block.ops if op.results and not is_leaf(op)]
+    starts = (own.start_of(own.cost(op)) for op in ops if isinstance(op, FusedOp))
+    return sum(map(expected, ops)) + sum(starts)
+
+
+def _number(entry: DictionaryAttr, name: str) -> float:
+    value = entry.data[name]
+    assert isinstance(value, FloatAttr)
+    return value.value.data

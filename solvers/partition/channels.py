@@ -1,0 +1,223 @@
+"""How many slots the channels of a pipeline need, so that none of its stages waits for room.
+
+A stage works on one request at a time, in order, and holds a slot of each channel that it writes
+from when it begins until the last reader of that slot has ended: then the stage can take it again
+for the request that many behind. That is a marked graph (F. Commoner et al., "Marked Directed
+Graphs", 1971): data are edges without tokens, room is an edge back with as many tokens as there are
+slots, and the interval between results is the largest ratio of time to tokens over its circuits.
+Fewest bytes in slots at a given interval T is an integer program over when stages begin
+(R. Govindarajan, G. Gao and P. Desai, "Minimizing Buffer Requirements under Rate-Optimal Schedule
+in Regular Dataflow Networks", 2002):
+
+    start(reader) >= start(source) + time(source)
+    start(source) + T * depth >= start(reader) + time(reader)
+
+T is the load of the busiest worker; no depths make results come faster. Stages of one worker
+exclude each other, which T allows where their times modulo T can be apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import combinations
+
+from ortools.sat.python import cp_model
+
+_FEW = 64
+"""Requests that a simulation of shared workers passes before and while it measures."""
+_ROUNDS = 8
+"""How often all depths grow by one where workers that are shared still wait."""
+_NEAR = 1.001
+"""Two intervals are the same within this factor."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Slots of so many bytes that stage `source` writes and `readers`, behind it, read."""
+
+    source: int
+    readers: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Stages in topological order: the time that each takes, and the worker that runs it.
+
+    Times are whole numbers, such as nanoseconds. A worker runs one stage at a time: of those that
+    could run, the one of the oldest request.
+    """
+
+    times: Sequence[int]
+    workers: Sequence[int]
+    channels: Sequence[Channel]
+
+    @property
+    def bound(self) -> int:
+        """Results cannot come faster than at this interval: the load of the busiest worker."""
+        loads: dict[int, int] = {}
+        for time, worker in zip(self.times, self.workers, strict=True):
+            loads[worker] = loads.get(worker, 0) + time
+        return max(loads.values(), default=0)
+
+    @property
+    def shares_workers(self) -> bool:
+        """Whether a worker has several stages that take time."""
+        busy = [w for w, time in zip(self.workers, self.times, strict=True) if time]
+        return len(busy) > len(set(busy))
+
+
+@dataclass(frozen=True)
+class Depths:
+    """Slots of each channel, with which results come at `interval`.
+
+    They are the fewest bytes for that where `is_least`. `starts` are those of the stages for the
+    first request, in a schedule that repeats after each interval.
+    """
+
+    of: tuple[int, ...]
+    starts: tuple[int, ...]
+    interval: int
+    is_least: bool
+
+
+def channel_depths(pipeline: Pipeline, *, time_limit: float = 2.0) -> Depths:
+    """The fewest bytes of slots with which results come as fast as any depths allow."""
+    bound = max(pipeline.bound, 1)
+    first = _one_by_one(pipeline)
+    found = _solve(pipeline, bound, first, time_limit)
+    if found is None:
+        # The stages of some worker do not fit side by side into the interval, or not in time.
+        interval, starts = first
+        found = Depths(_depths(pipeline, starts, interval), tuple(starts), interval, False)
+    return _grown(pipeline, found) if pipeline.shares_workers else found
+
+
+def _depths(pipeline: Pipeline, starts: Sequence[int], interval: int) -> tuple[int, ...]:
+    """The least depths for a schedule."""
+    ends = [start + time for start, time in zip(starts, pipeline.times, strict=True)]
+    return tuple(
+        max([1, *(-(-(ends[r] - starts[c.source]) // interval) for r in c.readers)])
+        for c in pipeline.channels
+    )
+
+
+def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
+    """A schedule in which stages begin as early as their data, and their worker, let them.
+
+    Its interval is the bound where that fits, and else long enough for workers that never wait.
+    """
+    bound = max(pipeline.bound, 1)
+    starts: list[int] = []
+    ready = [0] * len(pipeline.times)
+    free: dict[int, int] = {}
+    for stage, (time, worker) in enumerate(zip(pipeline.times, pipeline.workers, strict=True)):
+        start = max(ready[stage], free.get(worker, 0))
+        starts.append(start)
+        free[worker] = start + time
+        for channel in pipeline.channels:
+            for reader in channel.readers if channel.source == stage else ():
+                ready[reader] = max(ready[reader], start + time)
+    first: dict[int, int] = {}
+    for start, worker in zip(starts, pipeline.workers, strict=True):
+        first.setdefault(worker, start)
+    return max(bound, *(free[worker] - first[worker] for worker in free)), starts
+
+
+def _solve(
+    pipeline: Pipeline, interval: int, first: tuple[int, list[int]], time_limit: float
+) -> Depths | None:
+    """The integer program; None where there is no schedule, or none was found in time."""
+    times, model = pipeline.times, cp_model.CpModel()
+    horizon = sum(times) + interval * (len(times) + 1)
+    starts = [model.new_int_var(0, horizon, "") for _ in times]
+    most = horizon // interval + 2
+    depths = [model.new_int_var(1, most, "") for _ in pipeline.channels]
+    for channel, depth in zip(pipeline.channels, depths, strict=True):
+        source = starts[channel.source]
+        for reader in channel.readers:
+            model.add(starts[reader] >= source + times[channel.source])
+            model.add(source + interval * depth >= starts[reader] + times[reader])
+        model.add(interval * depth >= times[channel.source])
+    for one, other in combinations(range(len(times)), 2):
+        if pipeline.workers[one] == pipeline.workers[other] and times[one] and times[other]:
+            turns = model.new_int_var(-most, most, "")
+            apart = starts[other] - starts[one] - interval * turns
+            model.add(apart >= times[one])
+            model.add(apart <= interval - times[other])
+    if first[0] == interval:
+        for variable, start in zip(starts, first[1], strict=True):
+            model.add_hint(variable, start)
+        for variable, depth in zip(depths, _depths(pipeline, first[1], interval), strict=True):
+            model.add_hint(variable, depth)
+    weights = [max(channel.bytes, 1) for channel in pipeline.channels]
+    model.minimize(sum(w * d for w, d in zip(weights, depths, strict=True)))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = time_limit
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    return Depths(
+        tuple(solver.value(depth) for depth in depths),
+        tuple(solver.value(start) for start in starts),
+        interval,
+        status == cp_model.OPTIMAL,
+    )
+
+
+def _grown(pipeline: Pipeline, found: Depths) -> Depths:
+    """`found` with as much more room as lets workers that are shared never wait.
+
+    They take what is there, oldest first, and not by the schedule: how fast that is, is simulated.
+    """
+    best, depths = found, list(found.of)
+    reached = simulated_interval(pipeline, depths)
+    for _ in range(_ROUNDS):
+        if reached <= max(pipeline.bound, 1) * _NEAR:
+            break
+        depths = [depth + 1 for depth in depths]
+        now = simulated_interval(pipeline, depths)
+        if now * _NEAR < reached:
+            best, reached = Depths(tuple(depths), found.starts, round(now), False), now
+    return Depths(best.of, best.starts, max(round(reached), pipeline.bound), best.is_least)
+
+
+def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
+    """The mean interval between results, by playing the pipeline for some requests."""
+    stages = range(len(pipeline.times))
+    sources: list[list[int]] = [[] for _ in stages]
+    rooms: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth
+    for channel, depth in zip(pipeline.channels, depths, strict=True):
+        for reader in channel.readers:
+            sources[reader].append(channel.source)
+            rooms[channel.source].append((reader, depth))
+    total = _FEW * (2 + max(depths, default=1))
+    done, idle = [0] * len(stages), set(pipeline.workers)
+    events: list[tuple[int, int]] = []
+    now, finished, half = 0, 0, 0
+
+    def can_begin(stage: int) -> bool:
+        request = done[stage]
+        return (
+            request < total
+            and all(done[source] > request for source in sources[stage])
+            and all(done[reader] > request - depth for reader, depth in rooms[stage])
+        )
+
+    while finished < total:
+        for worker in sorted(idle):
+            own = [s for s in stages if pipeline.workers[s] == worker and can_begin(s)]
+            if own:
+                stage = min(own, key=lambda s: (done[s], s))
+                heappush(events, (now + pipeline.times[stage], stage))
+                idle.discard(worker)
+        now, stage = heappop(events)
+        done[stage] += 1
+        idle.add(pipeline.workers[stage])
+        if min(done) > finished:
+            finished = min(done)
+            half = now if finished <= total // 2 else half
+    return (now - half) / (total - total // 2)
