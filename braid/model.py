@@ -14,6 +14,7 @@ from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
+from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.support.argument_kinds import check_kinds
 from braid.support.errors import BraidError
 
@@ -103,6 +104,39 @@ class Model:
         """Run on inputs by name and return the outputs by name; raises as `__call__` does."""
         results = self.run(bind_inputs(self.inputs, (), inputs))
         return dict(zip((spec.name for spec in self.outputs), results, strict=True))
+
+    def stream(
+        self,
+        requests: Requests,
+        *,
+        return_errors: bool = False,
+        deadline: float | None = STREAM_DEADLINE,
+        copy: bool = True,
+    ) -> Stream:
+        """Run the model on one request after the other: `for y in model.stream(xs)`.
+
+        Devices of the model work side by side on consecutive requests, in threads of their own, and
+        results come in the order of the requests. Each request is an array, a tuple of arrays in
+        the model's order, or a mapping by name; a result is as that of a call. `async for` takes
+        asynchronous requests too. A request that fails ends the stream with its error, or, with
+        `return_errors`, has the error as its result. A launch that takes longer than `deadline`
+        seconds (None: any time) ends the stream with an error. Without `copy`, inputs stay as they
+        are until the request's result is there.
+
+        Raises:
+            BraidError: the model cannot run here, or there is no memory for a stream.
+
+        """
+        check_kinds(flags={"return_errors": return_errors, "copy": copy})
+        check_deadline(deadline)
+        specs = self.inputs
+        return Stream(
+            self._executor.open_stream(deadline, return_errors),
+            requests,
+            lambda arguments, named: bind_inputs(specs, arguments, named),
+            return_errors=return_errors,
+            copy=copy,
+        )
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return how often each op ran and for how long, over all runs so far.

@@ -79,16 +79,15 @@ class NativeModel:
         self.handle = handle
         self._keep_alive = keep_alive
         _close_with(self, library.braid_model_close, handle)
-        self._descriptor: CModel = library.braid_model_describe(handle).contents
-        self.dims = _read_dims(self._descriptor)
-        self.inputs = self._read_specs(self._descriptor.inputs, self._descriptor.input_count)
-        self.outputs = self._read_specs(self._descriptor.outputs, self._descriptor.output_count)
-        self.arena_bytes = self._descriptor.arena_bytes
-        devices = (self._descriptor.devices[i] for i in range(self._descriptor.device_count))
+        self.descriptor: CModel = library.braid_model_describe(handle).contents
+        self.dims = _read_dims(self.descriptor)
+        self.inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
+        self.outputs = self._read_specs(self.descriptor.outputs, self.descriptor.output_count)
+        self.arena_bytes = self.descriptor.arena_bytes
+        devices = (self.descriptor.devices[i] for i in range(self.descriptor.device_count))
         self.runs_on = tuple(DeviceSpec(d.name.decode(), d.plugin.decode()) for d in devices)
         self.counter_names = tuple(
-            self._descriptor.counter_names[i].decode()
-            for i in range(self._descriptor.counter_count)
+            self.descriptor.counter_names[i].decode() for i in range(self.descriptor.counter_count)
         )
 
     @classmethod
@@ -142,10 +141,10 @@ class NativeModel:
     @property
     def has_variants(self) -> bool:
         """Whether there is code of its own for each size of the open dims."""
-        return self._descriptor.variant_count > 0
+        return self.descriptor.variant_count > 0
 
     def _check_manifest(self, artifact: Artifact) -> None:
-        manifest, described = artifact.manifest, self._descriptor
+        manifest, described = artifact.manifest, self.descriptor
         features = (described.features[i].decode() for i in range(described.feature_count))
         for what, said, actual in (
             ("inputs", manifest.inputs, self.inputs),
@@ -202,10 +201,7 @@ class NativeContext:
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
         arrays = [check_input(spec, x) for spec, x in zip(model.inputs, inputs, strict=True)]
-        for i, (spec, array) in enumerate(zip(model.inputs, arrays, strict=True)):
-            if -1 in spec.shape:
-                self._set_input_shape(i, array.shape)
-        shapes = [self._shape_before(i) for i in range(len(model.outputs))]
+        shapes = self.shapes_for(arrays)
         if outputs is None:
             dtypes = [numpy_dtype(spec.dtype) for spec in model.outputs]
             buffers = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
@@ -217,11 +213,23 @@ class NativeContext:
             check_apart(model.outputs, buffers)
             arrays = [apart_from(buffers, array) for array in arrays]
         status: int = load_library().braid_context_run(
-            self._handle, _addresses(arrays), _addresses(buffers)
+            self._handle, addresses(arrays), addresses(buffers)
         )
         if status != 0:
             raise last_error()
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
+
+    def shapes_for(self, inputs: Sequence[NDArray[Any]]) -> list[tuple[int, ...]]:
+        """Return the shapes of outputs' buffers for inputs of these shapes.
+
+        Raises:
+            BraidError: the model has no code for them.
+
+        """
+        for i, (spec, array) in enumerate(zip(self.model.inputs, inputs, strict=True)):
+            if -1 in spec.shape:
+                self._set_input_shape(i, array.shape)
+        return [self._shape_before(i) for i in range(len(self.model.outputs))]
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return the counters by name; empty when the model was compiled without profiling."""
@@ -324,5 +332,6 @@ def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
     return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 
-def _addresses(arrays: Sequence[NDArray[Any]]) -> "ctypes.Array[ctypes.c_void_p]":
+def addresses(arrays: Sequence[NDArray[Any]]) -> "ctypes.Array[ctypes.c_void_p]":
+    """Return the addresses of arrays, as C takes them."""
     return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))

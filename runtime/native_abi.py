@@ -99,6 +99,35 @@ class CFunction(ctypes.Structure):
     )
 
 
+class CStage(ctypes.Structure):
+    """`braid_stage_v1`."""
+
+    function: int
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    nanoseconds: int
+    _fields_ = (
+        ("function", c_int64),
+        ("inputs", POINTER(c_int64)),
+        ("outputs", POINTER(c_int64)),
+        ("nanoseconds", c_int64),
+    )
+
+
+class CChannel(ctypes.Structure):
+    """`braid_channel_v1`."""
+
+    bytes: int
+    slots: int
+    _fields_ = (("bytes", c_int64), ("slots", c_int64))
+
+
+class CStreamOptions(ctypes.Structure):
+    """`braid_stream_options`."""
+
+    _fields_ = (("threads", c_int64), ("deadline", c_int64), ("goes_on", c_int64))
+
+
 class CModel(ctypes.Structure):
     """`braid_model_v2`."""
 
@@ -123,6 +152,11 @@ class CModel(ctypes.Structure):
     devices: Sequence[CDevice]
     function_count: int
     functions: Sequence[CFunction]
+    requests: int
+    stage_count: int
+    stages: Sequence[CStage]
+    channel_count: int
+    channels: Sequence[CChannel]
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -145,6 +179,11 @@ class CModel(ctypes.Structure):
         ("devices", POINTER(CDevice)),
         ("function_count", c_int64),
         ("functions", POINTER(CFunction)),
+        ("requests", c_int64),
+        ("stage_count", c_int64),
+        ("stages", POINTER(CStage)),
+        ("channel_count", c_int64),
+        ("channels", POINTER(CChannel)),
     )
 
 
@@ -169,6 +208,16 @@ _SIGNATURES = {
     "braid_context_profile_reset": (None, (c_void_p,)),
     "braid_context_device_time": (c_int64, (c_void_p, c_int64)),
     "braid_context_close": (None, (c_void_p,)),
+    "braid_stream_open": (c_void_p, (c_void_p, POINTER(CStreamOptions))),
+    "braid_stream_capacity": (c_int64, (c_void_p,)),
+    "braid_stream_push": (
+        c_int,
+        (c_void_p, POINTER(c_void_p), POINTER(c_void_p), POINTER(POINTER(c_int64))),
+    ),
+    "braid_stream_pop": (c_int, (c_void_p, c_int64)),
+    "braid_stream_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
+    "braid_stream_stage": (c_int, (c_void_p, c_int64, POINTER(c_int64), POINTER(c_int64))),
+    "braid_stream_close": (c_int, (c_void_p,)),
     "braid_device_register": (c_int, (c_char_p, c_char_p)),
     "braid_device_emulate": (None, (c_int,)),
 }

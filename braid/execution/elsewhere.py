@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.dialects.braid.dtypes import to_numpy
+from braid.execution.request_stream import RequestStream
 from braid.lowering.host.descriptor import ModelDescription, Port
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native import ProfileEntry, cpu_supports
@@ -35,6 +36,10 @@ class ElsewhereExecutor:
     def run(
         self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None
     ) -> list[NDArray[Any]]:
+        """Raises BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Raises BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 

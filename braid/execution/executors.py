@@ -6,9 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.execution.request_stream import InterpretedStream, RequestStream
 from braid.runtime.buffers import check_apart, check_input, check_output
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel, ProfileEntry
+from braid.runtime.native_stream import NativeStream
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -31,6 +33,13 @@ class Executor(Protocol):
 
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took by the name of the device since the start."""
+        ...
+
+    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
+        """Open a stream, of which a launch may take `deadline` seconds.
+
+        With `goes_on`, a request that fails does not end it.
+        """
         ...
 
 
@@ -89,6 +98,10 @@ class NativeExecutor:
                 total[name] = total.get(name, 0.0) + seconds
         return total
 
+    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
+        """Open a stream of the native runtime."""
+        return NativeStream(self._model, self._threads, deadline, goes_on)
+
     def _take(self) -> NativeContext:
         try:
             return self._idle.pop()
@@ -136,3 +149,7 @@ class InterpreterExecutor:
     def launched_seconds(self) -> dict[str, float]:
         """Return nothing: the interpreter has no devices."""
         return {}
+
+    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
+        """Open a stream that interprets each request when it is handed in."""
+        return InterpretedStream(lambda inputs: self.run(inputs, None))

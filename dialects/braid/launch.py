@@ -1,8 +1,16 @@
 """Running a function on another device: launches, what they hand on, and waiting for it."""
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FunctionType, SymbolRefAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FunctionType,
+    IntegerType,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
@@ -99,9 +107,10 @@ class LaunchOp(IRDLOperation):
         slots = self.attributes.get(SLOTS)
         if slots is None:
             return
-        if not isinstance(slots, DenseArrayBase) or slots.elt_type != i64:
+        numbers = cast(DenseArrayBase[IntegerType], slots)
+        if not isinstance(slots, DenseArrayBase) or numbers.elt_type != i64:
             raise VerifyException(f"{SLOTS} is {slots}, expected array<i64: …>")
-        depths = slots.get_values()
+        depths = numbers.get_values()
         if len(depths) != len(self.outputs) or any(depth < 0 for depth in depths):
             raise VerifyException(
                 f"{SLOTS} is {list(depths)}, expected {len(self.outputs)} numbers from 0 on"

@@ -14,7 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -27,6 +27,8 @@ _DEVICE = ir.LiteralStructType([_POINTER, _POINTER, _I64, _I64, _I64, _POINTER])
 _FUNCTION = ir.LiteralStructType(
     [_POINTER, _I64, _I64, _I64, _POINTER, _I64, _I64, _POINTER],
 )
+_STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64])
+_CHANNEL = ir.LiteralStructType([_I64, _I64])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
 
@@ -98,6 +100,27 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """The launch of a function, by number, in a stream; `seconds` is what it is expected to take.
+
+    `inputs` and `outputs` are numbers of buffers: the model's inputs, its outputs, its channels.
+    """
+
+    function: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ChannelEntry:
+    """What a stage hands on: so many buffers of so many bytes."""
+
+    nbytes: int
+    slots: int
+
+
+@dataclass(frozen=True)
 class ModelDescription:
     """What the descriptor says; a model without variants is the program `ENTRY`."""
 
@@ -113,6 +136,9 @@ class ModelDescription:
     lanes: int = 1
     devices: tuple[DeviceEntry, ...] = ()
     functions: tuple[Function, ...] = ()
+    requests: int = 0
+    stages: tuple[Stage, ...] = ()
+    channels: tuple[ChannelEntry, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -139,6 +165,9 @@ class _Descriptor:
             _I64(description.weights_bytes),
             *self._list([self._device(device) for device in description.devices], _DEVICE),
             *self._list([self._function(own) for own in description.functions], _FUNCTION),
+            _I64(description.requests),
+            *self._list([self._stage(stage) for stage in description.stages], _STAGE),
+            *self._list([self._channel(own) for own in description.channels], _CHANNEL),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)
@@ -195,6 +224,14 @@ class _Descriptor:
             ir.Constant(_POINTER, None) if function.entry is None else self._entry(function.entry),
         ]
         return ir.Constant(_FUNCTION, fields)
+
+    def _stage(self, stage: Stage) -> Any:
+        buffers = [self._integers(stage.inputs), self._integers(stage.outputs)]
+        time = _I64(round(1e9 * stage.seconds))
+        return ir.Constant(_STAGE, [_I64(stage.function), *buffers, time])
+
+    def _channel(self, channel: ChannelEntry) -> Any:
+        return ir.Constant(_CHANNEL, [_I64(channel.nbytes), _I64(channel.slots)])
 
     def _entry(self, symbol: str) -> Any:
         return ir.Function(self.module, _ENTRY, symbol)

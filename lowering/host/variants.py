@@ -33,6 +33,7 @@ from braid.lowering.host.descriptor import (
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
+from braid.lowering.host.stream import stream_of
 from braid.support.errors import BraidError
 
 
@@ -117,6 +118,7 @@ def describe(
         max(map(lane_count, functions)),
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
         tuple(_function(own, names_of_devices, devices[_device(own)]) for own in launched),
+        *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
     )
 
 

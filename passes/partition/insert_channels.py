@@ -122,7 +122,7 @@ class InsertChannelsPass(ModulePass):
             cost=found.interval * 1e-9,
             lower_bound=loads[busiest],
             is_least=found.is_least,
-            slots=tuple(slots),
+            slots=",".join(map(str, slots)),
         )
 
 

@@ -191,6 +191,14 @@ static bool check_buffers(const char *what, int64_t count, const braid_tensor_v2
   return true;
 }
 
+bool braid_check_ports(const braid_model_v2 *descriptor, void *const *inputs,
+                       void *const *outputs) {
+  return check_buffers("input", descriptor->input_count, descriptor->inputs, NULL, inputs) &&
+         check_buffers("output", descriptor->output_count, descriptor->outputs, NULL, outputs);
+}
+
+braid_launches *braid_launches_of(braid_context_t *context) { return context->launches; }
+
 braid_launches *braid_context_launches(const braid_env *env) {
   return ((braid_context_t *)(uintptr_t)env)->launches;
 }

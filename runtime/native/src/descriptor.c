@@ -3,9 +3,11 @@
  * Whether a descriptor is one that this runtime can rely on. */
 #include "internal.h"
 
+#include <stdlib.h>
+
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 168, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 208, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
@@ -15,6 +17,8 @@ _Static_assert(sizeof(braid_code_v1) == 24, "braid_code_v1");
 _Static_assert(sizeof(braid_device_v1) == 48, "braid_device_v1");
 _Static_assert(sizeof(braid_function_v1) == 64, "braid_function_v1");
 _Static_assert(offsetof(braid_function_v1, run) == 56, "braid_function_v1.run");
+_Static_assert(sizeof(braid_stage_v1) == 32, "braid_stage_v1");
+_Static_assert(sizeof(braid_channel_v1) == 16, "braid_channel_v1");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 _Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
 _Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
@@ -123,6 +127,72 @@ static bool check_devices(const braid_model_v2 *descriptor) {
   return true;
 }
 
+/* Whether `stage` reads what earlier ones have written, which `written` says of each buffer, and
+ * writes what none has. */
+static bool check_stage(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
+                        int64_t buffers, bool *written) {
+  if (stage->function < 0 || stage->function >= descriptor->function_count ||
+      stage->nanoseconds < 0)
+    return false;
+  const braid_function_v1 *function = &descriptor->functions[stage->function];
+  if (!is_list(function->input_count, stage->inputs) ||
+      !is_list(function->output_count, stage->outputs))
+    return false;
+  for (int64_t i = 0; i < function->input_count; ++i)
+    if (stage->inputs[i] < 0 || stage->inputs[i] >= buffers || !written[stage->inputs[i]])
+      return false;
+  for (int64_t i = 0; i < function->output_count; ++i) {
+    int64_t buffer = stage->outputs[i];
+    if (buffer < descriptor->input_count || buffer >= buffers || written[buffer])
+      return false;
+    int64_t channel = buffer - descriptor->input_count - descriptor->output_count;
+    if (channel >= 0 &&
+        function->bytes[function->input_count + i] > descriptor->channels[channel].bytes)
+      return false;
+    written[buffer] = true;
+  }
+  return true;
+}
+
+static bool check_stages(const braid_model_v2 *descriptor) {
+  if (!is_list(descriptor->stage_count, descriptor->stages))
+    return malformed("number of stages", descriptor->stage_count);
+  if (!is_list(descriptor->channel_count, descriptor->channels))
+    return malformed("number of channels", descriptor->channel_count);
+  if (descriptor->requests < 0 || (descriptor->requests == 0) != (descriptor->stage_count == 0) ||
+      descriptor->requests > INT32_MAX)
+    return malformed("number of requests", descriptor->requests);
+  for (int64_t i = 0; i < descriptor->channel_count; ++i) {
+    const braid_channel_v1 *channel = &descriptor->channels[i];
+    int64_t bytes;
+    if (channel->bytes < 0 || channel->slots < 1 ||
+        __builtin_mul_overflow(channel->bytes, channel->slots, &bytes))
+      return malformed("channel", i);
+  }
+  if (descriptor->stage_count == 0)
+    return true;
+  int64_t ports = descriptor->input_count + descriptor->output_count;
+  int64_t buffers = ports + descriptor->channel_count;
+  bool *written = calloc((size_t)buffers + 1, sizeof *written);
+  if (written == NULL) {
+    braid_set_error("out of memory");
+    return false;
+  }
+  for (int64_t i = 0; i < descriptor->input_count; ++i)
+    written[i] = true;
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < descriptor->stage_count && wrong < 0; ++i)
+    if (!check_stage(descriptor, &descriptor->stages[i], buffers, written))
+      wrong = i;
+  int64_t missing = 0;
+  while (missing < buffers && written[missing])
+    ++missing;
+  free(written);
+  if (wrong >= 0)
+    return malformed("stage", wrong);
+  return missing == buffers || malformed("buffer of stages", missing);
+}
+
 static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
@@ -169,5 +239,6 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
                        descriptor->dim_count) &&
          check_tensors("output", descriptor->output_count, descriptor->outputs,
                        descriptor->dim_count) &&
-         check_variants(descriptor) && check_devices(descriptor) && check_features(descriptor);
+         check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
+         check_features(descriptor);
 }

@@ -119,4 +119,11 @@ int64_t braid_available_cpus(void);
  * where they do not limit CPU time. */
 int64_t braid_cpus_of_groups(const char *self, const char *root);
 
+/* Whether there is a buffer for each input and output that has elements, at upper bounds; false and
+ * the error set where one is missing. */
+bool braid_check_ports(const braid_model_v2 *descriptor, void *const *inputs, void *const *outputs);
+
+/* The launches of a context; NULL for a model without devices. */
+braid_launches *braid_launches_of(braid_context_t *context);
+
 #endif /* BRAID_INTERNAL_H */

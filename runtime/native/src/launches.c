@@ -214,6 +214,38 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   return own->ticket;
 }
 
+/* Another than `submit` and `finish`: nothing of the context but the device's part is used. */
+int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **buffers,
+                             unsigned float_mode, char error[BRAID_DEVICE_ERROR]) {
+  const braid_function_v1 *function = &launches->model->descriptor->functions[number];
+  const braid_loaded_device *device = &launches->model->devices[function->device];
+  device_state *state = &launches->devices[function->device];
+  launch own = {.launches = launches, .float_mode = float_mode};
+  own.submission = (braid_submission){
+      .program = device->program,
+      .function = number,
+      .env = &state->env,
+      .inputs = buffers,
+      .outputs = buffers + function->input_count,
+      .arena = state->arena,
+      .compute = function->run != NULL ? compute : NULL,
+      .plugin = device->plugin,
+      .device = device->device,
+  };
+  if (device->plugin->run != NULL) {
+    device->plugin->run(device->device, &own.submission);
+  } else if (device->plugin->submit(device->device, &own.submission) == 0) {
+    device->plugin->wait(device->device, own.submission.ticket);
+  } else {
+    snprintf(error, BRAID_DEVICE_ERROR, "cannot be started: %.200s", own.submission.error);
+    return -1;
+  }
+  state->nanoseconds += own.submission.nanoseconds;
+  if (own.submission.status != 0)
+    snprintf(error, BRAID_DEVICE_ERROR, "%s", own.submission.error);
+  return own.submission.status;
+}
+
 static void finish(const braid_env *env, int64_t ticket) {
   braid_launches *launches = braid_context_launches(env);
   launch *own = find(launches, ticket);

@@ -58,7 +58,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 6
+#define BRAID_ABI_VERSION 7
 
 typedef struct braid_env braid_env;
 
@@ -169,8 +169,25 @@ typedef struct braid_function_v1 {
                          * weights; NULL where there is none */
 } braid_function_v1;
 
+/* A launch of the model's as a stage of a stream. Buffers are numbered: first the model's inputs,
+ * then its outputs, then its channels. 32 bytes. */
+typedef struct braid_stage_v1 {
+  int64_t function;       /* offset 0 */
+  const int64_t *inputs;  /* offset 8: the buffer of each input of the function, which an earlier
+                           * stage has written unless it is an input of the model */
+  const int64_t *outputs; /* offset 16: the buffer of each output, an output of the model or a
+                           * channel, which no other stage writes */
+  int64_t nanoseconds;    /* offset 24: that it is expected to take */
+} braid_stage_v1;
+
+/* What one stage hands on to others, in as many buffers as there are slots. 16 bytes. */
+typedef struct braid_channel_v1 {
+  int64_t bytes; /* offset 0 */
+  int64_t slots; /* offset 8: at least 1 */
+} braid_channel_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 168 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 208 bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
@@ -193,6 +210,12 @@ typedef struct braid_model_v2 {
   const braid_device_v1 *devices;     /* offset 144 */
   int64_t function_count;             /* offset 152 */
   const braid_function_v1 *functions; /* offset 160 */
+  int64_t requests;                   /* offset 168: of a stream that are under way at once; 0
+                                       * where streams run the model as a whole */
+  int64_t stage_count;                /* offset 176: 0 likewise */
+  const braid_stage_v1 *stages;       /* offset 184: all launches, in an order they can run in */
+  int64_t channel_count;              /* offset 192 */
+  const braid_channel_v1 *channels;   /* offset 200 */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
@@ -284,6 +307,65 @@ BRAID_API int64_t braid_context_device_time(const braid_context_t *context, int6
 
 /* Frees a context. NULL is allowed. */
 BRAID_API void braid_context_close(braid_context_t *context);
+
+/* ---- Streams -------------------------------------------------------------------------------
+ *
+ * A stream runs a model on requests that come one after the other, and gives their results in the
+ * same order. Where the model launches functions on several devices, these work side by side on
+ * consecutive requests: each has a thread, and what one hands on to another waits in bounded
+ * channels. Any other model has one thread that runs it as a whole.
+ *
+ * Threads may push and pop at the same time, one at each end. A stream belongs to the process that
+ * opened it: in a child of fork its calls fail, and closing it does nothing.
+ */
+typedef struct braid_stream braid_stream_t;
+
+typedef struct braid_stream_options {
+  int64_t threads;  /* as of a context */
+  int64_t deadline; /* nanoseconds that one launch may take (of a model without: one run), after
+                     * which the stream is lost; 0 for any time */
+  int64_t goes_on;  /* not 0: a request that fails does not end the stream */
+} braid_stream_options;
+
+enum braid_stream_result {
+  BRAID_STREAM_DONE = 0,   /* the outputs of the oldest request are there */
+  BRAID_STREAM_FAILED = 1, /* it has failed, and `braid_last_error` names the function */
+  BRAID_STREAM_EMPTY = 2,  /* no request is under way, or the stream has ended */
+  BRAID_STREAM_LATER = 3,  /* it has not ended in time */
+  BRAID_STREAM_LOST = 4    /* a launch is beyond its deadline, which `braid_last_error` names: there
+                            * are no more results */
+};
+
+/* `options` may be NULL for one thread and no deadline. */
+BRAID_API braid_stream_t *braid_stream_open(braid_model_t *model,
+                                            const braid_stream_options *options);
+
+/* How many requests may be under way: handed in, and their results not taken. */
+BRAID_API int64_t braid_stream_capacity(const braid_stream_t *stream);
+
+/* Hands in a request, and waits while as many are under way as may be. Buffers are as for
+ * `braid_context_run` and belong to the stream until the result was taken; the lists are copied.
+ * `shapes` has the sizes of each input; NULL where no dim is open. */
+BRAID_API int braid_stream_push(braid_stream_t *stream, void *const *inputs, void *const *outputs,
+                                const int64_t *const *shapes);
+
+/* Takes the result of the oldest request, for which it waits so many nanoseconds, or for ever where
+ * that is negative. A braid_stream_result. */
+BRAID_API int braid_stream_pop(braid_stream_t *stream, int64_t timeout);
+
+/* Sizes of output `index` of the last result that was taken; NULL for a wrong index. Valid until
+ * the next one is. */
+BRAID_API const int64_t *braid_stream_output_shape(const braid_stream_t *stream, int64_t index);
+
+/* How often stage `index` of the model has run (of a model without stages: the model, as stage 0),
+ * and for how many nanoseconds. Not 0 for a wrong index. */
+BRAID_API int braid_stream_stage(braid_stream_t *stream, int64_t index, int64_t *count,
+                                 int64_t *nanoseconds);
+
+/* Ends the stream: waits for the launches that are running, forgets all requests, and frees it.
+ * Not 0 where one runs beyond its deadline: it may then still use the buffers of requests whose
+ * results were not taken. NULL is allowed. */
+BRAID_API int braid_stream_close(braid_stream_t *stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The threads of a stream: each takes, of its stages that can begin, the one whose request is the
+ * oldest, and runs it. A request that has failed passes the rest of its stages without being run.
+ */
+#define _GNU_SOURCE
+#include "streams.h"
+
+#include "float_mode.h"
+#include "waiting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int64_t braid_stream_finished(const braid_stream_t *stream) {
+  int64_t least = stream->stages[0].done;
+  for (int64_t i = 1; i < stream->stage_count; ++i)
+    least = stream->stages[i].done < least ? stream->stages[i].done : least;
+  return least;
+}
+
+static bool can_begin(const braid_stream_t *stream, const braid_stage_state *stage) {
+  if (stage->done >= stream->pushed)
+    return false;
+  for (int64_t i = 0; i < stage->need_count; ++i)
+    if (stream->stages[stage->needs[i].stage].done <= stage->done - stage->needs[i].lag)
+      return false;
+  return true;
+}
+
+/* The stage to run next; -1 for none. */
+static int64_t choose(const braid_stream_t *stream, int64_t worker) {
+  int64_t best = -1;
+  for (int64_t i = 0; i < stream->stage_count; ++i) {
+    const braid_stage_state *stage = &stream->stages[i];
+    if (stage->worker == worker && can_begin(stream, stage) &&
+        (best < 0 || stage->done < stream->stages[best].done))
+      best = i;
+  }
+  return best;
+}
+
+/* The address of a buffer for a request. */
+static void *address(const braid_stream_t *stream, int64_t buffer, int64_t number) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  int64_t ports = model->input_count + model->output_count;
+  if (buffer < ports)
+    return stream->requests[number % stream->capacity].buffers[buffer];
+  const braid_channel_v1 *channel = &model->channels[buffer - ports];
+  return stream->slots[buffer - ports] +
+         braid_slot_stride(channel) * (size_t)(number % channel->slots);
+}
+
+static bool run_stage(braid_stream_t *stream, int64_t index, int64_t number, char *error) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  const braid_stage_v1 *stage = &model->stages[index];
+  const braid_function_v1 *function = &model->functions[stage->function];
+  void **buffers = stream->stages[index].buffers;
+  for (int64_t i = 0; i < function->input_count; ++i)
+    buffers[i] = address(stream, stage->inputs[i], number);
+  for (int64_t i = 0; i < function->output_count; ++i)
+    buffers[function->input_count + i] = address(stream, stage->outputs[i], number);
+  char reason[BRAID_DEVICE_ERROR] = "";
+  if (braid_launches_stage(braid_launches_of(stream->context), stage->function, buffers,
+                           stream->float_mode, reason) == 0)
+    return true;
+  const char *device = model->devices[function->device].name;
+  bool says_where = reason[0] == '\'';
+  if (says_where)
+    snprintf(error, BRAID_STREAM_ERROR, "%s", reason);
+  else
+    snprintf(error, BRAID_STREAM_ERROR, "'@%s' on '%s': %s", function->name, device, reason);
+  return false;
+}
+
+/* Runs the model as a whole. */
+static bool run_whole(braid_stream_t *stream, int64_t number, char *error) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  braid_request *request = &stream->requests[number % stream->capacity];
+  braid_set_float_mode(stream->float_mode);
+  bool runs = true;
+  for (int64_t i = 0; runs && request->shapes != NULL && i < model->input_count; ++i)
+    runs = braid_context_set_input_shape(stream->context, i, request->shapes[i]) == 0;
+  runs = runs && braid_context_run(stream->context, request->buffers,
+                                   request->buffers + model->input_count) == 0;
+  if (!runs)
+    snprintf(error, BRAID_STREAM_ERROR, "%s", braid_last_error());
+  for (int64_t i = 0; runs && request->shapes != NULL && i < model->output_count; ++i)
+    memcpy(request->shapes[model->input_count + i], braid_context_output_shape(stream->context, i),
+           (size_t)model->outputs[i].rank * sizeof(int64_t));
+  return runs;
+}
+
+/* With the lock, which is given up while the stage runs. */
+static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_t index) {
+  braid_stage_state *stage = &stream->stages[index];
+  int64_t number = stage->done;
+  braid_request *request = &stream->requests[number % stream->capacity];
+  if (request->failed || number > stream->last)
+    return;
+  char error[BRAID_STREAM_ERROR] = "";
+  worker->running = index;
+  worker->since = braid_now();
+  pthread_mutex_unlock(&stream->lock);
+  bool done = braid_has_stages(stream->model->descriptor) ? run_stage(stream, index, number, error)
+                                                          : run_whole(stream, number, error);
+  pthread_mutex_lock(&stream->lock);
+  stage->nanoseconds += (int64_t)(braid_now() - worker->since);
+  worker->running = -1;
+  if (done)
+    return;
+  if (!request->failed)
+    memcpy(request->error, error, sizeof error);
+  request->failed = true;
+  if (!stream->goes_on && number < stream->last)
+    stream->last = number;
+}
+
+static void wake_others(braid_stream_t *stream, const braid_stream_worker *self) {
+  for (int64_t i = 0; i < stream->worker_count; ++i)
+    if (&stream->workers[i] != self)
+      pthread_cond_signal(&stream->workers[i].wake);
+}
+
+void *braid_stream_serve(void *argument) {
+  braid_stream_worker *self = argument;
+  braid_stream_t *stream = self->stream;
+  int64_t number = self - stream->workers;
+  pthread_mutex_lock(&stream->lock);
+  while (!stream->closing && stream->lost[0] == '\0') {
+    int64_t index = choose(stream, number);
+    if (index < 0) {
+      pthread_cond_wait(&self->wake, &stream->lock);
+      continue;
+    }
+    run_next(stream, self, index);
+    ++stream->stages[index].done;
+    wake_others(stream, self);
+    pthread_cond_broadcast(&stream->changed);
+  }
+  self->live = false;
+  pthread_cond_broadcast(&stream->changed);
+  braid_stream_release(stream);
+  return NULL;
+}

@@ -1,0 +1,201 @@
+"""Streams of the native runtime on numpy arrays: requests go in, results come out in order."""
+
+import ctypes
+import math
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from ctypes import POINTER, c_int64
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.runtime.buffers import check_count, check_input
+from braid.runtime.dtypes import numpy_dtype
+from braid.runtime.native import NativeContext, NativeModel, addresses
+from braid.runtime.native_abi import CStreamOptions, last_error, load_library
+from braid.support.errors import BraidError
+
+Array = NDArray[Any]
+
+
+class StreamLostError(BraidError):
+    """A launch is beyond its deadline: the stream has no more results."""
+
+
+class StreamEndedError(BraidError):
+    """The stream was closed, or has ended with a request that failed."""
+
+
+class _Result(IntEnum):
+    """`braid_stream_result`."""
+
+    DONE = 0
+    FAILED = 1
+    EMPTY = 2
+    LATER = 3
+    LOST = 4
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """A stage of a stream: its function and device, and how often and long it has run.
+
+    `expected_seconds` is what one run was taken to be when the model was compiled, 0 for unknown.
+    """
+
+    name: str
+    device: str
+    expected_seconds: float
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Request:
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+
+
+_kept: list[object] = []
+"""What launches beyond their deadlines may still use."""
+
+
+class NativeStream:
+    """An open stream: the native handle, and the arrays of the requests that are under way."""
+
+    def __init__(
+        self, model: NativeModel, threads: int, deadline: float | None, goes_on: bool
+    ) -> None:
+        """Open a stream; raises `BraidError` where there is no memory, or no more thread."""
+        library = load_library()
+        nanoseconds = 0 if deadline is None else max(1, round(1e9 * deadline))
+        options = CStreamOptions(threads, nanoseconds, goes_on)
+        handle: int | None = library.braid_stream_open(model.handle, ctypes.byref(options))
+        if handle is None:
+            raise last_error()
+        self.model = model
+        self.capacity: int = library.braid_stream_capacity(handle)
+        self._handle = handle
+        self._under_way: deque[_Request] = deque()
+        opened = any(-1 in spec.shape for spec in (*model.inputs, *model.outputs))
+        self._shapes = NativeContext(model, 1) if opened else None
+        self._finalizer = weakref.finalize(self, _close, handle, self._under_way, model)
+
+    def prepare(self, inputs: Sequence[Array], *, copy: bool) -> list[Array]:
+        """Return inputs as a request takes them, of its own where `copy` is wanted.
+
+        Raises:
+            BraidError: a wrong number of arrays, dtype or shape.
+
+        """
+        specs = self.model.inputs
+        check_count("input", len(inputs), len(specs))
+        arrays = [check_input(spec, x) for spec, x in zip(specs, inputs, strict=True)]
+        if copy:
+            pairs = zip(arrays, inputs, strict=True)
+            arrays = [a.copy() if np.may_share_memory(a, given) else a for a, given in pairs]
+        return arrays
+
+    def push(self, inputs: Sequence[Array]) -> None:
+        """Hand in what `prepare` gave; waits while `capacity` requests are under way.
+
+        Raises:
+            StreamLostError, StreamEndedError: there are no more results.
+
+        """
+        library = load_library()
+        outputs = [np.empty(*pair) for pair in self._ports(inputs)]
+        shapes: Any = None
+        if self._shapes is not None:
+            rows = [(c_int64 * max(1, x.ndim))(*x.shape) for x in inputs]
+            shapes = (POINTER(c_int64) * max(1, len(rows)))(*rows)
+        self._under_way.append(_Request(inputs, outputs))
+        status: int = library.braid_stream_push(
+            self._open_handle(), addresses(inputs), addresses(outputs), shapes
+        )
+        if status != 0:
+            self._under_way.pop()
+            raise StreamEndedError(last_error().message)
+
+    def pop(self, timeout: float) -> list[Array] | None:
+        """Take the outputs of the oldest request; None if they are not there in so many seconds.
+
+        Raises:
+            BraidError: the request has failed.
+            StreamLostError: a launch is beyond its deadline; there are no more results.
+            StreamEndedError: no request is under way.
+
+        """
+        library = load_library()
+        result = _Result(library.braid_stream_pop(self._open_handle(), round(1e9 * timeout)))
+        match result:
+            case _Result.LATER:
+                return None
+            case _Result.EMPTY:
+                raise StreamEndedError("the stream has ended")
+            case _Result.LOST:
+                raise StreamLostError(last_error().message)
+            case _Result.FAILED:
+                error = last_error()
+                if self._under_way:
+                    self._under_way.popleft()
+                raise error
+            case _Result.DONE:
+                request = self._under_way.popleft()
+                return [self._filled(i, buffer) for i, buffer in enumerate(request.outputs)]
+
+    def stages(self) -> list[StageTimes]:
+        """Return the stages of the model and their times so far; one for a model without."""
+        described = self.model.descriptor
+        stages = [described.stages[i] for i in range(described.stage_count)]
+        functions = [described.functions[stage.function] for stage in stages]
+        found: list[StageTimes] = []
+        for i, (stage, function) in enumerate(zip(stages, functions, strict=True)):
+            device = described.devices[function.device].name.decode()
+            expected = stage.nanoseconds * 1e-9
+            found.append(StageTimes(function.name.decode(), device, expected, *self._times(i)))
+        return found or [StageTimes("main", "", 0.0, *self._times(0))]
+
+    def close(self) -> None:
+        """End the stream: waits for launches that are running, as long as their deadline says."""
+        self._finalizer()
+
+    def _times(self, stage: int) -> tuple[int, float]:
+        count, nanoseconds = c_int64(), c_int64()
+        status: int = load_library().braid_stream_stage(
+            self._open_handle(), stage, ctypes.byref(count), ctypes.byref(nanoseconds)
+        )
+        if status != 0:
+            raise last_error()
+        return count.value, nanoseconds.value * 1e-9
+
+    def _open_handle(self) -> int:
+        if not self._finalizer.alive:
+            raise StreamEndedError("the stream has been closed")
+        return self._handle
+
+    def _ports(self, inputs: Sequence[Array]) -> list[tuple[tuple[int, ...], Any]]:
+        """Shape and dtype of the buffer of each output."""
+        dtypes = [numpy_dtype(spec.dtype) for spec in self.model.outputs]
+        if self._shapes is None:
+            shapes = [spec.bound for spec in self.model.outputs]
+        else:
+            shapes = self._shapes.shapes_for(inputs)
+        return list(zip(shapes, dtypes, strict=True))
+
+    def _filled(self, index: int, buffer: Array) -> Array:
+        spec = self.model.outputs[index]
+        if -1 not in spec.shape or self.model.has_variants:
+            return buffer
+        sizes = load_library().braid_stream_output_shape(self._open_handle(), index)
+        shape = tuple(int(sizes[d]) for d in range(len(spec.shape)))
+        return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)
+
+
+def _close(handle: int, under_way: "deque[_Request]", model: NativeModel) -> None:
+    if load_library().braid_stream_close(handle) != 0:
+        _kept.append((under_way, model))
