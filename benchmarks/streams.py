@@ -1,0 +1,257 @@
+"""Streams over two cores: throughput beside one core, and beside two instances of the model.
+
+    python -m benchmarks.streams MODEL.onnx… [--seconds 3] [--rounds 7] [--json FILE]
+
+Each model is split where the predicted seconds of its kernels, in topological order, reach a part
+of their sum (`--part`, one half), compiled for the target `host-2` and run as a stream. In turns,
+for so many seconds each: the whole model on one thread; two instances of it, each in a thread of
+its own on a core of its own; the stream; and, for latency, the split model request by request. What
+the stream gives must be, to the bit, what calls of the split model do. With `--balance N` the split
+is moved N times by what the stages of a stream took.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+import braid
+from benchmarks.models.inputs import random_inputs
+from braid.analysis.structure.clusters import is_placed
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.variants import public_functions
+from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.read_source import read_source
+from braid.sources.source_model import SourceModel
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
+from braid.universe import make_context
+
+Arrays = list[NDArray[Any]]
+TARGET = "host-2"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Requests per second of each way to run a model, once a round, and the split's latency."""
+
+    one: list[float]
+    two: list[float]
+    stream: list[float]
+    latency: list[float]
+    whole_latency: list[float]
+
+
+def seconds_by_name(source: SourceModel) -> dict[str, float]:
+    """What the kernels of a model are predicted to take, by the last of the names in each."""
+    context, module = make_context(), source.module.clone()
+    passes = passes_for(module)
+    names = [pass_.name for pass_ in passes]
+    run_pipeline(context, module, passes[: names.index("apply-clusters")])
+    costs = CostSource(target_of(module))
+    found: dict[str, float] = {}
+    for op in public_functions(module)[0].body.block.ops:
+        if isinstance(op, FusedOp):
+            own, cost = costs.of(op), costs.cost(op)
+            for name in names_of(op)[-1:]:
+                found[name] = found.get(name, 0.0) + cost.seconds + own.start_of(cost)
+    return found
+
+
+def ops_of(source: SourceModel) -> list[Operation]:
+    """The ops of a model that are computed, in order."""
+    block = public_functions(source.module)[0].body.block
+    return [op for op in block.ops if is_placed(op)]
+
+
+def split(source: SourceModel, part: float) -> SourceModel:
+    """The model with the ops up to that part of its predicted seconds on one core."""
+    seconds = seconds_by_name(source)
+    copy = SourceModel(source.name, source.module.clone(), source.parameters)
+    ops = ops_of(copy)
+    costs = [sum(seconds.get(name, 0.0) for name in names_of(op)) for op in ops]
+    reached = np.cumsum(costs) <= part * sum(costs)
+    for op, first in zip(ops, reached, strict=True):
+        op.attributes[DEVICE] = StringAttr("cpu:0" if first else "cpu:1")
+    return copy
+
+
+def compile_split(source: SourceModel, part: float) -> braid.Model:
+    """The split model for two cores."""
+    own = split(source, part)
+    return braid.compile(own.module, parameters=own.parameters, target=TARGET)
+
+
+def balanced(
+    source: SourceModel, part: float, rounds: int, inputs: Arrays
+) -> tuple[braid.Model, float]:
+    """The split model, moved `rounds` times to where its stages would have taken alike."""
+    model = compile_split(source, part)
+    for _ in range(rounds):
+        with model.stream(repeat(inputs, 12)) as stream:
+            for _, _ in zip(range(12), stream, strict=False):
+                pass
+            times = [stage.seconds / stage.count for stage in stream.stages()]
+        if len(times) != 2 or abs(times[0] - times[1]) < 0.03 * sum(times):
+            break
+        rates = part / times[0], (1 - part) / times[1]
+        middle = (times[0] + times[1]) / 2
+        part = middle * rates[0] if times[0] > middle else 1 - middle * rates[1]
+        model = compile_split(source, part)
+    return model, part
+
+
+def repeat(inputs: Arrays, count: int | None = None) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The same request again and again."""
+    while count is None or count > 0:
+        yield tuple(inputs)
+        count = None if count is None else count - 1
+
+
+def rate_of_calls(models: Sequence[braid.Model], inputs: Arrays, seconds: float) -> float:
+    """Requests per second of models that are called side by side, each on a core of its own."""
+    cores = sorted(os.sched_getaffinity(0))
+    counts = [0] * len(models)
+    begin = time.perf_counter()
+
+    def call(index: int) -> None:
+        os.sched_setaffinity(0, {cores[index % len(cores)]})
+        while time.perf_counter() - begin < seconds:
+            models[index].run(inputs)
+            counts[index] += 1
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(len(models))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / (time.perf_counter() - begin)
+
+
+def rate_of_stream(model: braid.Model, inputs: Arrays, seconds: float) -> float:
+    """Requests per second of a stream, from its first result on."""
+    with model.stream(repeat(inputs), copy=False) as stream:
+        next(stream)
+        begin, count = time.perf_counter(), 0
+        while time.perf_counter() - begin < seconds:
+            next(stream)
+            count += 1
+        return count / (time.perf_counter() - begin)
+
+
+def latency(run: Callable[[], object], seconds: float) -> float:
+    """The median seconds of one call."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def check(model: braid.Model, inputs: Arrays, whole: braid.Model) -> float:
+    """The largest difference from the whole model; raises SystemExit where a stream differs."""
+    expected = model.run(inputs)
+    for result in model.stream(repeat(inputs, 8)):
+        results = result if isinstance(result, tuple) else (result,)
+        if not all(map(np.array_equal, results, expected)):
+            raise SystemExit("the stream differs from calls")
+    pairs = zip(expected, whole.run(inputs), strict=True)
+    return max(float(np.abs(a - b).max() / (np.abs(b).max() or 1.0)) for a, b in pairs)
+
+
+def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """All figures of one model."""
+    named = random_inputs(path)
+    whole = braid.compile(path)
+    inputs = [named[spec.name] for spec in whole.inputs]
+    source = read_source(make_context(), path, target=TARGET)
+    model, part = balanced(source, options.part, options.balance, inputs)
+    error = check(model, inputs, whole)
+    with tempfile.TemporaryDirectory() as directory:
+        whole.save(file := Path(directory) / "whole.braid")
+        instances = [braid.load(file), braid.load(file)]
+        found = Measured([], [], [], [], [])
+        for turn in range(options.rounds + 1):
+            rates = (
+                rate_of_calls(instances[:1], inputs, options.seconds),
+                rate_of_calls(instances, inputs, options.seconds),
+                rate_of_stream(model, inputs, options.seconds),
+                latency(lambda: model.run(inputs), options.seconds / 3),
+                latency(lambda: instances[0].run(inputs), options.seconds / 3),
+            )
+            for values, rate in zip(vars(found).values(), rates, strict=True):
+                if turn:  # the first one warms up
+                    values.append(rate)
+    with model.stream(repeat(inputs, 20)) as stream:
+        for _, _ in zip(range(20), stream, strict=False):
+            pass
+        stages = [vars(stage) for stage in stream.stages()]
+    return {
+        "part": part,
+        "error": error,
+        "capacity": model.stream([]).capacity,
+        "rates": vars(found),
+        "to_one": median_ratio(found.stream, found.one),
+        "to_two": median_ratio(found.stream, found.two),
+        "two_to_one": median_ratio(found.two, found.one),
+        "latency_to_whole": median_ratio(found.latency, found.whole_latency),
+        "stages": stages,
+    }
+
+
+def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """The median of ratios within rounds."""
+    return statistics.median(a / b for a, b in zip(values, others, strict=True))
+
+
+def main() -> None:
+    """Measures and prints a line for each model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--part", type=float, default=0.5, help="of the seconds on the first core")
+    parser.add_argument("--balance", type=int, default=0, help="times to move the split")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results: dict[str, Any] = {}
+    for path in options.models:
+        row = results[path.stem] = measure(path, options)
+        rates = {name: statistics.median(values) for name, values in row["rates"].items()}
+        print(
+            f"{path.stem:14} one {rates['one']:7.2f}/s  two {rates['two']:7.2f}/s  "
+            f"stream {rates['stream']:7.2f}/s  ÷ one {row['to_one']:.2f}  "
+            f"÷ two {row['to_two']:.2f}  "
+            f"latency {1e3 * rates['latency']:.1f} ms (whole {1e3 * rates['whole_latency']:.1f})  "
+            f"part {row['part']:.3f}",
+            flush=True,
+        )
+        for stage in row["stages"]:
+            seconds = stage["seconds"] / max(1, stage["count"])
+            print(
+                f"    {stage['name']:12} on {stage['device']}: {1e3 * seconds:.2f} ms, expected "
+                f"{1e3 * stage['expected_seconds']:.2f} ms"
+            )
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
