@@ -1,6 +1,7 @@
 """`braid bench`: latency and memory of a model on random inputs."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,9 @@ def bench(
     target: OptionalTargetOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Measure requests that follow each other, too.")
+    ] = False,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
@@ -41,12 +45,15 @@ def bench(
 
     Inputs that are not given are random. Shown are the median and p90 latency, the size of the
     arena, and by how much the resident memory grew. What grows beside the arena, the outputs and
-    pages of files (weights that are read for the first time) is shown as "anything else".
+    pages of files (weights that are read for the first time) is shown as "anything else". With
+    --stream, N requests run as a stream too: shown are requests per second, and for each stage how
+    often it ran, how long that took, what was expected, and which part of the time it was busy.
     """
     from braid.dynamic_shapes.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model
+    from braid.tools.commands.streaming import measure_stream
     from braid.tools.outputs import check_outputs, write_files
 
     check_outputs(json_file)
@@ -63,8 +70,12 @@ def bench(
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
+    flow = measure_stream(opened, arrays, runs, warmup) if stream else None
     if json_file is not None:
         content = {"model": str(model), "threads": threads}
         content |= figures.to_json(opened.arena_bytes)
+        content |= {} if flow is None else {"stream": asdict(flow)}
         write_files({json_file: json.dumps(content, indent=1).encode()})
     print(f"{model.name}: {figures.describe(opened.arena_bytes)}")
+    if flow is not None:
+        print(flow.describe())

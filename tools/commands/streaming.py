@@ -1,0 +1,84 @@
+"""Measuring a stream of requests for `braid bench`."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+from numpy.typing import NDArray
+
+from braid.model import Model
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """A stage of a stream: runs, seconds of one, expected ones (0: unknown), part of time busy."""
+
+    name: str
+    device: str
+    runs: int
+    seconds: float
+    expected_seconds: float
+    busy: float
+
+    def describe(self) -> str:
+        """One line."""
+        where = f"@{self.name}" + (f" on {self.device}" if self.device else "")
+        said = f", expected {1e3 * self.expected_seconds:.3f} ms" if self.expected_seconds else ""
+        return f"  {where}: {1e3 * self.seconds:.3f} ms{said}, busy {self.busy:.0%}"
+
+
+@dataclass(frozen=True)
+class StreamFigures:
+    """Requests per second of a stream, how many were under way at most, and its stages."""
+
+    requests: int
+    capacity: int
+    per_second: float
+    stages: tuple[StageFigures, ...]
+
+    def describe(self) -> str:
+        """A line for the stream and one for each stage; the busiest is the bottleneck."""
+        head = (
+            f"stream of {self.requests} requests, {self.capacity} under way: "
+            f"{self.per_second:.2f} a second, a result each {1e3 / self.per_second:.3f} ms"
+        )
+        most = max((stage.busy for stage in self.stages), default=0.0)
+        marks = (" (bottleneck)" * (s.busy == most and len(self.stages) > 1) for s in self.stages)
+        lines = (s.describe() + mark for s, mark in zip(self.stages, marks, strict=True))
+        return "\n".join([head, *lines])
+
+
+def measure_stream(
+    model: Model, inputs: Sequence[NDArray[Any]], runs: int, warmup: int
+) -> StreamFigures:
+    """Stream the same request again and again; time passes from the last result of the warm-up.
+
+    Behind the requests that are measured come as many as may be under way, so that the pipeline is
+    full from the first to the last of them.
+    """
+    request = tuple(inputs)
+    with model.stream([]) as stream:
+        more = stream.capacity
+    counted = max(1, warmup)
+    requests = chain(repeat(request, counted), repeat(request, runs), repeat(request, more))
+    with model.stream(requests, copy=False) as stream:
+        for _ in range(counted):
+            next(stream)
+        before = stream.stages()
+        begin = time.perf_counter()
+        for _ in range(runs):
+            next(stream)
+        took = time.perf_counter() - begin
+        after = stream.stages()
+    stages: list[StageFigures] = []
+    for old, new in zip(before, after, strict=True):
+        count, seconds = new.count - old.count, new.seconds - old.seconds
+        each = seconds / count if count else 0.0
+        stages.append(
+            StageFigures(
+                new.name, new.device, count, each, new.expected_seconds, min(1.0, seconds / took)
+            )
+        )
+    return StreamFigures(runs, stream.capacity, runs / took, tuple(stages))
