@@ -53,7 +53,8 @@ def value_bytes(value: SSAValue) -> int:
         raise UnsupportedError(
             f"a tensor has an open dim, {tensor}; its bytes are not known",
             location=None if where is None else source_location(where),
-            hint="give the shapes of the inputs (--shape name=1,3,224,224)",
+            hint="give the shapes of the inputs: in the types of a module, or of an ONNX model "
+            "by --shape name=1,3,224,224",
         )
     return logical_bytes(tensor) if layout_of(tensor).is_abstract else storage_bytes(tensor)
 

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import definition_location, source_location
 from braid.analysis.structure.dominance import DominatorTree
+from braid.dialects.braid.attribute_kinds import expected_kind
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
 from braid.dialects.braid.base import TensorOp
 from braid.support.errors import BraidError, Note
@@ -42,7 +43,7 @@ def verify_module(module: Operation) -> None:
         try:
             op.verify(verify_nested_ops=False)
             _verify_blocks_not_empty(op)
-            _verify_attribute_names(op)
+            _verify_attributes(op)
         except VerifyException as error:
             message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
             if op.name not in message:
@@ -66,13 +67,17 @@ def _kind(op: Operation) -> _Kind | None:
         *((type(operand), id(operand.type)) for operand in op.operands),
         *(id(result.type) for result in op.results),
         *((name, id(value)) for name, value in op.attributes.items() if name != NAME),
+        type(op.attributes.get(NAME)),
         None,
         *((name, id(value)) for name, value in op.properties.items()),
     )
 
 
-def _verify_attribute_names(op: Operation) -> None:
-    """What is misspelled would be ignored: braid gives attributes of its namespace a meaning."""
+def _verify_attributes(op: Operation) -> None:
+    """What is misspelled, or of another kind, would be ignored.
+
+    Braid gives attributes of its namespace a meaning.
+    """
     ports = (op.properties.get(key) for key in ("arg_attrs", "res_attrs"))
     of_ports = (
         each
@@ -81,8 +86,17 @@ def _verify_attribute_names(op: Operation) -> None:
         for each in cast(ArrayAttr[Attribute], port)
     )
     dictionaries = (each.data for each in of_ports if isinstance(each, DictionaryAttr))
-    for name in chain(op.attributes, *dictionaries):
-        if name.startswith(NAMESPACE) and name not in known_names():
+    items = (each.items() for each in (op.attributes, *dictionaries))
+    for name, attribute in chain.from_iterable(items):
+        if not name.startswith(NAMESPACE):
+            continue
+        expected = expected_kind(name, attribute)
+        if expected is not None:
+            raise InvalidIRError(
+                f"'{name}' of '{op.name}' op is {attribute}, expected {expected}",
+                location=source_location(op),
+            )
+        if name not in known_names():
             raise InvalidIRError(
                 f"'{op.name}' op has an attribute '{name}', which means nothing",
                 location=source_location(op),

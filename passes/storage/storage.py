@@ -68,7 +68,8 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
         raise UnsupportedError(
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
             location=source_location(op),
-            hint="give the shapes of the inputs (--shape name=1,3,224,224)",
+            hint="give the shapes of the inputs: in the types of a module, or of an ONNX model "
+            "by --shape name=1,3,224,224",
         )
     return storage_bytes(tensor)
 

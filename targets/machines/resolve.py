@@ -6,6 +6,7 @@ from functools import lru_cache
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
 from braid.support.errors import BraidError
@@ -56,13 +57,17 @@ def set_target(module: ModuleOp, name: str, cpu: str | None = None) -> None:
 def device_of(op: Operation, target: Target) -> Device:
     """Where `op` runs: the `braid.device` of it or of what it is in, else the default device.
 
-    Raises `BraidError` for a device that the target has not.
+    Raises `BraidError`, with the location of what names it, for a device that the target has not.
     """
     at: Operation | None = op
     while at is not None:
         device = at.attributes.get(DEVICE)
         if isinstance(device, StringAttr):
-            return target.device(device.data)
+            try:
+                return target.device(device.data)
+            except BraidError as error:
+                location = source_location(at)
+                raise BraidError(error.message, location=location, hint=error.hint) from error
         at = at.parent_op()
     return target.default_device
 

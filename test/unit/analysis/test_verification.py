@@ -3,13 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.scf import ExecuteRegionOp, YieldOp
 from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import Block, Region
 
 from braid.analysis.structure.verification import InvalidIRError, verify_dominance, verify_module
+from braid.dialects.braid.attribute_names import TARGET
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 
@@ -81,6 +82,36 @@ def test_an_op_nearly_like_a_valid_one_is_still_checked(line: str) -> None:
     with pytest.raises(InvalidIRError, match="expected tensor") as caught:
         verify_module(module)
     assert caught.value.location is not None and caught.value.location.line == 5
+
+
+@pytest.mark.parametrize(
+    ("attribute", "expected"),
+    [
+        ("name = 3", "a string, or an array of strings"),
+        ("device = 0 : i64", "the name of a device"),
+        ('cluster = "1"', "the number of a cluster"),
+        ("cluster = true", "the number of a cluster"),
+        ("cluster = 1 : index", "the number of a cluster"),
+        ('candidates = "gpu"', "a dictionary from backends to priorities"),
+        ("colocate = 1 : i64", "a string"),
+        ("seconds = 1 : i64", "a number, such as"),
+    ],
+)
+def test_attributes_of_another_kind(attribute: str, expected: str) -> None:
+    line = f"%c = braid.exp %x {{braid.{attribute}}} : (tensor<4xf32>) -> tensor<4xf32>"
+    module = parse_mlir(make_context(), ALIKE.format(line=line), "m.mlir").module
+    with pytest.raises(
+        InvalidIRError, match=f"of 'braid.exp' op is .*, expected {expected}"
+    ) as caught:
+        verify_module(module)
+    assert caught.value.location is not None and caught.value.location.line == 5
+
+
+def test_a_target_of_another_kind() -> None:
+    module = function(Block())
+    module.attributes[TARGET] = StringAttr("host")
+    with pytest.raises(InvalidIRError, match=r"'braid.target' of .* expected a target, such as"):
+        verify_module(module)
 
 
 def test_an_op_like_a_valid_one_may_not_end_a_block() -> None:

@@ -8,12 +8,14 @@ from xdsl.dialects.func import FuncOp
 
 from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
+from braid.frontends.mlir import parse_mlir
 from braid.passes.order.assign_lanes import require_pool
 from braid.support.errors import BraidError
 from braid.targets.backends import kernel_families, without_families
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import device_of, set_target, target_of
+from braid.universe import make_context
 
 VALID = """
 name = "toy"
@@ -232,6 +234,15 @@ def test_the_target_of_a_module_and_the_device_of_an_op() -> None:
     module.attributes[TARGET] = TargetAttr.of("host", {"gpu": "x"})
     with pytest.raises(BraidError, match="unknown option 'gpu'"):
         target_of(module)
+
+
+def test_an_unknown_device_says_where_it_is_named() -> None:
+    text = 'func.func @f() attributes {braid.device = "npu:9"} {\n  return\n}'
+    function = parse_mlir(make_context(), text, "f.mlir").module.body.block.first_op
+    assert isinstance(function, FuncOp)
+    with pytest.raises(BraidError, match="no device 'npu:9'") as error:
+        device_of(function.body.block.first_op, load_target("npu-small"))
+    assert error.value.location is not None and error.value.location.line == 1
 
 
 def test_every_target_by_name_can_be_loaded() -> None:
