@@ -25,9 +25,14 @@ stock-cutting problem", Operations Research 2004). Between two moments with no r
 bytes below the lowest item that lives at both are filled, at the one by items that end then, at the
 other by items that begin: it lies no lower than the first level that sums of their sizes have in
 common. Where a beam ends, it begins again, wider, where few partial packings were left before.
+
+Where no moment has room to spare, beams from the first moment to the last, or back, find more: what
+begins takes the place of what ends, in blocks of equal sums that stand side by side, and where
+sizes are far from equal few blocks are possible. All orders that are left are kept, as a PQ-tree
+(see `packing_boundaries.c`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
 
@@ -47,6 +52,11 @@ _WASTES = (3, 9, 18)
 """What room left empty costs in the beams of a round: a step of the skyline costs 1 to 11."""
 _BEAMS = 3
 """Beams of each waste in a round."""
+_FILLING = 32
+"""Width of the first beams where no room is to spare; twice as wide in each round."""
+_FILLING_WIDEST = 8192
+_FREEDOMS = (0.3, 0.0, 1.0)
+"""How much it counts in those that many orders are left."""
 
 Attempt = Callable[[NativePacking, float], tuple[int, dict[int, int] | None]]
 
@@ -60,7 +70,22 @@ def search(
     not complete and proves nothing.
     """
     native = NativePacking(placer, members, ceiling)
-    for attempt in _attempts(placer, members, seed):
+    return _try(native, _attempts(placer, members, seed), deadline)
+
+
+def fill(
+    placer: Placer, members: Sequence[int], ceiling: int, deadline: Deadline, seed: int
+) -> dict[int, int] | None:
+    """Return the bases of `members` where a few narrow beams fill all below `ceiling` with them."""
+    native = NativePacking(placer, members, ceiling)
+    return _try(native, _fillings(_FILLING, Random(seed)), deadline)[0]
+
+
+def _try(
+    native: NativePacking, attempts: Iterable[Attempt], deadline: Deadline
+) -> tuple[dict[int, int] | None, bool]:
+    """Return what `search` does, by the first of `attempts` that ends it."""
+    for attempt in attempts:
         left = deadline.remaining
         if left <= 0:
             break
@@ -74,10 +99,11 @@ def search(
 
 def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Attempt]:
     """Yield searches without end, by trees and by beams."""
-    random = Random(seed)
+    random, fillers = Random(seed), Random(seed)
     known = orders(placer, members)
-    nodes, width = _NODES * len(members), _WIDTH
+    nodes, width, filling = _NODES * len(members), _WIDTH, _FILLING
     while True:
+        yield from _fillings(filling, fillers)
         for order in (*known, *(_noisy(random.choice(known), random) for _ in range(_NOISY))):
             yield partial(NativePacking.search, order=order, nodes=nodes)
         for waste in _WASTES * _BEAMS:
@@ -85,6 +111,21 @@ def _attempts(placer: Placer, members: Sequence[int], seed: int) -> Iterator[Att
             yield partial(NativePacking.search_by_beam, width=width, waste=waste, seed=start)
         nodes = nodes * 3 // 2
         width = min(2 * width, _WIDEST)
+        filling = min(2 * filling, _FILLING_WIDEST)
+
+
+def _fillings(width: int, random: Random) -> Iterator[Attempt]:
+    """Yield beams that find packings without room to spare, and end at once where there is some."""
+    for freedom in _FREEDOMS:
+        for backwards in (False, True):
+            start = random.randrange(1, 1 << 63)
+            yield partial(
+                NativePacking.search_by_boundaries,
+                width=width,
+                backwards=backwards,
+                freedom=freedom,
+                seed=start,
+            )
 
 
 def _noisy(order: Sequence[int], random: Random) -> list[int]:

@@ -44,6 +44,10 @@ _SIGNATURES = {
         c_int32,
         (POINTER(CPacking), c_int32, c_int32, c_uint64, c_double, c_void_p),
     ),
+    "braid_pack_by_boundaries": (
+        c_int32,
+        (POINTER(CPacking), c_int32, c_int32, c_double, c_uint64, c_double, c_void_p),
+    ),
 }
 
 
@@ -127,6 +131,21 @@ class NativePacking:
         seconds = min(max(seconds, 0.0), _LONGEST)
         ended = _library().braid_pack_by_beam(
             self._struct, width, waste, seed, seconds, bases.ctypes.data
+        )
+        return self._outcome(ended, bases)
+
+    def search_by_boundaries(
+        self, seconds: float, *, width: int, backwards: bool, freedom: float, seed: int
+    ) -> tuple[int, dict[int, int] | None]:
+        """As `search`, moment by moment; finds nothing but where no room is to spare at any.
+
+        `width` partial packings are kept at a moment; `freedom` is how much it counts that they
+        leave many.
+        """
+        bases = np.zeros(len(self.members), np.int64)
+        seconds = min(max(seconds, 0.0), _LONGEST)
+        ended = _library().braid_pack_by_boundaries(
+            self._struct, width, backwards, freedom, seed, seconds, bases.ctypes.data
         )
         return self._outcome(ended, bases)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.packing.bounds import check_fixed, max_live
-from braid.solvers.packing.canonical import search
+from braid.solvers.packing.canonical import fill, search
 from braid.solvers.packing.conflicts import Conflicts, find_conflicts
 from braid.solvers.packing.first_fit import first_fit
 from braid.solvers.packing.heuristics import greedy, orders, promote
@@ -100,6 +100,12 @@ class _Packer:
         self.bases = first_fit(self.items, self.deadline.later_by(GRACE))
 
     def _improve(self, members: list[int], target: int) -> None:
+        deadline = self.deadline.share(0.1)
+        if len(members) <= EXACT_MEMBERS:
+            filled = fill(self.placer, members, target, deadline, self.seed)
+            if filled is not None:
+                self._adopt(filled, members)
+                return
         deadline = self.deadline.share(0.1)
         bases = promote(self.placer, members, self.bases, target, deadline, self.seed)
         self._adopt(bases, members)

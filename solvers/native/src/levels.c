@@ -6,7 +6,7 @@
 
 enum { MOST_UNITS = 1 << 16 /* sums above it are not told apart */ };
 
-static int64_t common_divisor(int64_t a, int64_t b) {
+int64_t common_divisor(int64_t a, int64_t b) {
   while (b) {
     int64_t rest = a % b;
     a = b;

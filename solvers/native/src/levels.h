@@ -21,6 +21,8 @@ typedef struct {
   uint64_t *sums[2];
 } levels;
 
+int64_t common_divisor(int64_t a, int64_t b);
+
 /* Returns whether there is memory. Flat items only. */
 bool levels_open(levels *v, const braid_packing *p);
 void levels_close(levels *v);

@@ -39,4 +39,12 @@ BRAID_API int32_t braid_pack(const braid_packing *packing, const int32_t *rank, 
 BRAID_API int32_t braid_pack_by_beam(const braid_packing *packing, int32_t width, int32_t waste,
                                      uint64_t seed, double seconds, int64_t *base);
 
+/* As above, from the first moment to the last, or `backwards`, by the blocks of items that take the
+ * place of others: see packing_boundaries.c. Keeps `width` partial packings at a moment; `freedom`
+ * is how much it counts that they leave many. Finds nothing but where no room is to spare at any
+ * moment. Proves nothing. */
+BRAID_API int32_t braid_pack_by_boundaries(const braid_packing *packing, int32_t width,
+                                           int32_t backwards, double freedom, uint64_t seed,
+                                           double seconds, int64_t *base);
+
 #endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What may take whose place between two moments without room to spare: some of the items that end
+ * and some of those that begin, of equal sums.
+ */
+#ifndef BRAID_BOUNDARY_BLOCKS_H
+#define BRAID_BOUNDARY_BLOCKS_H
+
+#include "small_set.h"
+
+/* What ends and what begins: sizes, descending. */
+typedef struct {
+  const int64_t *size[2];
+  int32_t count[2];
+  int64_t unit;                /* of which all are multiples */
+  const double *log_factorial; /* by number, up to SMALL_SET_SIZE */
+} boundary;
+
+typedef struct {
+  small_set side[2]; /* what ends, what begins */
+  double evidence;   /* how unlikely it is that the sums are equal by chance, a logarithm */
+} block;
+
+typedef struct {
+  block *blocks;
+  int32_t count;
+  int32_t capacity;
+  int64_t work;
+  bool cut; /* whether there may be more */
+  bool out_of_memory;
+} block_list;
+
+/* Lists blocks of what is left of both sides, that of most evidence first: all that have the
+ * largest item that is left, or of many the most likely ones. */
+void list_blocks(const boundary *b, const small_set left[2], block_list *list);
+
+/* Adds blocks of all of `ending`, if they can have that item. */
+void add_blocks_of(const boundary *b, const small_set left[2], small_set ending, block_list *list);
+
+#endif
