@@ -115,6 +115,19 @@ class AssignDevicesPass(ModulePass):
                 each.attributes[DEVICE] = StringAttr(device)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What was found by the costs of round `model`, 0 for those of groups before layouts.
+
+    `recosted` is what it costs by `problem`, in the layouts that are chosen then.
+    """
+
+    found: Partition
+    problem: PartitionProblem
+    recosted: float
+    model: int
+
+
 class _Assignment:
     """The devices of the ops of one function."""
 
@@ -200,22 +213,22 @@ class _Assignment:
         seconds[nodes] += groups.seconds(self._devices, self._allowed, self._costs)
         problem = self._problem(seconds, objective)
         deadline = Deadline.after(self._options.time_limit)
-        found, recosted, rounds = self._solve(problem, 0.5 * deadline.remaining), None, 0
-        best: tuple[float, Partition, PartitionProblem] | None = None
-        while rounds < self._options.rounds and self._can_try():
-            rounds += 1
+        best: _Answer | None = None
+        for model in range(max(self._options.rounds, 1)):
+            found = self._solve(problem, max(0.5 * deadline.remaining, _LEAST_SECONDS))
+            if not self._options.rounds or not self._can_try():
+                best = _Answer(found, problem, found.cost, model)
+                break
             seconds = self._recosted(seconds, found)
             problem = self._problem(seconds, objective)
-            recosted = cost(problem, found.device)
-            if best is None or recosted < best[0]:
-                best = recosted, found, problem
-            if abs(recosted - found.cost) <= _MOVED * found.cost or rounds == self._options.rounds:
+            answer = _Answer(found, problem, cost(problem, found.device), model)
+            if best is None or answer.recosted < best.recosted:
+                best = answer
+            if abs(answer.recosted - found.cost) <= _MOVED * found.cost:
                 break
-            found = self._solve(problem, max(0.5 * deadline.remaining, _LEAST_SECONDS))
-        if best is not None:
-            recosted, found, problem = best
-        self._say_cost(found, problem, recosted, rounds)
-        return found.device
+        assert best is not None
+        self._say_cost(best)
+        return best.found.device
 
     def _trial(self, passes: Sequence[str], devices: dict[Operation, str]) -> Trial:
         ops = [op for _, op in self._graph.placed]
@@ -253,7 +266,7 @@ class _Assignment:
         except InfeasiblePartition as error:
             raise BraidError(
                 "the memories of the devices are too small for the ops that have to run there",
-                hint=f"a device holds the weights and results of its ops; {error}",
+                hint="a device holds the weights and results of its ops; pin fewer of them to it",
             ) from error
         except TimeoutError as error:
             raise BraidError(
@@ -261,31 +274,25 @@ class _Assignment:
                 hint="give 'time-limit' more seconds, or pin the largest ops",
             ) from error
 
-    def _say_cost(
-        self,
-        found: Partition,
-        problem: PartitionProblem,
-        recosted: float | None,
-        rounds: int,
-    ) -> None:
-        what = "latency" if problem.objective is Objective.LATENCY else "busiest device"
-        model = f"{what} {_time(found.cost)}, at least {_time(found.lower_bound)}"
-        model += f", gap {100 * found.gap:.2f} % by the costs of groups"
-        if rounds > 1:
-            model += f" as round {rounds} has them"
-        if recosted is not None:
-            model += f"; {_time(recosted)} in the layouts that are chosen then"
+    def _say_cost(self, answer: _Answer) -> None:
+        found = answer.found
+        what = "latency" if answer.problem.objective is Objective.LATENCY else "busiest device"
+        text = f"{what} {_time(found.cost)}, at least {_time(found.lower_bound)}"
+        text += f", gap {100 * found.gap:.2f} % by the costs of groups"
+        if answer.model:
+            text += f" in the layouts of round {answer.model}"
         figures: dict[str, RemarkValue] = {
             "cost": found.cost,
             "lower_bound": found.lower_bound,
             "gap": found.gap,
-            "rounds": rounds,
+            "model": answer.model,
             "sources": self._costs.sources(),
         }
-        if recosted is not None:
-            figures["recosted"] = recosted
-        self._say(found.device, model, figures)
-        self._say_alone(problem, found)
+        if self._can_try() and self._options.rounds:
+            text += f"; {_time(answer.recosted)} in the layouts that are chosen then"
+            figures["recosted"] = answer.recosted
+        self._say(found.device, text, figures)
+        self._say_alone(answer)
 
     def _say(
         self, device: Sequence[int], text: str, figures: dict[str, RemarkValue] | None = None
@@ -304,8 +311,9 @@ class _Assignment:
             **counts,
         )
 
-    def _say_alone(self, problem: PartitionProblem, found: Partition) -> None:
+    def _say_alone(self, answer: _Answer) -> None:
         """Why there is no split where several devices could have had a part."""
+        found, problem = answer.found, answer.problem
         nodes = [node for node, _ in self._graph.placed]
         (first, *others) = {found.device[node] for node in nodes}
         could = {n for names in self._allowed for n in names} - {self._devices[first].name}
@@ -319,7 +327,7 @@ class _Assignment:
             self._graph.function,
             self._options.name,
             f"all ops run on {self._devices[first].name}, though {', '.join(sorted(could))} could "
-            f"run some: {why}, this {_time(found.cost)}",
+            f"run some: {why}, this {_time(answer.recosted)}",
             best_split=split,
         )
 

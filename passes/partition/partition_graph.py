@@ -90,7 +90,7 @@ class PartitionGraph:
             send=moved * _transfers(self.target, devices, sizes, receive=False),
             start=np.array([device.start_seconds for device in devices]),
             bytes=sizes + np.array(self.weights),
-            capacity=np.array([_capacity(self.target, device) for device in devices]),
+            capacity=np.array([memory_of(self.target, device) for device in devices]),
             colocated=list(self.colocated().values()),
             objective=objective,
             runs=self.runs,
@@ -128,7 +128,7 @@ def _transfers(
     return np.array(columns).T.reshape(len(sizes), len(devices))
 
 
-def _capacity(target: Target, device: Device) -> float:
+def memory_of(target: Target, device: Device) -> float:
     """Bytes of the largest memory of a device; the host has as much as there is."""
     memories = target.backend_of(device).memories
     if device.name == target.host or not memories:
@@ -189,15 +189,16 @@ class _Builder:
         graph.ops.append(op)
         graph.operands.append(reads)
         graph.runs.append(self._counts.of_block(block))
-        graph.sizes.append(float(sum(_bytes(value) for value in values if value.uses)))
+        graph.sizes.append(float(sum(value_size(value) for value in values if value.uses)))
         read = () if op is None else dict.fromkeys(op.operands)
         known = (value for value in read if self._expressions.is_known(value))
-        graph.weights.append(float(sum(map(_bytes, known))))
+        graph.weights.append(float(sum(map(value_size, known))))
         self._node |= dict.fromkeys(((value, block) for value in values), node)
         return node
 
 
-def _bytes(value: SSAValue) -> int:
+def value_size(value: SSAValue) -> int:
+    """Bytes of a value; open dims count as 1."""
     try:
         return value_bytes(value)
     except UnsupportedError:  # open dims

@@ -16,6 +16,7 @@ Check = Callable[[ModulePass, ModuleOp, Sequence[Remark]], None]
 
 _CHECKS = {
     "apply-rematerialization": "recomputation_claims:check_application",
+    "assign-devices": "partition_claims:check_assignment",
     "plan-memory": "memory_claims:check_plan",
     "search-order": "order_claims:check_order",
     "select-layouts": "layout_claims:check_layouts",

@@ -39,8 +39,9 @@ class Groups:
     def of_problem(problem: PartitionProblem, below: float = float("inf")) -> Groups:
         """The groups of which no assignment that costs less than `below` takes one apart.
 
-        Ops that must run together are a group; so are an op and its readers where sending its
-        value away and receiving it takes too long between any two devices.
+        Ops that must run together are a group; so are those that run on one device alone, and an
+        op and its readers where sending its value away and receiving it takes too long between any
+        two devices.
         """
         parent = list(range(problem.ops))
 
@@ -49,7 +50,7 @@ class Groups:
                 parent[op] = op = parent[parent[op]]
             return op
 
-        for ops in problem.colocated:
+        for ops in (*problem.colocated, *_tied(problem)):
             for a, b in pairwise(ops):
                 parent[find(b)] = find(a)
         dear = _least_transfer(problem) > below
@@ -73,6 +74,13 @@ class Groups:
     def expand(self, device: Sequence[int]) -> list[int]:
         """The devices of ops, by those of groups."""
         return [device[group] for group in self.of]
+
+
+def _tied(problem: PartitionProblem) -> list[list[int]]:
+    """By device, the ops that run nowhere else."""
+    runs = np.isfinite(problem.seconds)
+    alone = runs.sum(axis=1) == 1
+    return [np.flatnonzero(alone & runs[:, k]).tolist() for k in range(problem.devices)]
 
 
 def _least_transfer(problem: PartitionProblem) -> Seconds:

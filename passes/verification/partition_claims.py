@@ -1,0 +1,215 @@
+"""What an assignment of devices costs: counted op by op, and value by value in each block."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import Remark
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.clusters import is_placed
+from braid.analysis.structure.nesting import ops_outside_groups
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import COLOCATE
+from braid.passes.partition.assign_devices import AssignDevicesPass
+from braid.passes.partition.group_costs import Trial
+from braid.passes.partition.partition_graph import link_seconds, memory_of, value_size
+from braid.passes.pipelines import GROUPS, LAYOUTS
+from braid.passes.verification.claims import (
+    WrongClaimError,
+    about,
+    claims_about,
+    number,
+    require_bound,
+    require_equal,
+)
+from braid.targets.backends import backend_names
+from braid.targets.costs.backend_support import priority_on
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.target import Target
+
+Seconds = Callable[[Operation, str], float]
+"""Of one run of an op on a device."""
+
+
+def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+    """Raises WrongClaimError where an op cannot run where it is, or a cost or bound is wrong."""
+    assert isinstance(pass_, AssignDevicesPass)
+    target = target_of(module, pass_.target)
+    for remark in claims_about(remarks, pass_, "strategy"):
+        assert isinstance(remark.op, FuncOp)
+        devices = {op: device_of(op, target).name for op in assigned_ops(remark.op)}
+        _check_devices(remark, devices, target)
+        if "cost" in remark.data:
+            _check_costs(remark, module, devices, pass_, target)
+
+
+def assigned_ops(function: FuncOp) -> list[Operation]:
+    """The ops that run on devices, without what is known before."""
+    known = ParameterExpressions()
+    inner = ops_outside_groups(function)
+    return [op for op in inner if is_placed(op) and not known.all_known(op.results)]
+
+
+def _check_devices(remark: Remark, devices: Mapping[Operation, str], target: Target) -> None:
+    together: dict[str, str] = {}
+    for op, device in devices.items():
+        if priority_on(op, target.backend(target.device(device).backend)) is None:
+            raise WrongClaimError(f"{about(remark)}: {device} does not run '{op.name}'")
+        name = op.attributes.get(COLOCATE)
+        if isinstance(name, StringAttr) and together.setdefault(name.data, device) != device:
+            raise WrongClaimError(f"{about(remark)}: colocation '{name.data}' is on two devices")
+
+
+def _check_costs(
+    remark: Remark,
+    module: ModuleOp,
+    devices: Mapping[Operation, str],
+    pass_: AssignDevicesPass,
+    target: Target,
+) -> None:
+    ops, costs, context = list(devices), CostSource(target), Context()
+    numbers = {op: place for place, op in enumerate(ops)}
+    of_one = pass_.strategy == "latency"
+    counts = ExecutionCounts.of(module)
+    assert isinstance(remark.op, FuncOp)
+    cost = number(remark, "cost")
+    if remark.data["model"] == 0:
+        names = [device.name for device in target.devices]
+        installed = {device.backend for device in target.devices} <= set(backend_names())
+        passes = [name for name in GROUPS if installed or name != "prepare-backends"]
+        trial = Trial.run(context, module, passes, ops, {}, pass_.target)
+        own = [{devices[op]} for op in ops]
+        table = trial.seconds(target.devices, own, costs)
+        found = recount(
+            remark.op, devices, lambda op, k: table[numbers[op], names.index(k)], target, counts
+        )
+        require_equal(remark, "cost", found.cost(of_one))
+        for device in target.devices:
+            if found.held[device.name] > memory_of(target, device):
+                raise WrongClaimError(f"{about(remark)}: the memory of {device.name} is too small")
+    require_bound(remark, cost)
+    if "recosted" in remark.data:
+        trial = Trial.run(context, module, LAYOUTS, ops, devices, pass_.target)
+        chosen = trial.chosen_seconds(costs)
+        found = recount(remark.op, devices, lambda op, _: chosen[numbers[op]], target, counts)
+        require_equal(remark, "recosted", found.cost(of_one))
+
+
+@dataclass
+class Recount:
+    """Seconds and bytes by device."""
+
+    loads: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    held: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def cost(self, of_one: bool) -> float:
+        """The seconds of one request where devices take turns, or of the busiest device."""
+        return sum(self.loads.values()) if of_one else max(self.loads.values(), default=0.0)
+
+
+def recount(
+    function: FuncOp,
+    devices: Mapping[Operation, str],
+    seconds: Seconds,
+    target: Target,
+    counts: ExecutionCounts,
+) -> Recount:
+    """What every device takes in a run of `function` where ops are on `devices`."""
+    walk = _Walk(devices, target.host, counts)
+    for block in function.body.blocks:
+        walk.block(block, [], lambda _: None)
+    found = Recount()
+    for op, device in devices.items():
+        assert op.parent is not None
+        found.loads[device] += counts.of_block(op.parent) * seconds(op, device)
+    for value in walk.values:
+        others = value.readers - {value.device}
+        for device in others:
+            taken = link_seconds(target, target.host, device, value.size)
+            found.loads[device] += value.runs * taken if value.size else 0.0
+        if others and value.size:
+            taken = link_seconds(target, value.device, target.host, value.size)
+            found.loads[value.device] += value.runs * taken
+        found.held[value.device] += value.size + value.weights
+    for device in target.devices:
+        starts = max((v.starts.get(device.name, 0.0) for v in walk.values), default=0.0)
+        found.loads[device.name] += starts * device.start_seconds
+    return found
+
+
+@dataclass
+class _Value:
+    """What one op makes, or comes from the host, on a device in a block.
+
+    `starts` are, by device, the most starts of it on a path that ends here.
+    """
+
+    device: str
+    runs: float
+    size: float
+    weights: float = 0.0
+    readers: set[str] = field(default_factory=set[str])
+    starts: dict[str, float] = field(default_factory=dict[str, float])
+
+
+_Outer = Callable[[SSAValue], _Value | None]
+
+
+class _Walk:
+    """Goes through blocks in program order, and notes who reads what where."""
+
+    def __init__(
+        self, devices: Mapping[Operation, str], host: str, counts: ExecutionCounts
+    ) -> None:
+        self._devices, self._host, self._counts = devices, host, counts
+        self._known = ParameterExpressions()
+        self.values: list[_Value] = []
+
+    def block(self, block: Block, entered: Sequence[_Value], outer: _Outer) -> _Value | None:
+        """Notes all of a block, and of those in it; returns what its last op is."""
+        here: dict[SSAValue, _Value] = {}
+        runs = self._counts.of_block(block)
+
+        def add(device: str, results: Sequence[SSAValue], reads: Sequence[_Value]) -> _Value:
+            made = _Value(device, runs, sum(value_size(v) for v in results if v.uses))
+            made.starts[device] = runs
+            for read in reads:
+                read.readers.add(device)
+                for name, count in read.starts.items():
+                    begun = runs if name == device != read.device else 0.0
+                    made.starts[name] = max(made.starts.get(name, 0.0), count + begun)
+            here.update(dict.fromkeys(results, made))
+            self.values.append(made)
+            return made
+
+        def find(value: SSAValue) -> _Value | None:
+            if value not in here and not self._known.is_known(value):
+                if (around := outer(value)) is None:
+                    return None
+                add(self._host, [value], [around])
+            return here.get(value)
+
+        last: _Value | None = None
+        for argument in block.args:
+            add(self._host, [argument], entered)
+        for op in block.ops:
+            if op.results and not op.regions and self._known.all_known(op.results):
+                continue
+            operands = dict.fromkeys(op.operands)
+            reads = [read for value in operands if (read := find(value)) is not None]
+            if op in self._devices:
+                made = add(self._devices[op], op.results, reads)
+                weights = (value for value in operands if self._known.is_known(value))
+                made.weights = float(sum(map(value_size, weights)))
+                continue
+            inner = [b for region in op.regions for b in region.blocks]
+            ends = [end for b in inner if (end := self.block(b, reads, find)) is not None]
+            last = add(self._host, op.results, [*reads, *ends])
+        return last
