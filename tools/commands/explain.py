@@ -2,13 +2,16 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from braid.support.errors import BraidError
 from braid.tools.commands.options import (
     BudgetOption,
     CpuOption,
+    PartitionOption,
+    PinOption,
     ShapeOption,
     SourceArgument,
     TargetOption,
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from braid.passes.partition.assign_devices import Strategy
+    from braid.tools.explain.device_view import DeviceExplanation
     from braid.tools.explain.layout_view import LayoutExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
     from braid.tools.explain.views import Table, View
@@ -33,7 +38,18 @@ def explain(
     memory: Annotated[
         bool, typer.Option("--memory", help="List the tensors that are live at the peak.")
     ] = False,
+    devices: Annotated[
+        bool, typer.Option("--devices", help="List devices, clusters and what each takes.")
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write when clusters run, predicted, as Perfetto's trace events."
+        ),
+    ] = None,
     memory_budget: BudgetOption = None,
+    partition: PartitionOption = None,
+    pin: PinOption = None,
     use_profile: UseProfileOption = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
@@ -53,24 +69,34 @@ def explain(
     from braid.tools.outputs import check_outputs
     from braid.universe import make_context
 
-    check_outputs(html)
+    check_outputs(html, trace)
     context = make_context()
     read = partial(_read, context, model, shape, target, cpu)
     lists_memory = memory or memory_budget is not None
     with compiling(model):
-        walk = walk_through(context, read(), profile=use_profile)
+        module = read()
+        walk = walk_through(
+            context,
+            module,
+            profile=use_profile,
+            partition=cast("Strategy | None", partition),
+            pin=tuple(pin or ()),
+        )
         plan = (
             plan_memory(context, read, profile=use_profile, budget=memory_budget)
             if lists_memory or html is not None
             else None
         )
     if html is not None and plan is not None:
-        _write_page(html, model.name, (walk.graph, walk.layout_view, plan.view()))
+        split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
+        _write_page(html, model.name, (walk.graph, *split, walk.layout_view, plan.view()))
+    if trace is not None or devices:
+        _show_devices(walk.devices, trace, listed=devices)
     if layouts:
         _print_layouts(walk.layouts)
     if lists_memory and plan is not None:
         _print_memory(plan)
-    if not (layouts or lists_memory or html):
+    if not (layouts or lists_memory or html or devices or trace):
         for remark in walk.remarks:
             print(f"{remark.pass_name}: {remark.message}")
 
@@ -92,6 +118,22 @@ def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
     from braid.tools.outputs import write_files
 
     write_files({path: render(Page(f"braid explain {name}", views)).encode()})
+
+
+def _show_devices(found: "DeviceExplanation | None", trace: Path | None, *, listed: bool) -> None:
+    from braid.tools.outputs import write_files
+
+    if found is None:
+        raise BraidError(
+            "the model runs on one device",
+            hint="give a target with several (--target), or --partition or --pin",
+        )
+    if trace is not None:
+        write_files({trace: found.trace().encode()})
+    if listed:
+        print(found.summary)
+        _print_table(found.devices())
+        _print_table(found.table())
 
 
 def _print_layouts(layouts: "LayoutExplanation") -> None:

@@ -11,17 +11,22 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.variants import public_functions
-from braid.graph_pipeline import graph_passes, with_profile
+from braid.graph_pipeline import graph_passes, with_partition, with_profile
 from braid.lowering.host.model_code import lower_model
 from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.partition.apply_clusters import ApplyClustersPass
+from braid.passes.partition.assign_devices import Strategy
 from braid.sources.signature import entry_of
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
+from braid.tools.explain.device_view import DeviceExplanation
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.layout_view import LayoutExplanation
 from braid.tools.explain.memory_view import MemoryExplanation, PlannedMemory
@@ -32,23 +37,39 @@ RESOURCE = "seconds"
 
 @dataclass(frozen=True)
 class Walk:
-    """What was seen on the way: the graph as it was read, its layouts, and all remarks."""
+    """What was seen on the way: the graph as it was read, its layouts, and all remarks.
+
+    `devices` is None for a model on one device.
+    """
 
     graph: GraphView
     layouts: LayoutExplanation
     layout_view: GraphView
+    devices: DeviceExplanation | None
     remarks: list[Remark]
 
 
-def walk_through(context: Context, module: ModuleOp, *, profile: Path | None = None) -> Walk:
+def walk_through(
+    context: Context,
+    module: ModuleOp,
+    *,
+    profile: Path | None = None,
+    partition: Strategy | None = None,
+    pin: Sequence[str] = (),
+) -> Walk:
     """Run the default pipeline on `module`, which is changed; `profile` weighs its ops.
+
+    `partition` and `pin` are as in `compile`.
 
     Raises:
         BraidError: a pass finds fault with the module, or the profile cannot be read.
 
     """
-    passes = with_profile(graph_passes(target_of(module)), profile)
+    target = target_of(module)
+    placed = with_partition(graph_passes(target), partition, pin, target)
+    passes = with_profile(placed, profile)
     decides = [isinstance(pass_, SelectLayoutsPass) for pass_ in passes].index(True)
+    outlines = [isinstance(pass_, ApplyClustersPass) for pass_ in passes].index(True)
     graph = _graph(module)
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes[:decides], verify=False)
@@ -57,8 +78,17 @@ def walk_through(context: Context, module: ModuleOp, *, profile: Path | None = N
         # The pass that applies the decision stands right behind it.
         run_pipeline(context, module, passes[decides : decides + 2], verify=False)
         layout_view = layouts.view(_main(module), counts)
-        run_pipeline(context, module, passes[decides + 2 :], verify=False)
-    return Walk(graph, layouts, layout_view, remarks)
+        run_pipeline(context, module, passes[decides + 2 : outlines], verify=False)
+        devices = _devices(module, target)
+        run_pipeline(context, module, passes[outlines:], verify=False)
+    return Walk(graph, layouts, layout_view, devices, remarks)
+
+
+def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:
+    if not has_clusters(module):
+        return None
+    complete_clusters(module)
+    return DeviceExplanation.of(_main(module), target, ExecutionCounts.of(module))
 
 
 def plan_memory(

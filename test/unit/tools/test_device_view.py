@@ -1,0 +1,59 @@
+"""What `braid explain` says of devices, against arithmetic by hand."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from braid.tools.cli import main
+
+TEXT = """
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %a = braid.matmul %x, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = braid.exp %a {braid.name = "b"} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %c = braid.matmul %b, %b : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %c : tensor<64x64xf32>
+}
+"""
+
+BYTES = 64 * 64 * 4
+TRANSFER = 10e-6 + BYTES / 8.5e9
+"""Seconds of a tensor on a link of npu-small."""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(TEXT.replace(' {braid.port = "x"}', ""))
+    return path
+
+
+def test_clusters_transfers_and_the_trace(model: Path, tmp_path: Path, capsys) -> None:
+    trace, page = tmp_path / "t.json", tmp_path / "p.html"
+    options = ["--target", "npu-small", "--pin", "b=cpu:0", "--devices"]
+    files = ["--trace", str(trace), "--html", str(page)]
+    assert main(["explain", str(model), *options, *files]) == 0
+    shown = capsys.readouterr().out
+    assert "3 clusters on 2 devices" in shown and "bottleneck" in shown
+    events = json.loads(trace.read_text())["traceEvents"]
+    lanes = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    spans = sorted((e for e in events if e["ph"] == "X"), key=lambda e: e["ts"])
+    assert [lanes[span["tid"]] for span in spans] == ["npu:0", "cpu:0", "npu:0"]
+    for before, after in pairwise(spans):
+        assert after["ts"] == pytest.approx(before["ts"] + before["dur"])
+    assert [span["args"]["received"] for span in spans] == [BYTES, BYTES, BYTES]
+    assert all(spans[n]["dur"] >= 2e6 * TRANSFER for n in (0, 2))
+    assert "npu:0" in page.read_text()
+
+
+def test_one_device_has_no_clusters(model: Path, capsys) -> None:
+    assert main(["explain", str(model), "--devices"]) == 1
+    assert "the model runs on one device" in capsys.readouterr().err
+
+
+def test_a_partition_needs_devices(model: Path, capsys) -> None:
+    assert main(["explain", str(model), "--partition", "latency"]) == 1
+    assert "target 'host' has one device" in capsys.readouterr().err
+    assert main(["explain", str(model), "--target", "npu-small", "--partition", "fast"]) == 1
+    assert "expected one of priority, latency, throughput" in capsys.readouterr().err

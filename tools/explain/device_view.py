@@ -1,0 +1,232 @@
+"""Devices: which clusters run where, what each takes, and which device is the busiest."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.dialects.braid.clusters import placement_of
+from braid.dialects.braid.names import names_of
+from braid.passes.partition.partition_graph import PartitionGraph, link_seconds
+from braid.support.byte_sizes import format_size
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.target import Target
+from braid.tools.explain.graph_view import function_graph, plain_node
+from braid.tools.explain.views import Bar, GraphView, Node, Table, TimelineView
+
+_MICROSECONDS = 1e6
+_HOST = -1
+
+
+@dataclass
+class Stage:
+    """A cluster, or with number -1 the host between them: predicted, in one run of the model.
+
+    `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
+    earliest, where a device runs one cluster at a time; `received` and `sent` are bytes.
+    """
+
+    number: int
+    device: str
+    ops: list[str] = field(default_factory=list[str])
+    runs: float = 1.0
+    seconds: float = 0.0
+    moved: float = 0.0
+    received: float = 0.0
+    sent: float = 0.0
+    held: float = 0.0
+    begin: float = 0.0
+
+    @property
+    def takes(self) -> float:
+        """Seconds of all of it."""
+        return self.seconds + self.moved
+
+
+@dataclass(frozen=True)
+class DeviceExplanation:
+    """The clusters of a function, before they become functions of their own."""
+
+    function: FuncOp
+    stages: Sequence[Stage]
+    view: GraphView
+
+    @staticmethod
+    def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> "DeviceExplanation":
+        """By the costs in the layouts that were chosen."""
+        graph = PartitionGraph.of(function, target, counts)
+        stages = _stages(graph, target)
+        loads = _loads(stages)
+        busiest = max(loads, key=lambda name: loads[name], default="")
+        legend = {name: f"{name}, {_us(loads[name])}" for name in loads}
+        summary = f"{len(stages)} clusters on {len(loads)} devices; {busiest} is the busiest."
+        drawn = function_graph(function, _device_node)
+        return DeviceExplanation(function, stages, GraphView("Devices", summary, drawn, legend))
+
+    @property
+    def summary(self) -> str:
+        """The busiest device, and how often a stream would have a result for it."""
+        loads = _loads(self.stages)
+        busiest = max(loads, key=lambda name: loads[name])
+        taken = loads[busiest]
+        rate = f"{1 / taken:.4g} results/s" if taken else "no limit"
+        return f"{self.view.summary} Predicted: {_us(taken)} of each request, {rate} in a stream."
+
+    def table(self) -> Table:
+        """A row for each cluster, the bottleneck marked."""
+        loads = _loads(self.stages)
+        most = max(loads.values(), default=0.0)
+        rows = tuple(
+            (
+                f"{stage.number}",
+                stage.device + (" *" if loads[stage.device] == most else ""),
+                f"{len(stage.ops)}",
+                stage.ops[0],
+                _us(stage.seconds),
+                _us(stage.moved),
+                format_size(int(stage.received)),
+                format_size(int(stage.sent)),
+                format_size(int(stage.held)),
+            )
+            for stage in self.stages
+        )
+        columns = ("cluster", "device", "ops", "first", "computes", "moves", "gets", "sends")
+        return Table((*columns, "holds"), rows)
+
+    def devices(self) -> Table:
+        """A row for each device, the busiest one marked."""
+        loads = _loads(self.stages)
+        most = max(loads.values(), default=0.0)
+        rows: list[tuple[str, ...]] = []
+        for name, load in loads.items():
+            own = [stage for stage in self.stages if stage.device == name]
+            held = format_size(int(sum(stage.held for stage in own)))
+            mark = " * bottleneck" if load == most else ""
+            rows.append((name + mark, f"{len(own)}", _us(load), held))
+        return Table(("device", "clusters", "takes", "holds"), tuple(rows))
+
+    def timeline(self) -> TimelineView:
+        """When each cluster of one request runs."""
+        lanes = tuple(_loads(self.stages))
+        bars = tuple(
+            Bar(
+                lanes.index(stage.device),
+                stage.begin * _MICROSECONDS,
+                (stage.begin + stage.takes) * _MICROSECONDS,
+                f"cluster {stage.number}: {', '.join(stage.ops)}",
+                stage.number,
+            )
+            for stage in self.stages
+        )
+        return TimelineView("Clusters", self.summary, lanes, bars, "µs", self.table())
+
+    def trace(self) -> str:
+        """One request in the trace event format that Perfetto and Chrome read, predicted."""
+        lanes = list(_loads(self.stages))
+        events: list[dict[str, object]] = [
+            {"ph": "M", "pid": 0, "tid": lane, "name": "thread_name", "args": {"name": name}}
+            for lane, name in enumerate(lanes)
+        ]
+        for stage in self.stages:
+            events.append(
+                {
+                    "ph": "X",
+                    "pid": 0,
+                    "tid": lanes.index(stage.device),
+                    "name": f"cluster {stage.number}",
+                    "ts": stage.begin * _MICROSECONDS,
+                    "dur": stage.takes * _MICROSECONDS,
+                    "args": {"ops": stage.ops, "received": stage.received, "sent": stage.sent},
+                }
+            )
+        return json.dumps({"displayTimeUnit": "ms", "traceEvents": events})
+
+
+def _stages(graph: PartitionGraph, target: Target) -> list[Stage]:
+    """Clusters in an order in which they run; a value goes through the host."""
+    costs = CostSource(target)
+    found: dict[int, Stage] = {}
+    of: list[int] = []
+    for node, op in enumerate(graph.ops):
+        placement = None if op is None else placement_of(op)
+        number = _HOST if placement is None else placement.cluster
+        of.append(number)
+        if op is None or placement is None:
+            continue
+        stage = found.setdefault(number, Stage(number, placement.device, runs=graph.runs[node]))
+        on = costs.of(op)
+        cost = on.cost(op)
+        stage.seconds += graph.runs[node] * (cost.seconds + on.start_of(cost))
+        stage.ops.append(next(iter(names_of(op)), op.name))
+        stage.held += graph.weights[node] + graph.sizes[node]
+    sent, received = set[int](), set[tuple[int, int]]()
+    for node, operands in enumerate(graph.operands):
+        for read in operands:
+            if of[read] != of[node]:
+                sent.add(read)
+                received.add((read, of[node]))
+    for node in sent:
+        _count(found.get(of[node]), graph, node, target, away=True)
+    for node, number in received:
+        _count(found.get(number), graph, node, target, away=False)
+    for stage in found.values():
+        start = target.device(stage.device).start_seconds
+        stage.moved += stage.runs * start
+    _schedule(found, of, graph)
+    return sorted(found.values(), key=lambda stage: (stage.begin, stage.number))
+
+
+def _count(
+    stage: Stage | None, graph: PartitionGraph, node: int, target: Target, *, away: bool
+) -> None:
+    """Adds a transfer of the value of `node` to a stage; the host has none."""
+    size = graph.sizes[node]
+    if stage is None or not size:
+        return
+    ends = (stage.device, target.host) if away else (target.host, stage.device)
+    stage.moved += graph.runs[node] * link_seconds(target, *ends, size)
+    stage.sent += size if away else 0.0
+    stage.received += 0.0 if away else size
+
+
+def _schedule(found: dict[int, Stage], of: Sequence[int], graph: PartitionGraph) -> None:
+    """Begins each cluster when what it reads is there and its device is free."""
+    waits: dict[int, set[int]] = {number: set() for number in found}
+    reach: list[set[int]] = []
+    for node, operands in enumerate(graph.operands):
+        before = {each for read in operands for each in reach[read]} - {of[node]}
+        if of[node] != _HOST:
+            waits[of[node]] |= before
+        reach.append({of[node]} if of[node] != _HOST else before)
+    free, end = defaultdict[str, float](float), dict[int, float]()
+    left = dict.fromkeys(dict.fromkeys(number for number in of if number != _HOST))
+    while left:
+        number = next((n for n in left if not waits[n] & left.keys() - {n}), next(iter(left)))
+        stage = found[number]
+        after = max((end.get(other, 0.0) for other in waits[number]), default=0.0)
+        stage.begin = max(after, free[stage.device])
+        end[number] = free[stage.device] = stage.begin + stage.takes
+        del left[number]
+
+
+def _loads(stages: Sequence[Stage]) -> dict[str, float]:
+    loads: dict[str, float] = {}
+    for stage in stages:
+        loads[stage.device] = loads.get(stage.device, 0.0) + stage.takes
+    return loads
+
+
+def _device_node(op: Operation) -> Node:
+    node, placement = plain_node(op), placement_of(op)
+    if placement is None:
+        return node
+    facts = (("device", placement.device), ("cluster", f"{placement.cluster}"), *node.facts)
+    return replace(node, colour=placement.device, facts=facts)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * _MICROSECONDS:.1f} µs"
