@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import passing_on_remarks
-from braid.passes.verification.decisions import check_of
+from braid.passes.infrastructure.claim_checks import check_of
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
 VARIABLE = "BRAID_VERIFY_DECISIONS"

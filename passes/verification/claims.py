@@ -8,13 +8,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
+from braid.passes.infrastructure.claim_checks import WrongClaimError
 
 TOLERANCE = 1e-6
 """Relative: sums in another order differ by rounding."""
-
-
-class WrongClaimError(Exception):
-    """A pass says something about its decision that does not hold."""
 
 
 def require_equal(remark: Remark, what: str, found: float) -> None:

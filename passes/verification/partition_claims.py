@@ -16,12 +16,12 @@ from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import COLOCATE
+from braid.passes.infrastructure.claim_checks import WrongClaimError
 from braid.passes.partition.assign_devices import AssignDevicesPass
 from braid.passes.partition.group_costs import Trial
 from braid.passes.partition.partition_graph import link_seconds, memory_of, value_size
 from braid.passes.pipelines import GROUPS, LAYOUTS
 from braid.passes.verification.claims import (
-    WrongClaimError,
     about,
     claims_about,
     number,

@@ -14,6 +14,11 @@ from braid.analysis.diagnostics.remarks import Remark
 
 Check = Callable[[ModulePass, ModuleOp, Sequence[Remark]], None]
 
+
+class WrongClaimError(Exception):
+    """A pass says something about its decision that does not hold."""
+
+
 _CHECKS = {
     "apply-rematerialization": "recomputation_claims:check_application",
     "assign-devices": "partition_claims:check_assignment",
