@@ -146,8 +146,9 @@ class _Assignment:
             allowed_devices(op, candidates, pins, target)
             for (_, op), candidates in zip(graph.placed, self._candidates, strict=True)
         ]
-        for (_, op), candidates in zip(graph.placed, self._candidates, strict=True):
-            set_candidates(op, candidates)
+        for (_, op), candidates, able in zip(graph.placed, self._candidates, allowed, strict=True):
+            backends = {device.backend for device in able}
+            set_candidates(op, {name: p for name, p in candidates.items() if name in backends})
         used = {device.name for each in allowed for device in each} | {target.host}
         self._devices = [device for device in target.devices if device.name in used]
         self._allowed = [{device.name for device in each} for each in allowed]

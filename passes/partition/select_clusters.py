@@ -1,10 +1,12 @@
 """`select-clusters`: which ops of a device run as one, so that devices start rarely."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -13,8 +15,10 @@ from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.clusters import Placement, device_name, set_placement
+from braid.passes.partition.min_gain import Gains
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
 from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 
 _Node = Operation | SSAValue
 
@@ -30,7 +34,9 @@ class SelectClustersPass(ModulePass):
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
     `apply-clusters`, and no `braid.candidates`. Decides nothing where no op is for another device
-    than that, or where ops have ids already. `time_limit` is in seconds, for each block.
+    than that, or where ops have ids already. A cluster without which a request would take less than
+    `min_gain` seconds longer is dissolved: its ops run on a device beside it, or the host.
+    `time_limit` is in seconds, for each block.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.device = "npu:0"}
@@ -44,45 +50,125 @@ class SelectClustersPass(ModulePass):
     name = "select-clusters"
 
     target: str | None = None
+    min_gain: float = 0.0
     time_limit: float = 10.0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides block by block; ids are unique in the module."""
-        for inner in op.walk():
-            inner.attributes.pop(CANDIDATES, None)
-        default = target_of(op, self.target).default_device.name
+        target = target_of(op, self.target)
+        default = target.default_device.name
         blocks = list(clustered_blocks(op))
         placed = [inner for block in blocks for inner in block.ops if is_placed(inner)]
-        if has_clusters(op) or all(device_name(o) in (None, default) for o in placed):
-            return
-        expressions = ParameterExpressions()
-        before, starts = Counter[str](), Counter[str]()
-        bound = 0
-        for block in blocks:
-            known = {o for o in block.ops if o.results and expressions.all_known(o.results)}
-            ops = [o for o in block.ops if is_placed(o) and o not in known]
-            devices = {o: device_name(o) or default for o in ops}
-            found = cluster(_graph_of(block, devices, known), time_limit=self.time_limit)
-            first = sum(starts.values())
-            members = [number for number in found.of if number != ALONE]
-            for each, number in zip(ops, members, strict=True):
-                set_placement(each, Placement(first + number, devices[each]))
-            before.update(devices.values())
-            by_number = dict(zip(members, devices.values(), strict=True))
-            starts.update(by_number.values())
-            bound += found.lower_bound
+        if not has_clusters(op) and any(device_name(o) not in (None, default) for o in placed):
+            self._decide(ctx, op, blocks, target)
+        for inner in op.walk():
+            inner.attributes.pop(CANDIDATES, None)
+
+    def _decide(
+        self, ctx: Context, module: ModuleOp, blocks: Sequence[Block], target: Target
+    ) -> None:
+        known = _known_ops(blocks)
+        default = target.default_device.name
+        devices = {
+            o: device_name(o) or default
+            for block in blocks
+            for o in block.ops
+            if is_placed(o) and o not in known
+        }
+        before = Counter(devices.values())
+        found = [_clusters(block, devices, known, self.time_limit) for block in blocks]
+        dissolved = self._dissolve(ctx, module, blocks, known, devices, target, found)
+        first, starts = 0, Counter[str]()
+        for clusters in found:
+            for number, ops in enumerate(clusters.members, first):
+                for each in ops:
+                    set_placement(each, Placement(number, devices[each]))
+            first += len(clusters.members)
+            starts.update(devices[ops[0]] for ops in clusters.members)
+        self._say(module, before, starts, sum(c.lower_bound for c in found), dissolved)
+
+    def _dissolve(
+        self,
+        ctx: Context,
+        module: ModuleOp,
+        blocks: Sequence[Block],
+        known: set[Operation],
+        devices: dict[Operation, str],
+        target: Target,
+        found: list["_BlockClusters"],
+    ) -> int:
+        """Moves clusters that save less than `min_gain`, one by one; how many there were."""
+        if not self.min_gain:
+            return 0
+        count = 0
+        for function in dict.fromkeys(map(_function_of, blocks)):
+            own = [place for place, block in enumerate(blocks) if _function_of(block) is function]
+            gains = Gains(ctx, module, function, target, self.target)
+            # Where clusters cannot join, one could otherwise move to and fro.
+            for _ in range(sum(len(found[place].members) for place in own)):
+                members = [ops for place in own for ops in found[place].members]
+                moved = gains.dissolved(devices, members, self.min_gain)
+                if moved is None:
+                    break
+                devices.update(dict.fromkeys(*moved))
+                count += 1
+                for place in own:
+                    found[place] = _clusters(blocks[place], devices, known, self.time_limit)
+        return count
+
+    def _say(
+        self, module: ModuleOp, before: Counter[str], starts: Counter[str], bound: int, moved: int
+    ) -> None:
         total = sum(starts.values())
-        each = ", ".join(f"{name}: {before[name]} → {starts[name]}" for name in sorted(starts))
+        names = sorted(before | starts)
+        each = ", ".join(f"{name}: {before[name]} → {starts[name]}" for name in names)
+        few = f"; {moved} dissolved, which saved less than {self.min_gain:g} s" if moved else ""
         emit_remark(
-            op,
+            module,
             self.name,
-            f"starts: {sum(before.values())} → {total} (at least {bound}): {each}",
+            f"starts: {sum(before.values())} → {total} (at least {bound}): {each}{few}",
             ops=sum(before.values()),
             cost=total,
             lower_bound=bound,
             gap=(total - bound) / total if total else 0.0,
             **starts,
         )
+
+
+@dataclass(frozen=True)
+class _BlockClusters:
+    """The ops of each cluster of a block; there are no fewer than `lower_bound`."""
+
+    members: list[list[Operation]]
+    lower_bound: int
+
+
+def _clusters(
+    block: Block, devices: dict[Operation, str], known: set[Operation], time_limit: float
+) -> _BlockClusters:
+    ops = [op for op in block.ops if op in devices]
+    own = {op: devices[op] for op in ops}
+    found = cluster(_graph_of(block, own, known), time_limit=time_limit)
+    members: dict[int, list[Operation]] = {}
+    numbers = (number for number in found.of if number != ALONE)
+    for op, number in zip(ops, numbers, strict=True):
+        members.setdefault(number, []).append(op)
+    return _BlockClusters([members[number] for number in sorted(members)], found.lower_bound)
+
+
+def _known_ops(blocks: Sequence[Block]) -> set[Operation]:
+    """Ops whose results are known before the model runs."""
+    expressions = ParameterExpressions()
+    every = (op for block in blocks for op in block.ops if op.results)
+    return {op for op in every if expressions.all_known(op.results)}
+
+
+def _function_of(block: Block) -> FuncOp:
+    op = block.parent_op()
+    while not isinstance(op, FuncOp):
+        assert op is not None
+        op = op.parent_op()
+    return op
 
 
 def _graph_of(block: Block, devices: dict[Operation, str], known: set[Operation]) -> ColoredGraph:
