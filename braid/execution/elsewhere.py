@@ -13,7 +13,7 @@ from braid.lowering.host.descriptor import ModelDescription, Port
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native import ProfileEntry, cpu_supports
 from braid.support.errors import BraidError
-from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.cpus import NATIVE, cpu_machine, needed_features
 from braid.targets.machines.machine import Machine
 
 
@@ -22,7 +22,7 @@ def missing_here(machine: Machine) -> str | None:
     here = cpu_machine(NATIVE).architecture
     if machine.architecture != here:
         return f"its code is for {machine.architecture}, this machine is {here}"
-    missing = next((name for name in machine.enabled_features if not cpu_supports(name)), None)
+    missing = next((name for name in needed_features(machine) if not cpu_supports(name)), None)
     return None if missing is None else f"its code needs '{missing}', which this CPU has not"
 
 

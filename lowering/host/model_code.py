@@ -19,6 +19,7 @@ from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
 from braid.targets.backend import OBJECT, Code, EmittedKernels, Job
 from braid.targets.backends import backend
+from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.resolve import device_of
 from braid.targets.machines.target import Target
 
@@ -76,7 +77,7 @@ def lower_model(
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
     devices = device_facts(module, target, codes)
     programs = emit_programs(module, devices, profile=profile)
-    description = describe(module, devices, machine.enabled_features, programs.counters)
+    description = describe(module, devices, needed_features(machine), programs.counters)
     return ModelCode(
         (
             *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),

@@ -17,6 +17,7 @@ from braid.lowering.host.variants import DeviceFacts, describe, emit_programs
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.backends import backend
+from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.target import Target
 
 SEPARATOR = "// -----\n"
@@ -82,7 +83,7 @@ def emit_stage(
     machine = target.host_device.machine
     texts = [*kernels, *map(str, programs.modules)]
     whole = llvm.parse_assembly(
-        descriptor_module(describe(module, devices, machine.enabled_features, programs.counters))
+        descriptor_module(describe(module, devices, needed_features(machine), programs.counters))
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
 from braid.targets.machines.machine import Machine
 
 NATIVE = "native"
@@ -53,6 +54,16 @@ def fact_origin(machine: Machine, fact: str) -> str:
     return "vectors.toml, core" if fact in _assumed()["core"] else ""
 
 
+def needed_features(machine: Machine) -> tuple[str, ...]:
+    """Names of the features that a processor must have to run code for `machine`, sorted.
+
+    Those whose instructions code can have: LLVM selects no instruction that clears a cache line.
+    """
+    entry = _feature_entry(machine)
+    asked = frozenset[str](entry["asked"] if entry else ())
+    return tuple(name for name in machine.enabled_features if name not in asked)
+
+
 def cpu_names() -> tuple[str, ...]:
     """The names of the CPUs that are known, sorted."""
     return tuple(sorted(_table()))
@@ -65,8 +76,20 @@ def _native() -> Machine:
 
     name = llvm.get_host_cpu_name()
     facts: Mapping[str, float] = _facts(name) if name in _table() else {}
-    features = llvm.get_host_cpu_features().flatten()
-    return _machine(NATIVE, llvm.get_process_triple(), name, features, facts)
+    triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features()
+    return _machine(NATIVE, triple, name, known_features(triple, features), facts)
+
+
+def known_features(triple: str, features: Mapping[str, bool]) -> str:
+    """`features` as LLVM reads them, without those that the runtime cannot check.
+
+    Code that used one would be refused on the very machine that it is made on.
+    """
+    entry = _feature_entry(Machine("", triple))
+    known = set(features) if entry is None else {*entry["selected"], *entry["asked"]}
+    return ",".join(
+        f"{'+' if features[name] and name in known else '-'}{name}" for name in sorted(features)
+    )
 
 
 @cache
@@ -84,8 +107,18 @@ def _known(name: str) -> Machine:
 
 
 def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
-    """`known` with other features; its caches stay, its vectors follow from the features."""
+    """`known` with other features; its caches stay, its vectors follow from the features.
+
+    Raises BraidError for one that there is not, which LLVM would leave out with a warning.
+    """
     changed = {change[1:]: change for change in changes}
+    if entry := _feature_entry(known):
+        features = {*entry["selected"], *entry["asked"]}
+        for feature in (name for name in changed if name not in features):
+            raise BraidError(
+                f"there is no feature '{feature}' of CPU '{known.name}'",
+                hint=did_you_mean(feature, features) or f"expected {', '.join(sorted(features))}",
+            )
     kept = [f for f in known.features.split(",") if f[1:] not in changed and f != _PREFER_512_BIT]
     facts = {key: value for key, value in known.facts if key in _assumed()["core"]}
     return _machine(name, known.triple, known.cpu, ",".join((*kept, *changed.values())), facts)
@@ -118,6 +151,17 @@ def _vectors(machine: Machine) -> Mapping[str, Any]:
         if set(entry["features"]) <= features
         and (architecture in entry["architectures"] or not (architecture or entry["architectures"]))
     )
+
+
+def _feature_entry(machine: Machine) -> Mapping[str, Any] | None:
+    """What is known of the features of its architecture."""
+    entries = _features_by_use()["architecture"]
+    return next((entry for entry in entries if machine.architecture in entry["names"]), None)
+
+
+@cache
+def _features_by_use() -> Mapping[str, Any]:
+    return tomllib.loads((_FACTS / "features.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -1,5 +1,7 @@
 """Target descriptions: the shipped one loads, malformed ones name the file and the key."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from braid.passes.order.assign_lanes import require_pool
 from braid.support.errors import BraidError
 from braid.targets.backends import kernel_families, without_families
 from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.machines import cpus
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import device_of, set_target, target_of
 from braid.universe import make_context
@@ -248,3 +251,34 @@ def test_an_unknown_device_says_where_it_is_named() -> None:
 def test_every_target_by_name_can_be_loaded() -> None:
     assert {"host", "host-2", "npu-small", "npu-davinci"} <= target_names()
     assert all(load_target(name).backends for name in target_names())
+
+
+def tables_of_runtime() -> dict[str, set[str]]:
+    """By architecture, the features that the runtime can check."""
+    sources = Path(__file__).parents[3] / "runtime" / "native" / "src"
+    return {
+        name: set(re.findall(r'\{"([\w.-]+)",', (sources / f"cpu_features_{file}.c").read_text()))
+        for name, file in (("x86_64", "x86"), ("aarch64", "aarch64"))
+    }
+
+
+def test_features_are_those_that_the_runtime_can_check() -> None:
+    file = Path(cpus.__file__).parent / "facts" / "features.toml"
+    entries = tomllib.loads(file.read_text())["architecture"]
+    for architecture, checked in tables_of_runtime().items():
+        (entry,) = (entry for entry in entries if architecture in entry["names"])
+        selected, asked = set(entry["selected"]), set(entry["asked"])
+        assert selected | asked == checked and not selected & asked
+    for name in cpus.cpu_names():
+        machine = cpus.cpu_machine(name)
+        assert {*machine.enabled_features} <= tables_of_runtime()[machine.architecture]
+
+
+def test_code_needs_the_features_that_it_can_use() -> None:
+    needed = cpus.needed_features(cpus.cpu_machine("znver4"))
+    assert {"avx512bf16", "fma", "sse4a"} <= {*needed} and not {"clzero", "rdpru"} & {*needed}
+    known = cpus.known_features("x86_64-linux", {"sgx": True, "avx": True, "fma": False})
+    assert known == "+avx,-fma,-sgx"
+    for text in ("haswell,+foo", "neoverse-n1,+avx", "native,-foo"):
+        with pytest.raises(BraidError, match=r"there is no feature '(foo|avx)' of CPU"):
+            cpus.cpu_machine(text)
