@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from braid.solvers.deadline import Deadline
+from braid.solvers.partition.disjoint_sets import DisjointSets
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -83,17 +84,11 @@ def cluster(graph: ColoredGraph, *, time_limit: float = 10.0, seed: int = 0) -> 
 
 def alternation_bound(graph: ColoredGraph) -> int:
     """No fewer clusters are possible: neighbourhoods, and how often paths return to each."""
-    parent = list(range(len(graph.color)))
-
-    def find(op: int) -> int:
-        while parent[op] != op:
-            parent[op] = op = parent[parent[op]]
-        return op
-
+    sets = DisjointSets(len(graph.color))
     for a, b in graph.neighbours():
-        parent[find(a)] = find(b)
+        sets.join(b, a)
     sizes = dict[int, int]()
-    home = [ALONE if c == ALONE else find(op) for op, c in enumerate(graph.color)]
+    home = [ALONE if c == ALONE else sets.find(op) for op, c in enumerate(graph.color)]
     for op in home:
         if op != ALONE:
             sizes[op] = sizes.get(op, 0) + 1
@@ -270,17 +265,11 @@ def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
 
 def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
     """Neighbours at the same step, together."""
-    parent = list(range(len(graph.color)))
-
-    def find(op: int) -> int:
-        while parent[op] != op:
-            parent[op] = op = parent[parent[op]]
-        return op
-
+    sets = DisjointSets(len(graph.color))
     for a, b in _all_neighbours(graph):
         if step[a] == step[b]:
-            parent[find(a)] = find(b)
-    of = tuple(ALONE if c == ALONE else find(op) for op, c in enumerate(graph.color))
+            sets.join(b, a)
+    of = tuple(ALONE if c == ALONE else sets.find(op) for op, c in enumerate(graph.color))
     return Clusters(of, len({*of} - {ALONE}), 0)
 
 

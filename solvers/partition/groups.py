@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from braid.solvers.partition.disjoint_sets import DisjointSets
 from braid.solvers.partition.problem import Objective, PartitionProblem, Seconds
 
 
@@ -43,23 +44,17 @@ class Groups:
         op and its readers where sending its value away and receiving it takes too long between any
         two devices.
         """
-        parent = list(range(problem.ops))
-
-        def find(op: int) -> int:
-            while parent[op] != op:
-                parent[op] = op = parent[parent[op]]
-            return op
-
+        sets = DisjointSets(problem.ops)
         for ops in (*problem.colocated, *_tied(problem)):
             for a, b in pairwise(ops):
-                parent[find(b)] = find(a)
+                sets.join(a, b)
         dear = _least_transfer(problem) > below
         for op, operands in enumerate(problem.operands):
             for other in operands:
                 if dear[other]:
-                    parent[find(op)] = find(other)
+                    sets.join(other, op)
         numbers = dict[int, int]()
-        of = [numbers.setdefault(find(op), len(numbers)) for op in range(problem.ops)]
+        of = [numbers.setdefault(sets.find(op), len(numbers)) for op in range(problem.ops)]
         seconds = np.zeros((len(numbers), problem.devices))
         np.add.at(seconds, of, problem.seconds)
         readers: list[dict[int, None]] = [{} for _ in of]

@@ -1,0 +1,19 @@
+"""Sets that only ever grow together (union-find with path halving)."""
+
+
+class DisjointSets:
+    """Numbers below `count`, each in a set of its own at first."""
+
+    def __init__(self, count: int) -> None:
+        self._parent = list(range(count))
+
+    def find(self, number: int) -> int:
+        """Return the number that stands for the set of `number`."""
+        parent = self._parent
+        while parent[number] != number:
+            parent[number] = number = parent[parent[number]]
+        return number
+
+    def join(self, number: int, other: int) -> None:
+        """Make one set of two; what stands for that of `number` stands for it."""
+        self._parent[self.find(other)] = self.find(number)
