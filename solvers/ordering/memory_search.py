@@ -21,10 +21,18 @@ FRUITLESS = 8
 
 
 def improve_memory(
-    problem: MemoryProblem, start: list[int], deadline: float, seed: int, good_enough: float
+    problem: MemoryProblem,
+    start: list[int],
+    deadline: float,
+    seed: int,
+    good_enough: float,
+    only_good: bool = False,
 ) -> tuple[list[int], int]:
-    """Return an order no worse than `start`, and a lower bound on all orders."""
-    search = _MemorySearch(problem, start, deadline, seed, good_enough)
+    """Return an order no worse than `start`, and a lower bound on all orders.
+
+    With `only_good`, a bound above `good_enough` ends the search.
+    """
+    search = _MemorySearch(problem, start, deadline, seed, good_enough, only_good)
     search.make_lists()
     search.solve_pieces()
     search.anneal(0.5)
@@ -44,6 +52,7 @@ class _MemorySearch:
         deadline: float,
         seed: int,
         good_enough: float,
+        only_good: bool,
     ) -> None:
         self.problem = problem
         self.order = start
@@ -52,11 +61,14 @@ class _MemorySearch:
         self.deadline = deadline
         self.random = Random(seed)
         self.good_enough = good_enough
+        self.only_good = only_good
         self._annealer: MemoryAnnealer | None = None
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing to gain or no time."""
+        if self.only_good and self.bound > self.good_enough:
+            return True
         return self.value <= max(self.bound, self.good_enough) or monotonic() > self.deadline
 
     def _adopt(self, order: Sequence[int] | None) -> None:

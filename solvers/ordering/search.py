@@ -47,12 +47,14 @@ def search(
     seed: int = 0,
     good_enough: float = 0.0,
     candidates: Iterable[Sequence[int]] = (),
+    only_good: bool = False,
 ) -> Order:
     """Return the best order found in `time_limit` seconds, with a lower bound.
 
     The result is never worse than the classical orders and the `candidates` (such as the order
-    the model came in). A value of at most `good_enough` ends the search. The result is the same
-    for the same seed as long as the time limit does not cut the search short.
+    the model came in). A value of at most `good_enough` ends the search; with `only_good` the proof
+    that there is no such peak does as well. The result is the same for the same seed as long as the
+    time limit does not cut the search short.
 
     Raises ValueError when a candidate is not a topological order.
     """
@@ -63,7 +65,7 @@ def search(
             raise ValueError(f"a candidate order of {len(order)} ops is not a topological order")
     start = min(known, key=problem.evaluate)
     if isinstance(problem, MemoryProblem):
-        found, bound = improve_memory(problem, start, deadline, seed, good_enough)
+        found, bound = improve_memory(problem, start, deadline, seed, good_enough, only_good)
     else:
         found, bound = improve_latency(problem, start, deadline, seed, good_enough)
     value = problem.evaluate(found)

@@ -35,11 +35,18 @@ def order_problem(problem: Problem) -> tuple[MemoryProblem, tuple[int, ...]]:
 
 
 def least_memory_order(
-    problem: Problem, budget: int, deadline: Deadline, seed: int, known: Sequence[int] = ()
+    problem: Problem,
+    budget: int,
+    deadline: Deadline,
+    seed: int,
+    known: Sequence[int] = (),
+    *,
+    only_good: bool = False,
 ) -> tuple[int, ...]:
     """Return an order of the required ops with a small peak; it need not be below `budget`.
 
-    A peak of at most `budget` ends the search. `known` is an order to begin with.
+    A peak of at most `budget` ends the search, with `only_good` also the proof that there is none.
+    `known` is an order to begin with.
     """
     memory, ops = order_problem(problem)
     number = {op: index for index, op in enumerate(ops)}
@@ -50,5 +57,6 @@ def least_memory_order(
         seed=seed,
         good_enough=budget,
         candidates=candidates,
+        only_good=only_good,
     )
     return tuple(ops[index] for index in found.order)

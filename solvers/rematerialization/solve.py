@@ -150,7 +150,10 @@ def _orders(problem: Problem, budget: int, search: _Search) -> list[tuple[int, .
     """The given order, and unless it is fixed that of the least peak that is found."""
     if search.fixed_order:
         return [problem.required]
-    least = least_memory_order(problem, budget, search.after(_ORDERING), search.seed)
+    ordering = search.after(_ORDERING)
+    least = least_memory_order(problem, budget, ordering, search.seed, only_good=True)
+    if not ordering.passed and simulate(problem, least).peak > budget:
+        return [problem.required, least]  # there is no order that fits, this is not the least one
     search.orders.append(least)
     return [problem.required, least]
 
