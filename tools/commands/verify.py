@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,6 +13,8 @@ from braid.tools.commands.options import (
     InputOption,
     InterpretOption,
     JobsOption,
+    PartitionOption,
+    PinOption,
     SeedOption,
     ShapeOption,
     SourceArgument,
@@ -23,8 +25,10 @@ from braid.tools.commands.options import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from braid.dialects.braid.clusters import Placement
     from braid.execution.layerwise import Difference
     from braid.model import Model
+    from braid.passes.partition.assign_devices import Strategy
     from braid.sources.source_model import SourceModel
     from braid.tools.commands.reference import OnnxReference
 
@@ -45,6 +49,15 @@ def verify(
     target: TargetOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
+    per_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--per-cluster",
+            help="On a target with several devices, compare what leaves each cluster, and no more.",
+        ),
+    ] = False,
+    partition: PartitionOption = None,
+    pin: PinOption = None,
     no_families: Annotated[
         bool,
         typer.Option(
@@ -59,8 +72,10 @@ def verify(
     it is the interpreter for ops inside branches and loops, of which the last iteration counts,
     and for models with ops that ONNX Runtime does not know. What is verified is the code that this
     model gets: a kernel family hides the structure of the ops that it computes.
-    Inputs that are not given are random. The status is 1 if an op differs.
+    With --per-cluster, clusters are those that the model has without that, and the reference is the
+    interpreter. Inputs that are not given are random. The status is 1 if an op differs.
     """
+    from braid.execution.clusterwise import expose_clusters
     from braid.execution.layerwise import differences, expose_results
     from braid.read_source import read_source
     from braid.support.errors import BraidError
@@ -73,14 +88,25 @@ def verify(
         raise BraidError(
             "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
         )
-    source = read_source(make_context(), model, shapes=parse_shapes(shape))
-    onnx_runtime = _onnx_runtime(model)
+    if not per_cluster and (partition is not None or pin):
+        raise BraidError("--partition and --pin are for --per-cluster")
+    context = make_context()
+    source = read_source(
+        context, model, shapes=parse_shapes(shape), target=target if per_cluster else None
+    )
+    onnx_runtime = None if per_cluster else _onnx_runtime(model)
     if interpret and onnx_runtime is None:
         raise BraidError(
             "the interpreter would be compared with itself",
             hint="leave out --interpret, or verify an ONNX model with onnxruntime installed",
         )
-    order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
+    clusters: Mapping[str, Placement] = {}
+    if per_cluster:
+        pins = tuple(pin or ())
+        strategy = cast("Strategy | None", partition)
+        order, clusters = expose_clusters(context, source.module, strategy, pins)
+    else:
+        order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
     with without_families() if no_families else nullcontext():
         tested = (
             _interpreted(source) if interpret else _compiled(source, target, threads, jobs, emulate)
@@ -88,7 +114,7 @@ def verify(
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     expected, reference = _expected(source, onnx_runtime, values, order)
-    _report(differences(order, actual, expected), tolerance, reference)
+    _report(differences(order, actual, expected), tolerance, reference, clusters)
 
 
 def _onnx_runtime(model: Path) -> "OnnxReference | None":
@@ -151,7 +177,18 @@ def _expected(
     return expected | onnx_runtime.run(inputs, [n for n in names if n in known]), words
 
 
-def _report(found: "list[Difference]", tolerance: float, reference: str) -> None:
+def _report(
+    found: "list[Difference]",
+    tolerance: float,
+    reference: str,
+    clusters: "Mapping[str, Placement]",
+) -> None:
+    def named(difference: "Difference") -> str:
+        cluster = clusters.get(difference.name)
+        return f"'{difference.name}'" + (f" of cluster {cluster}" if cluster is not None else "")
+
+    what = "values that leave clusters" if clusters else "ops"
+    one = "value" if clusters else "op"
     wrong = [difference for difference in found if not difference.error <= tolerance]
     if not found:
         print("the model computes nothing that could differ")
@@ -159,13 +196,13 @@ def _report(found: "list[Difference]", tolerance: float, reference: str) -> None
     if not wrong:
         worst = max(found, key=lambda difference: difference.error)
         print(
-            f"all {len(found)} ops agree with {reference} within {tolerance:g}; "
-            f"the largest error is {worst.error:.3g}, of '{worst.name}'"
+            f"all {len(found)} {what} agree with {reference} within {tolerance:g}; "
+            f"the largest error is {worst.error:.3g}, of {named(worst)}"
         )
         return
     first = wrong[0]
-    print(f"first op that differs from {reference}: '{first.name}', by {first.error:.3g}")
+    print(f"first {one} that differs from {reference}: {named(first)}, by {first.error:.3g}")
     for difference in wrong[1:10]:
-        print(f"  then '{difference.name}', by {difference.error:.3g}")
-    print(f"{len(wrong)} of {len(found)} ops differ by more than {tolerance:g}")
+        print(f"  then {named(difference)}, by {difference.error:.3g}")
+    print(f"{len(wrong)} of {len(found)} {what} differ by more than {tolerance:g}")
     raise typer.Exit(1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from braid.dialects.braid import Braid
 from braid.tools.cli import main
 
 TEXT = """
@@ -57,3 +58,19 @@ def test_a_partition_needs_devices(model: Path, capsys) -> None:
     assert "target 'host' has one device" in capsys.readouterr().err
     assert main(["explain", str(model), "--target", "npu-small", "--partition", "fast"]) == 1
     assert "expected one of priority, latency, throughput" in capsys.readouterr().err
+
+
+def test_verification_names_the_wrong_cluster(model: Path, capsys, monkeypatch) -> None:
+    options = ["--per-cluster", "--target", "npu-small", "--pin", "b=cpu:0"]
+    assert main(["verify", str(model), *options]) == 0
+    assert "all 3 values that leave clusters agree with the interpreter" in capsys.readouterr().out
+    (exp,) = (op for op in Braid.operations if op.name == "braid.exp")
+    monkeypatch.setattr(exp, "evaluate", lambda self, x: (x,))
+    assert main(["verify", str(model), *options]) == 1
+    shown = capsys.readouterr().out
+    assert "first value that differs from the interpreter: 'b' of cluster 1 on cpu:0" in shown
+    assert "2 of 3 values that leave clusters differ" in shown
+    assert main(["verify", str(model), "--per-cluster"]) == 1
+    assert "the model runs on one device of target 'host'" in capsys.readouterr().err
+    assert main(["verify", str(model), "--pin", "b=cpu:0"]) == 1
+    assert "--partition and --pin are for --per-cluster" in capsys.readouterr().err
