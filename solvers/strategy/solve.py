@@ -85,19 +85,23 @@ def solve(
     deadline = deadline.later_by(-min(2 * taken, _RESERVE * time_limit))
     limits = Limits(deadline, workers, np.random.default_rng(seed))
     pending = presolve(residual, limits.presolving(residual))
-    search = Minimizer(residual.fresh_copy(), limits, pending=pending)
-    search.run()
-    found = search.choice if search.choice is not None else _in_order(residual)
+    if deadline.passed and residual.alive:
+        # Even the search's copies of the problem would take time that there is not.
+        found, bound, proven, log = _in_order(residual), -inf, False, []
+    else:
+        search = Minimizer(residual.fresh_copy(), limits, pending=pending)
+        search.run()
+        found = search.choice if search.choice is not None else _in_order(residual)
+        bound, proven, log = search.bound, search.proven, search.log
     if found is None:
         raise TimeoutError(
             f"no feasible assignment found in {time_limit:g} s (none costs less than"
-            f" {search.bound:g}); give more time or a larger memory limit"
+            f" {bound:g}); give more time or a larger memory limit"
         )
     choice = residual.complete(found)
     cost = evaluate(problem, choice)
-    bound = cost if search.proven else min(search.bound, cost)
-    stats = tuple(Milestone(*entry) for entry in search.log)
-    return Solution(_assignment(choice), cost, bound, search.proven, stats)
+    stats = tuple(Milestone(*entry) for entry in log)
+    return Solution(_assignment(choice), cost, cost if proven else min(bound, cost), proven, stats)
 
 
 def _in_order(residual: Residual) -> Integers | None:
@@ -112,7 +116,9 @@ def _in_order(residual: Residual) -> Integers | None:
             if other < node:
                 score = score + costs[:, choice[other]]
         choice[node] = score.argmin()
-    return choice if residual.cost_of(choice) < inf else None
+        if score[choice[node]] == inf:
+            return None
+    return choice if (residual.slack_of(choice) >= 0).all() else None
 
 
 def greedy(problem: StrategyProblem) -> Solution:
