@@ -96,6 +96,7 @@ class CFunction(ctypes.Structure):
         ("arena_bytes", c_int64),
         ("nanoseconds", c_int64),
         ("run", c_void_p),
+        ("on_caller", c_int64),
     )
 
 

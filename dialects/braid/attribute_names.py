@@ -35,6 +35,9 @@ COLOCATE = "braid.colocate"
 """On ops: a name; ops with the same one run on the same device."""
 CLUSTER = "braid.cluster"
 """On ops: the number of the cluster that an op belongs to, an integer."""
+HOST_STAGE = "braid.host_stage"
+"""A unit attribute on a function of the host: it runs on the thread that launches it, and may
+launch others."""
 SLOTS = "braid.slots"
 """On a launch: `array<i64>` of how many buffers each of its results has in a stream, which
 consecutive requests take in turn; 0 for one that is in the caller's buffer."""

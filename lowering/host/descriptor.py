@@ -25,7 +25,7 @@ _VARIANT = ir.LiteralStructType([_POINTER, _POINTER, _POINTER])
 _CODE = ir.LiteralStructType([_POINTER, _POINTER, _I64])
 _DEVICE = ir.LiteralStructType([_POINTER, _POINTER, _I64, _I64, _I64, _POINTER])
 _FUNCTION = ir.LiteralStructType(
-    [_POINTER, _I64, _I64, _I64, _POINTER, _I64, _I64, _POINTER],
+    [_POINTER, _I64, _I64, _I64, _POINTER, _I64, _I64, _POINTER, _I64],
 )
 _STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
@@ -88,6 +88,7 @@ class Function:
 
     `buffers` are the bytes of its inputs and outputs, `seconds` is what one launch takes as far as
     it was simulated, `entry` the program of the host that computes the same, None for none.
+    One `on_caller` runs on the thread that launches it.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Function:
     arena_bytes: int
     seconds: float
     entry: str | None
+    on_caller: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,7 @@ class _Descriptor:
             _I64(function.arena_bytes),
             _I64(round(1e9 * function.seconds)),
             ir.Constant(_POINTER, None) if function.entry is None else self._entry(function.entry),
+            _I64(int(function.on_caller)),
         ]
         return ir.Constant(_FUNCTION, fields)
 

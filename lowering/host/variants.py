@@ -10,7 +10,12 @@ from xdsl.ir import Attribute
 
 from braid.analysis.execution.lanes import lane_count
 from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.attribute_names import ARENA_BYTES, WEIGHTS_BYTES, WEIGHTS_OFFSET
+from braid.dialects.braid.attribute_names import (
+    ARENA_BYTES,
+    HOST_STAGE,
+    WEIGHTS_BYTES,
+    WEIGHTS_OFFSET,
+)
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.clusters import device_name
@@ -144,6 +149,7 @@ def _function(function: func.FuncOp, devices: Sequence[str], facts: DeviceFacts)
         _integer(function, ARENA_BYTES),
         facts.seconds.get(name, 0.0),
         _entry(function) if facts.on_host else None,
+        HOST_STAGE in function.attributes,
     )
 
 

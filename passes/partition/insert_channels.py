@@ -1,6 +1,6 @@
 """`insert-channels`: how many requests may be between which launches of a stream."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,17 +24,28 @@ from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.execution.stages import Channel, Place, StageGraph, stage_graph
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.functions import functions_beside
+from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import REQUESTS, SLOTS, STAGE_SECONDS, STREAMS
+from braid.dialects.braid.attribute_names import (
+    HOST_STAGE,
+    REQUESTS,
+    SLOTS,
+    STAGE_SECONDS,
+    STREAMS,
+)
 from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import public_functions
+from braid.passes.partition.host_stages import outline_host_stages
 from braid.solvers.partition.channels import Channel as Slots
 from braid.solvers.partition.channels import Pipeline, channel_depths
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
+HOST = "host"
+"""The worker of functions that run on the thread that launches them."""
 CALLER = 0
 """The first stage of a pipeline: whoever hands requests in, which takes no time."""
 DOUBLE = 2
@@ -52,8 +63,10 @@ class InsertChannelsPass(ModulePass):
     requests take in turn (0 for a result of the function, which is in the caller's buffer),
     `braid.stage_seconds`, what it is expected to take, and `braid.requests` on the function, how
     many requests are under way at once. There are as few bytes of slots as let results come as fast
-    as the busiest device makes them, at least two slots a channel, and `extra` more. Does nothing
-    for a function that computes beside its launches: streams run that as a whole.
+    as the busiest device makes them, at least two slots a channel, and `extra` more. Control flow
+    beside launches becomes a function of the host (`braid.host_stage`), a stage as well. Does
+    nothing for a function that computes anything else beside its launches, such as scalars that
+    control flow hands on: streams run that as a whole.
 
     ```mlir
     %y, %t = braid.launch async [] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -71,16 +84,19 @@ class InsertChannelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides function by function."""
-        graphs = [(f, stage_graph(f)) for f in public_functions(op) if f.body.blocks]
+        target, own = target_of(op, self.target), [f for f in public_functions(op) if f.body.blocks]
+        for function in own:
+            outline_host_stages(function, op, target.host)
+        graphs = [(function, stage_graph(function)) for function in own]
         if all(graph is None for _, graph in graphs):
             return
         functions = functions_beside(op)
-        costs, counts = CostSource(target_of(op, self.target)), ExecutionCounts.of(op)
+        times = _Times(functions, CostSource(target), ExecutionCounts.of(op))
         for function, graph in graphs:
             if graph is not None:
                 callees = [functions[s.callee.string_value()] for s in graph.stages]
-                seconds = [_seconds(callee, costs, counts) for callee in callees]
-                devices = [device_name(callee) or "" for callee in callees]
+                seconds = [times.of(callee) for callee in callees]
+                devices = [_worker(callee) for callee in callees]
                 self._insert(function, graph, seconds, devices)
 
     def _insert(
@@ -163,16 +179,40 @@ def _bytes(values: Sequence[SSAValue]) -> int:
     return sum(storage_bytes(value.type) for value in values)
 
 
-def _seconds(function: FuncOp, costs: CostSource, counts: ExecutionCounts) -> float:
-    """What a launch of `function` is expected to take: as simulated, or as its ops cost."""
-    entries = function.attributes.get(STREAMS)
-    if isinstance(entries, ArrayAttr):
-        streams = cast(ArrayAttr[DictionaryAttr], entries).data
-        return sum(_number(each, "seconds") * _number(each, "executions") for each in streams)
-    own, expected = costs.of(function), costs.expected_seconds(counts)
-    ops = [op for op in function.body.block.ops if op.results and not is_leaf(op)]
-    starts = (own.start_of(own.cost(op)) for op in ops if isinstance(op, FusedOp))
-    return sum(map(expected, ops)) + sum(starts)
+def _worker(function: FuncOp) -> str:
+    """Who runs a function in a stream: its device, or the thread of the host."""
+    return HOST if HOST_STAGE in function.attributes else device_name(function) or ""
+
+
+@dataclass(frozen=True)
+class _Times:
+    """What launches are expected to take."""
+
+    functions: Mapping[str, FuncOp]
+    costs: CostSource
+    counts: ExecutionCounts
+
+    def of(self, function: FuncOp) -> float:
+        """Seconds of one launch: as simulated, or as its ops, and what they launch, cost."""
+        entries = function.attributes.get(STREAMS)
+        if isinstance(entries, ArrayAttr):
+            streams = cast(ArrayAttr[DictionaryAttr], entries).data
+            return sum(_number(each, "seconds") * _number(each, "executions") for each in streams)
+        expected = self.costs.expected_seconds(self.counts)
+        total = 0.0
+        for block in blocks_outside_groups(function):
+            runs = self.counts.of_block(block)
+            for op in block.ops:
+                if isinstance(op, AwaitOp):
+                    continue
+                if isinstance(op, LaunchOp):
+                    total += runs * self.of(self.functions[op.callee.string_value()])
+                elif op.results and not op.regions and not is_leaf(op):
+                    total += expected(op)
+                elif isinstance(op, FusedOp):
+                    own = self.costs.of(op)
+                    total += expected(op) + runs * own.start_of(own.cost(op))
+        return total
 
 
 def _number(entry: DictionaryAttr, name: str) -> float:

@@ -223,6 +223,30 @@ static int32_t run_code(void *argument) {
   return braid_run_padded(&run, &context->staging);
 }
 
+/* A call of a function of the model. */
+typedef struct function_call {
+  braid_launches *launches;
+  int64_t number;
+  void *const *buffers;
+} function_call;
+
+static int32_t run_function(void *argument) {
+  const function_call *own = argument;
+  return braid_launches_here(own->launches, own->number, own->buffers);
+}
+
+bool braid_context_run_function(braid_context_t *context, int64_t number, void *const *buffers,
+                                char *error, size_t size) {
+  function_call own = {context->launches, number, buffers};
+  context->failure[0] = '\0';
+  int32_t status = braid_launches_run(context->launches, run_function, &own);
+  if (status != 0 && context->failure[0] != '\0')
+    snprintf(error, size, "%s", context->failure);
+  else if (status != 0)
+    snprintf(error, size, "failed with status %d", (int)status);
+  return status == 0;
+}
+
 int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
   if (is_null(context, "context") || !braid_weights_are_intact(context->model))
     return 1;

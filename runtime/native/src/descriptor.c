@@ -15,7 +15,7 @@ _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.w
 _Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.functions");
 _Static_assert(sizeof(braid_code_v1) == 24, "braid_code_v1");
 _Static_assert(sizeof(braid_device_v1) == 48, "braid_device_v1");
-_Static_assert(sizeof(braid_function_v1) == 64, "braid_function_v1");
+_Static_assert(sizeof(braid_function_v1) == 72, "braid_function_v1");
 _Static_assert(offsetof(braid_function_v1, run) == 56, "braid_function_v1.run");
 _Static_assert(sizeof(braid_stage_v1) == 32, "braid_stage_v1");
 _Static_assert(sizeof(braid_channel_v1) == 16, "braid_channel_v1");
@@ -105,7 +105,7 @@ static bool check_function(const braid_model_v2 *descriptor, const braid_functio
       function->device >= descriptor->device_count || function->input_count < 0 ||
       function->output_count < 0 || function->arena_bytes < 0 || function->nanoseconds < 0 ||
       __builtin_add_overflow(function->input_count, function->output_count, &buffers) ||
-      !is_list(buffers, function->bytes))
+      !is_list(buffers, function->bytes) || (function->on_caller != 0 && function->run == NULL))
     return false;
   for (int64_t i = 0; i < buffers; ++i)
     if (function->bytes[i] < 0)

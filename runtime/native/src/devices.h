@@ -44,11 +44,15 @@ void braid_launches_close(braid_launches *launches);
  * Its status, or -1 and the failure recorded where a launch failed. */
 int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument);
 
+/* Runs function `number`, one that runs where it is launched, inside of `braid_launches_run`. Its
+ * status. */
+int32_t braid_launches_here(braid_launches *launches, int64_t number, void *const *buffers);
+
 /* Runs function `number` as a stage of a stream, and returns its status when it has ended; `error`
  * says why it failed. One thread at a time for a device: its arena is in use. `buffers` are the
  * function's inputs and outputs. */
 int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **buffers,
-                             unsigned float_mode, char error[BRAID_DEVICE_ERROR]);
+                             unsigned float_mode, char *error, size_t size);
 
 /* Nanoseconds that launches on a device took by its own account, since they were reset. */
 int64_t braid_launches_time(const braid_launches *launches, int64_t device);

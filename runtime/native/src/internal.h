@@ -123,6 +123,11 @@ int64_t braid_cpus_of_groups(const char *self, const char *root);
  * the error set where one is missing. */
 bool braid_check_ports(const braid_model_v2 *descriptor, void *const *inputs, void *const *outputs);
 
+/* Runs function `number`, one that runs where it is launched, on the calling thread; false and why
+ * in `error`, of so many bytes, where it fails. */
+bool braid_context_run_function(braid_context_t *context, int64_t number, void *const *buffers,
+                                char *error, size_t size);
+
 /* The launches of a context; NULL for a model without devices. */
 braid_launches *braid_launches_of(braid_context_t *context);
 

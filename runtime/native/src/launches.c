@@ -7,6 +7,7 @@
  * that writes to the arena and to the outputs, and leaves the code by longjmp: code holds nothing
  * but its stack.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "devices.h"
 #include "float_mode.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARENA_ALIGN = 64, INDEX_BITS = 32 };
+enum { ARENA_ALIGN = 64, INDEX_BITS = 32, ENDED = -1 };
 
 /* What runs of the context have on one device. */
 typedef struct device_state {
@@ -40,6 +41,7 @@ struct braid_launches {
   braid_model_t *model;
   braid_env *env; /* of the context */
   device_state *devices;
+  void *own_arena; /* of functions that run where they are launched; NULL for none */
   launch **all;
   int64_t count, capacity;
   jmp_buf failed;
@@ -53,6 +55,8 @@ static void record_failure(const braid_env *env, const char *message) {
 /* ---- Launches as objects ---- */
 
 static launch *find(braid_launches *launches, int64_t ticket) {
+  if (ticket == ENDED)
+    return NULL;
   int64_t index = ticket & (((int64_t)1 << INDEX_BITS) - 1);
   if (index >= launches->count)
     return NULL;
@@ -168,9 +172,33 @@ static void compute(braid_submission *submission) {
              function->name, name, (int)submission->status);
 }
 
+static void finish(const braid_env *env, int64_t ticket);
+
+int32_t braid_launches_here(braid_launches *launches, int64_t number, void *const *buffers) {
+  const braid_function_v1 *function = &launches->model->descriptor->functions[number];
+  const braid_loaded_device *device = &launches->model->devices[function->device];
+  return function->run(launches->env, buffers, buffers + function->input_count,
+                       device->described.weights, launches->own_arena);
+}
+
+/* A launch on the calling thread, which has ended when this returns. */
+static void run_here(braid_launches *launches, int64_t number, void *const *buffers,
+                     const int64_t *after, int64_t after_count) {
+  for (int64_t i = 0; i < after_count; ++i)
+    finish(launches->env, after[i]);
+  if (braid_launches_here(launches, number, buffers) == 0)
+    return;
+  drain(launches);
+  longjmp(launches->failed, 1);
+}
+
 static int64_t submit(const braid_env *env, int64_t number, void *const *buffers,
                       const int64_t *after, int64_t after_count) {
   braid_launches *launches = braid_context_launches(env);
+  if (launches->model->descriptor->functions[number].on_caller) {
+    run_here(launches, number, buffers, after, after_count);
+    return ENDED;
+  }
   const braid_model_v2 *model = launches->model->descriptor;
   const braid_function_v1 *function = &model->functions[number];
   const braid_loaded_device *device = &launches->model->devices[function->device];
@@ -214,9 +242,29 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   return own->ticket;
 }
 
+/* Of a launch that has failed, and those that it waited for, the first that did. */
+static const launch *first_failed(const launch *one) {
+  for (int64_t i = 0; i < one->submission.after_count; ++i)
+    if (one->submission.after[i]->status != 0)
+      return first_failed((const launch *)(const void *)one->submission.after[i]);
+  return one;
+}
+
+/* Why a launch has failed: what the plugin says, with the name of the function. */
+static void name_failure(const launch *one, char *text, size_t size) {
+  const braid_model_v2 *model = one->launches->model->descriptor;
+  const braid_function_v1 *function = &model->functions[one->submission.function];
+  const char *error = one->submission.error;
+  if (error[0] == '\'') /* which has it already */
+    snprintf(text, size, "%s", error);
+  else
+    snprintf(text, size, "'@%.100s' on '%.60s': %.150s", function->name,
+             model->devices[function->device].name, error[0] != '\0' ? error : "failed");
+}
+
 /* Another than `submit` and `finish`: nothing of the context but the device's part is used. */
 int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **buffers,
-                             unsigned float_mode, char error[BRAID_DEVICE_ERROR]) {
+                             unsigned float_mode, char *error, size_t size) {
   const braid_function_v1 *function = &launches->model->descriptor->functions[number];
   const braid_loaded_device *device = &launches->model->devices[function->device];
   device_state *state = &launches->devices[function->device];
@@ -237,12 +285,11 @@ int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **bu
   } else if (device->plugin->submit(device->device, &own.submission) == 0) {
     device->plugin->wait(device->device, own.submission.ticket);
   } else {
-    snprintf(error, BRAID_DEVICE_ERROR, "cannot be started: %.200s", own.submission.error);
-    return -1;
+    own.submission.status = -1;
   }
   state->nanoseconds += own.submission.nanoseconds;
   if (own.submission.status != 0)
-    snprintf(error, BRAID_DEVICE_ERROR, "%s", own.submission.error);
+    name_failure(&own, error, size);
   return own.submission.status;
 }
 
@@ -252,8 +299,11 @@ static void finish(const braid_env *env, int64_t ticket) {
   if (own == NULL || own->ended)
     return;
   own->submission.plugin->wait(own->submission.device, own->submission.ticket);
-  if (own->submission.status != 0)
-    fail(launches, own->submission.error);
+  if (own->submission.status != 0) {
+    char message[2 * BRAID_DEVICE_ERROR];
+    name_failure(first_failed(own), message, sizeof message);
+    fail(launches, message);
+  }
   set_ended(own);
   release_if_done(own);
 }
@@ -320,6 +370,23 @@ static bool create_state(device_state *state, const braid_model_t *model, int64_
   return false;
 }
 
+/* Memory for functions that run where they are launched, one at a time. */
+static bool create_own_arena(braid_launches *launches) {
+  const braid_model_v2 *descriptor = launches->model->descriptor;
+  int64_t bytes = -1, align = descriptor->arena_align;
+  for (int64_t i = 0; i < descriptor->function_count; ++i)
+    if (descriptor->functions[i].on_caller && descriptor->functions[i].arena_bytes > bytes)
+      bytes = descriptor->functions[i].arena_bytes;
+  if (bytes < 0)
+    return true;
+  if (posix_memalign(&launches->own_arena, (size_t)(align > ARENA_ALIGN ? align : ARENA_ALIGN),
+                     bytes > 0 ? (size_t)bytes : 1) == 0)
+    return true;
+  launches->own_arena = NULL;
+  braid_set_error("out of memory: functions of the host take %lld bytes", (long long)bytes);
+  return false;
+}
+
 braid_launches *braid_launches_create(braid_model_t *model, braid_env *env) {
   size_t devices = (size_t)model->descriptor->device_count;
   braid_launches *launches = calloc(1, sizeof *launches);
@@ -335,6 +402,10 @@ braid_launches *braid_launches_create(braid_model_t *model, braid_env *env) {
       braid_launches_close(launches);
       return NULL;
     }
+  if (!create_own_arena(launches)) {
+    braid_launches_close(launches);
+    return NULL;
+  }
   env->submit = submit;
   env->finish = finish;
   return launches;
@@ -356,6 +427,7 @@ void braid_launches_close(braid_launches *launches) {
     free(launches->all[i]);
   }
   free(launches->all);
+  free(launches->own_arena);
   free(launches->devices);
   free(launches);
 }

@@ -83,6 +83,17 @@ static braid_stream_t *new_stream(braid_model_t *model, const braid_stream_optio
   return stream;
 }
 
+/* The context of stages that the host runs, which launch functions themselves: they take arenas of
+ * devices, as other stages do at the same time. */
+static bool make_host(braid_stream_t *stream, int64_t threads) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  for (int64_t i = 0; stream->host == NULL && i < model->stage_count; ++i)
+    if (model->functions[model->stages[i].function].on_caller &&
+        (stream->host = braid_context_create(stream->model, threads)) == NULL)
+      return false;
+  return true;
+}
+
 braid_stream_t *braid_stream_open(braid_model_t *model, const braid_stream_options *options) {
   static const braid_stream_options plain = {.threads = 1};
   if (options == NULL)
@@ -96,7 +107,7 @@ braid_stream_t *braid_stream_open(braid_model_t *model, const braid_stream_optio
   braid_stream_t *stream = new_stream(model, options);
   if (stream == NULL)
     return NULL;
-  if (!braid_stream_build(stream)) {
+  if (!make_host(stream, options->threads) || !braid_stream_build(stream)) {
     braid_stream_free(stream);
     return NULL;
   }

@@ -126,7 +126,7 @@ static int64_t list_needs(const braid_model_v2 *model, int64_t number, braid_nee
 
 static bool build_stage(const braid_model_v2 *model, int64_t number, braid_stage_state *stage) {
   const braid_function_v1 *function = &model->functions[model->stages[number].function];
-  stage->worker = function->device;
+  stage->worker = function->on_caller ? model->device_count : function->device;
   stage->need_count = list_needs(model, number, NULL);
   stage->needs = zeroed((size_t)stage->need_count, sizeof *stage->needs);
   stage->buffers = zeroed((size_t)(function->input_count + function->output_count), sizeof(void *));
@@ -140,7 +140,7 @@ bool braid_stream_build(braid_stream_t *stream) {
   const braid_model_v2 *model = stream->model->descriptor;
   bool staged = braid_has_stages(model);
   stream->stage_count = staged ? model->stage_count : 1;
-  stream->worker_count = staged ? model->device_count : 1;
+  stream->worker_count = staged ? model->device_count + 1 : 1; /* the last one is the host */
   stream->stages = zeroed((size_t)stream->stage_count, sizeof *stream->stages);
   stream->workers = zeroed((size_t)stream->worker_count, sizeof *stream->workers);
   bool made = stream->stages != NULL && stream->workers != NULL && build_requests(stream) &&
@@ -169,6 +169,7 @@ void braid_stream_free(braid_stream_t *stream) {
   free(stream->slots);
   free(stream->requests);
   free(stream->taken_shapes);
+  braid_context_close(stream->host);
   braid_context_close(stream->context);
   braid_model_close(stream->model);
   free(stream);

@@ -60,16 +60,14 @@ static bool run_stage(braid_stream_t *stream, int64_t index, int64_t number, cha
     buffers[i] = address(stream, stage->inputs[i], number);
   for (int64_t i = 0; i < function->output_count; ++i)
     buffers[function->input_count + i] = address(stream, stage->outputs[i], number);
-  char reason[BRAID_DEVICE_ERROR] = "";
-  if (braid_launches_stage(braid_launches_of(stream->context), stage->function, buffers,
-                           stream->float_mode, reason) == 0)
+  if (!function->on_caller)
+    return braid_launches_stage(braid_launches_of(stream->context), stage->function, buffers,
+                                stream->float_mode, error, BRAID_STREAM_ERROR) == 0;
+  braid_set_float_mode(stream->float_mode);
+  char reason[BRAID_STREAM_ERROR] = "";
+  if (braid_context_run_function(stream->host, stage->function, buffers, reason, sizeof reason))
     return true;
-  const char *device = model->devices[function->device].name;
-  bool says_where = reason[0] == '\'';
-  if (says_where)
-    snprintf(error, BRAID_STREAM_ERROR, "%s", reason);
-  else
-    snprintf(error, BRAID_STREAM_ERROR, "'@%s' on '%s': %s", function->name, device, reason);
+  snprintf(error, BRAID_STREAM_ERROR, "in '@%.100s' of the host: %.380s", function->name, reason);
   return false;
 }
 

@@ -52,6 +52,7 @@ typedef struct braid_stream_worker {
 struct braid_stream {
   braid_model_t *model;
   braid_context_t *context;
+  braid_context_t *host; /* of stages that the host runs; NULL where there are none */
   pid_t owner;
   int64_t stage_count, worker_count, capacity;
   braid_stage_state *stages; /* of a model without any: one, which is the model */

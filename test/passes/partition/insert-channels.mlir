@@ -41,11 +41,49 @@ module attributes {braid.target = #braid.target<"host-2">} {
 
 // -----
 
-// Control flow is computed beside launches: streams run that as a whole.
+// Control flow is a function of the host, and so a stage; it computes its own condition, and launches
+// what stands in it. Its results are read by the next launch, which waits for it.
 // CHECK-LABEL: func.func @branches
+// CHECK-SAME:    braid.requests = 4 : i64
+// CHECK-NEXT:    %[[B:.*]], %[[T:.*]] = braid.launch async [] @f(%x) {braid.slots = array<i64: 2>
+// CHECK-NEXT:    %[[D:.*]], %[[U:.*]] = braid.launch async [%[[T]]] @host_0(%p, %[[B]]) {braid.slots = array<i64: 2>
+// CHECK-NEXT:    %[[E:.*]], %[[V:.*]] = braid.launch async [%[[U]]] @f(%[[D]]) {braid.slots = array<i64: 0>
+// CHECK-NEXT:    %[[R:.*]] = braid.await [%[[V]]] %[[E]]
+// CHECK-NEXT:    func.return %[[R]]
+// CHECK-LABEL: func.func private @host_0
+// CHECK-SAME:    attributes {braid.device = "cpu:0", braid.host_stage}
+// CHECK-NEXT:    %[[P:.*]] = tensor.extract
+// CHECK-NEXT:    scf.if %[[P]]
+// CHECK:           braid.launch async [] @f
+module attributes {braid.target = #braid.target<"host-2">} {
+  func.func @branches(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
+    %b, %t = braid.launch async [] @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %c = braid.await [%t] %b : (tensor<4xf32>) -> tensor<4xf32>
+    %q = tensor.extract %p[] : tensor<i1>
+    %d = scf.if %q -> (tensor<4xf32>) {
+      %i, %u = braid.launch async [] @f(%c) : (tensor<4xf32>) -> tensor<4xf32>
+      %j = braid.await [%u] %i : (tensor<4xf32>) -> tensor<4xf32>
+      scf.yield %j : tensor<4xf32>
+    } else {
+      scf.yield %c : tensor<4xf32>
+    }
+    %e, %v = braid.launch async [] @f(%d) : (tensor<4xf32>) -> tensor<4xf32>
+    %f = braid.await [%v] %e : (tensor<4xf32>) -> tensor<4xf32>
+    func.return %f : tensor<4xf32>
+  }
+  func.func private @f(%0: tensor<4xf32>) -> tensor<4xf32> attributes {braid.device = "cpu:1"} {
+    %1 = braid.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+    func.return %1 : tensor<4xf32>
+  }
+}
+
+// -----
+
+// A condition that is no tensor cannot be an operand of a launch: streams run this as a whole.
+// CHECK-LABEL: func.func @scalar
 // CHECK-NOT:     braid.slots
 module attributes {braid.target = #braid.target<"host-2">} {
-  func.func @branches(%x: tensor<4xf32>, %p: i1) -> tensor<4xf32> {
+  func.func @scalar(%x: tensor<4xf32>, %p: i1) -> tensor<4xf32> {
     %b, %t = braid.launch async [] @f(%x) : (tensor<4xf32>) -> tensor<4xf32>
     %c = braid.await [%t] %b : (tensor<4xf32>) -> tensor<4xf32>
     %d = scf.if %p -> (tensor<4xf32>) {

@@ -1,6 +1,7 @@
 """A convolutional model whose convolutions run on a simulated chip, and all else on the host."""
 
 import numpy as np
+from onnx import ModelProto
 from xdsl.dialects.builtin import StringAttr
 
 import braid
@@ -8,8 +9,18 @@ from braid.analysis.structure.clusters import is_placed
 from braid.dialects.braid.attribute_names import DEVICE
 from braid.read_source import read_source
 from braid.universe import make_context
-from test.run.models.conftest import convolutional
+from test.run.models.conftest import FLOAT, Writer, as_model
 from test.run.models.test_models import random_inputs
+
+
+def convolutional() -> ModelProto:
+    """Two convolutions, with pooling between them and behind."""
+    w = Writer()
+    x = w.op("Relu", w.op("Conv", "x", w.weight(8, 3, 3, 3), pads=[1] * 4, strides=[2, 2]))
+    x = w.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x = w.op("Relu", w.op("Conv", x, w.weight(4, 8, 1, 1)))
+    w.op("GlobalAveragePool", x, name="y")
+    return as_model(w.graph([("x", FLOAT, [1, 3, 12, 12])], [("y", FLOAT, [1, 4, 1, 1])]))
 
 
 def test_convolutions_on_the_chip() -> None:

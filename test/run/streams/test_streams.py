@@ -8,13 +8,18 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import braid
 from braid.support.errors import BraidError
 from test.run.streams.conftest import FIRST, SECOND, SIZE, chain, inputs, parse
+from test.unit.passes.partition.random_clusters import split_at_random
+from test.unit.passes.random_graphs import programs
 
 Array = np.ndarray
 
@@ -307,15 +312,77 @@ func.func @main(%x: tensor<8xf32> {braid.name = "x"}, %c: tensor<i1> {braid.name
 """
 
 
+def branches(count: int) -> list[tuple[Array, Array]]:
+    rng = np.random.default_rng(0)
+    return [(rng.normal(size=8).astype(np.float32), np.array(i % 3 == 0)) for i in range(count)]
+
+
 @pytest.mark.parametrize("target", ["host", "host-2"])
 def test_control_flow(target: str) -> None:
+    """A stage of the host, which launches others in it, beside those of devices."""
     text = BRANCH if target == "host-2" else BRANCH.replace("cpu:1", "cpu:0")
     model = braid.compile(parse(text), target=target)
-    rng = np.random.default_rng(0)
-    requests = [
-        (rng.normal(size=8).astype(np.float32), np.array(number % 3 == 0)) for number in range(20)
-    ]
-    check(list(model.stream(requests)), [np.asarray(model(*request)) for request in requests])
+    requests = branches(20)
+    wanted = [np.asarray(model(*request)) for request in requests]
+    interpreted = braid.interpret(parse(text))
+    for y, request in zip(wanted, requests, strict=True):
+        np.testing.assert_allclose(y, np.asarray(interpreted(*request)), rtol=1e-5)
+    with model.stream(requests) as stream:
+        check([next(stream) for _ in requests], wanted)
+        names = [stage.name for stage in stream.stages()]
+    assert names == (["main"] if target == "host" else ["cluster_0", "host_0", "cluster_1"])
+
+
+def test_a_launch_in_control_flow_fails(
+    faulty_target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRAID_DEVICE_PATH", str(Path(faulty_target).parent))
+    text = BRANCH.replace('neg %x {braid.device = "cpu:1"}', 'neg %x {braid.device = "cpu:0"}')
+    model = braid.compile(parse(text), target=faulty_target)
+    requests = branches(60)
+    wanted = [np.asarray(model(*request)) for request in requests]
+    monkeypatch.setenv("FAULTY_FAILS", "300")
+    results = list(model.stream(requests, return_errors=True))
+    failed = [i for i, result in enumerate(results) if isinstance(result, BraidError)]
+    # Only the first branch launches what fails, each third time.
+    assert 0 < len(failed) < 20 and all(i % 3 == 0 for i in failed)
+    assert all("'@cluster_" in str(results[i]) for i in failed)
+    for i in {*range(60)} - {*failed}:
+        np.testing.assert_array_equal(np.asarray(results[i]), wanted[i])
+    with pytest.raises(BraidError, match="by chance"):
+        for _ in range(100):
+            model(*requests[0])
+    monkeypatch.delenv("FAULTY_FAILS")
+    check(list(model.stream(requests)), wanted)
+
+
+@settings(max_examples=2, deadline=None, phases=[Phase.generate])
+@given(programs(), st.integers(0, 999))
+def test_random_programs(program: tuple[str, dict[str, Array]], seed: int) -> None:
+    check_random(program, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, phases=[Phase.generate])
+@given(programs(), st.integers(0, 999))
+def test_forty_random_programs(program: tuple[str, dict[str, Array]], seed: int) -> None:
+    check_random(program, seed)
+
+
+def check_random(program: tuple[str, dict[str, Array]], seed: int) -> None:
+    """Streams of programs that are split at random give what calls and the interpreter give."""
+    text, parameters = program
+    module = parse(text)
+    split_at_random(module, [FIRST, SECOND], Random(seed))
+    model = braid.compile(module, parameters=parameters, target="host-2")
+    interpreted = braid.interpret(parse(text), parameters=parameters)
+    rng = np.random.default_rng(seed)
+    requests = [rng.normal(size=(1, 4, 6, 6)).astype(np.float32) for _ in range(12)]
+    wanted = [np.asarray(model(x)) for x in requests]
+    np.testing.assert_allclose(
+        wanted[0], np.asarray(interpreted(requests[0])), rtol=1e-4, atol=1e-4
+    )
+    check(list(model.stream(requests)), wanted)
 
 
 def test_models_without_devices() -> None:

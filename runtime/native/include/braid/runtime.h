@@ -155,7 +155,7 @@ typedef struct braid_device_v1 {
   const braid_code_v1 *codes; /* offset 40 */
 } braid_device_v1;
 
-/* A function that the model launches. 64 bytes. */
+/* A function that the model launches. 72 bytes. */
 typedef struct braid_function_v1 {
   const char *name;     /* offset 0 */
   int64_t device;       /* offset 8: which of the model's devices runs it */
@@ -167,6 +167,8 @@ typedef struct braid_function_v1 {
                          * there is none */
   braid_run run;        /* offset 56: code of the host that computes the same, with the device's own
                          * weights; NULL where there is none */
+  int64_t on_caller; /* offset 64: not 0 for a part of the host's program that launches others: it
+                      * runs where it is launched, with the services of the caller */
 } braid_function_v1;
 
 /* A launch of the model's as a stage of a stream. Buffers are numbered: first the model's inputs,

@@ -105,7 +105,7 @@ def test_a_skip_path_has_room_for_what_passes_beside_it() -> None:
     assert sum(found.of) == 4 and found.interval == 9
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_results_come_as_fast_as_the_slowest_stage(seed: int) -> None:
     """And no slower; with one slot less in a channel that is tight they come slower."""
@@ -140,7 +140,7 @@ def test_no_fewer_bytes_do(seed: int) -> None:
 def test_workers_with_several_stages_do_not_wait_for_room() -> None:
     """At most a few per cent of pipelines, whose stages do not fit together, are slower."""
     random, slower, worst = Random(1), 0, 1.0
-    for _ in range(24):
+    for _ in range(12):
         pipeline = random_pipeline(random, shared=True)
         found = channel_depths(pipeline)
         reached = interval(pipeline, found.of, 600)
@@ -148,7 +148,7 @@ def test_workers_with_several_stages_do_not_wait_for_room() -> None:
         generous = interval(pipeline, [depth + 12 for depth in found.of], 600)
         slower += reached > generous * 1.01
         worst = max(worst, reached / generous)
-    assert slower <= 2 and worst < 1.35
+    assert slower <= 1 and worst < 1.35
 
 
 def test_random_delays_never_end_in_deadlock() -> None:
@@ -157,7 +157,7 @@ def test_random_delays_never_end_in_deadlock() -> None:
     for number in range(1000):
         pipeline = random_pipeline(random, shared=number % 2 == 1)
         found = Depths((1,) * len(pipeline.channels), (), 0, False)
-        if number % 8 < 2:
+        if number % 16 < 2:
             found = channel_depths(pipeline, time_limit=0.5)
         results = play(pipeline, found.of, 12, lambda *_: random.expovariate(1.0))
         assert results == sorted(results)
