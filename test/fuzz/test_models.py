@@ -19,8 +19,8 @@ EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 TOLERANCES = {"float16": (2e-2, 4.0), "bfloat16": (0.1, 4.0)}
 """Relative, and of what least scale: others round after every op, or sum in 16 bits."""
 
-WRONG_IN_REFERENCE = {"LpNormalization"}
-"""Of which the reference takes sums instead of sums of absolute values."""
+WRONG_IN_REFERENCE = {"LpNormalization", "LRN"}
+"""Sums instead of sums of absolute values; as many channels as the batch has entries."""
 
 Arrays = list[NDArray[Any]]
 
