@@ -24,7 +24,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.passes.kernels.outline_kernels import dissolve
-from braid.passes.layout.decisions import read_layouts, read_reorders
+from braid.passes.layout.decisions import read_layouts, read_reorders, stale_reorder
 from braid.passes.layout.flow import (
     Carried,
     carried_values,
@@ -144,11 +144,12 @@ def _first_point(value: SSAValue, block: Block) -> InsertPoint:
     return InsertPoint.at_start(block)
 
 
-def _make(reorders: Sequence[Reorder], stored: _Stored) -> None:
+def _make(func: FuncOp, reorders: Sequence[Reorder], stored: _Stored) -> None:
     """Makes the decided reorders; each reads what was there before it."""
     for reorder in reorders:
         source = stored.find(reorder.value, reorder.source, reorder.block)
-        assert source is not None
+        if source is None:
+            raise stale_reorder(func, f"reads a value in '{reorder.source}', in which it is not")
         op = _reorder(source, reorder)
         Rewriter.insert_op(op, _first_point(source, reorder.block))
         stored.forms[reorder.value, reorder.block, reorder.target] = op.results[0]
@@ -186,7 +187,10 @@ class _Applier:
             if op not in known:
                 self._collect(op, wishes, types)
         renamed = {value: _retype(value, layout) for value, layout in types}
-        _make([replace(r, value=renamed[r.value]) for r in reorders], self._stored)
+        for reorder in reorders:
+            if reorder.value not in renamed:
+                raise stale_reorder(self._func, "stores anew what is not stored")
+        _make(self._func, [replace(r, value=renamed[r.value]) for r in reorders], self._stored)
         for wish in wishes:
             wish.op.operands[wish.index] = self._read(wish)
         for op in ops:

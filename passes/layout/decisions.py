@@ -11,17 +11,21 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import LAYOUTS, REORDERS
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.problem import Reorder
+from braid.support.errors import BraidError
+
+T = TypeVar("T")
 
 
 def write_layouts(op: Operation, **layouts: Sequence[Layout]) -> None:
@@ -88,19 +92,38 @@ def write_reorders(func: FuncOp, reorders: Iterable[Reorder]) -> None:
 
 
 def read_reorders(func: FuncOp) -> list[Reorder]:
-    """The reorders of a function; none if nothing is written."""
+    """The reorders of a function; none if nothing is written.
+
+    Raises BraidError for values or blocks that it has not.
+    """
     entries = cast(ArrayAttr[DictionaryAttr], func.attributes.get(REORDERS, ArrayAttr(())))
     numbering = Numbering(func)
     return [
         Reorder(
-            numbering.values[_number(entry, "value")],
+            _numbered(numbering.values, entry, "value", func),
             cast(LayoutAttr, entry.data["source"]).layout,
             cast(LayoutAttr, entry.data["target"]).layout,
-            numbering.blocks[_number(entry, "block")],
+            _numbered(numbering.blocks, entry, "block", func),
             device.data if isinstance(device := entry.data.get("device"), StringAttr) else None,
         )
         for entry in entries
     ]
+
+
+def stale_reorder(func: FuncOp, what: str) -> BraidError:
+    """What is raised for a decided reorder that does not fit the function."""
+    return BraidError(
+        f"'{REORDERS}' of '@{func.sym_name.data}' {what}",
+        location=source_location(func),
+        hint="run select-layouts again after changing the module",
+    )
+
+
+def _numbered(items: Sequence[T], entry: DictionaryAttr, key: str, func: FuncOp) -> T:
+    number = _number(entry, key)
+    if not 0 <= number < len(items):
+        raise stale_reorder(func, f"names {key} {number}, but there are only {len(items)}")
+    return items[number]
 
 
 def _integer(value: int) -> Attribute:

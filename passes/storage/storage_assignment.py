@@ -6,6 +6,7 @@ it. Where sharing is not possible, the terminator copies (see `StorageTable.copi
 """
 
 from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation
 
 from braid.analysis.storage.strided_storage import boxes_of, view_offset
@@ -25,8 +26,9 @@ class StorageAssignment(StorageTable):
 
     def __init__(self, function: func.FuncOp, memories: MemorySpaces) -> None:
         super().__init__(function, memories)
-        for index, argument in enumerate(tensors(function.body.block.args)):
-            self.new(argument, function, BufferAttr.input(index))
+        for index, argument in enumerate(function.body.block.args):
+            if isinstance(argument.type, TensorType):
+                self.new(argument, function, BufferAttr.input(index))
         self._visit(function.body.block)
         self._share_results(function)
 

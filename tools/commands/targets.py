@@ -83,6 +83,7 @@ def calibrate(json_file: _JsonOption = None) -> None:
 
     from rich.console import Console
 
+    from braid.support.record_store import default_store
     from braid.targets.machines.calibration import keep_calibration
     from braid.targets.machines.cpus import NATIVE, cpu_machine
     from braid.targets.machines.figures import figures_of
@@ -91,6 +92,7 @@ def calibrate(json_file: _JsonOption = None) -> None:
     from braid.tuning.calibrate import calibrate as measure
 
     check_outputs(json_file)
+    default_store().append(())  # Where nothing can be kept, this says so before it takes a minute.
     machine = cpu_machine(NATIVE)
     keep_calibration(machine, measure(machine, lambda what: print(what, file=sys.stderr)))
     host = load_target()
