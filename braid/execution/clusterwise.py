@@ -15,7 +15,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.partition.select_clusters import SelectClustersPass
-from braid.sources.signature import entry_of
+from braid.sources.signature import entry_of, signature_of
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
 
@@ -44,6 +44,12 @@ def expose_clusters(
             if not names_of(op):
                 set_names(op, [f"{op.name}:{place}"])
             clusters[names_of(op)[0]] = placement
+    results = entry_of(module).body.block.last_op
+    assert results is not None
+    for value, spec in zip(results.operands, signature_of(module)[1], strict=True):
+        placement = placement_of(value.owner) if isinstance(value.owner, Operation) else None
+        if placement is not None:
+            clusters[spec.name] = placement
     return expose_results(module, clusters), clusters
 
 

@@ -90,7 +90,8 @@ def relative_error(actual: Array, reference: Array) -> float:
     if not (np.isfinite(a[unequal]) & finite[unequal]).all():
         return float("inf")
     largest = float(np.abs(r[finite]).max())
-    return float(np.abs(a - r)[unequal].max()) / largest if largest else float("inf")
+    error = np.abs(a[unequal] - r[unequal]).max()
+    return float(error) / largest if largest else float("inf")
 
 
 def differences(

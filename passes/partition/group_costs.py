@@ -22,6 +22,7 @@ from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.names import names_of, set_names
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.diagnostics import handle_diagnostics
+from braid.support.errors import UnsupportedError
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.costs.op_amounts import amounts_of
@@ -96,7 +97,10 @@ class Trial:
         found = np.zeros(len(self.originals))
         for group, members in self.groups():
             on = costs.of(group)
-            cost = on.cost(group)
+            try:
+                cost = on.cost(group)
+            except UnsupportedError:  # open dims, which count as 1
+                cost = min((cost for _, cost in on.choices(group)), key=lambda c: c.seconds)
             device = on.backend.device
             assert device is not None
             whole = cost.seconds + on.start_of(cost)
