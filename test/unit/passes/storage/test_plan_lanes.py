@@ -6,7 +6,9 @@ here: the results of one that has begun hold nothing until it ends, and what it 
 
 from collections.abc import Iterator
 from random import Random
+from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import func
@@ -17,7 +19,11 @@ from braid.analysis.execution.lanes import LaneOrder, set_lane
 from braid.dialects.braid.attribute_names import IN_PLACE, LANES, SCRATCH_BUFFER, SCRATCH_BYTES
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.in_place import in_place_attribute
+from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.storage import plan_memory
 from braid.passes.storage.memory_report import memory_report
+from braid.passes.verification.memory_claims import arena_sizes
+from braid.passes.verification.tagged_run import TaggedRun
 from test.unit.passes.storage.test_plan_memory import (
     BYTES,
     TENSOR,
@@ -28,6 +34,19 @@ from test.unit.passes.storage.test_plan_memory import (
 )
 
 NOTHING = "nothing"
+
+TWO_LANES = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.lanes = 2 : i64} {
+  %a = func.call @k(%x, %x) {braid.lane = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = func.call @k(%a, %x) {braid.lane = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %c = func.call @k(%x, %x) {braid.lane = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %d = func.call @k(%c, %x) {braid.lane = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %e = func.call @k(%b, %d) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %e : tensor<4xf32>
+}
+func.func private @k(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+"""
+"""In program order %a is dead before %c; it may be read later than that."""
 
 
 class LaneGenerator(Generator):
@@ -135,6 +154,37 @@ def test_no_speed_of_lanes_makes_a_kernel_read_what_is_not_meant_for_it(
     main = planned(program)
     for run in range(3):
         LaneExecution(main, seed + run)
+
+
+def check_plan(main: func.FuncOp) -> None:
+    """What `--verify-decisions` does, which knows nothing of `LaneOrder`."""
+    TaggedRun(main, arena_sizes(main)).run()
+
+
+@settings(max_examples=30, deadline=None)
+@given(programs(LaneGenerator))
+def test_plans_for_lanes_are_verified(program: str) -> None:
+    check_plan(planned(program))
+
+
+@settings(max_examples=30, deadline=None)
+@given(programs(LaneGenerator), st.integers(0, 10**6))
+def test_plans_that_some_speed_breaks_are_refused(program: str, seed: int) -> None:
+    with patch.object(plan_memory, "write_moments", lambda *_: None):
+        main = planned(program)
+    try:
+        for run in range(3):
+            LaneExecution(main, seed + run)
+    except AssertionError:
+        with pytest.raises(WrongClaimError):
+            check_plan(main)
+
+
+def test_plans_that_take_lanes_for_one_are_refused() -> None:
+    with patch.object(plan_memory, "write_moments", lambda *_: None):
+        main = planned(TWO_LANES)
+    with pytest.raises(WrongClaimError, match="another lane, which may still run"):
+        check_plan(main)
 
 
 @settings(max_examples=25, deadline=None)

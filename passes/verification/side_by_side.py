@@ -1,0 +1,97 @@
+"""What kernels on lanes read and write while others may still run."""
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.storage.strided_storage import is_only_storage
+from braid.analysis.storage.tensor_storage import is_view
+from braid.dialects.braid.attribute_names import LANE, LANES
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.verification.claims import name_of
+from braid.passes.verification.tags import Memory, Place
+
+
+class SideBySide:
+    """The ops of a function's body, gone through in their order; which have ended is known.
+
+    A call on a lane begins when the one before it on that lane has ended, and those that made its
+    operands; everything else that runs waits for all before it, and all behind wait for it.
+    """
+
+    def __init__(self, function: FuncOp) -> None:
+        lanes = function.attributes.get(LANES)
+        self._lanes = lanes.value.data if isinstance(lanes, IntegerAttr) else 1
+        self._body = function.body.block
+        self._now: Operation | None = None
+        self._latest: dict[int, Operation] = {}
+        self._ended: dict[Operation, frozenset[Operation]] = {}
+        self._reads: dict[Operation, list[Place]] = {}
+        self._writes: dict[Operation, list[Place]] = {}
+
+    def enter(self, op: Operation) -> None:
+        """What follows is read and written by `op`, if that is an op of the body."""
+        if op.parent is not self._body or self._lanes == 1:
+            return
+        self._now = None
+        lane = op.attributes.get(LANE) if isinstance(op, CallOp) else None
+        if isinstance(lane, IntegerAttr):
+            before = [maker for operand in op.operands for maker in _makers(operand)]
+            if (latest := self._latest.get(lane.value.data)) is not None:
+                before.append(latest)
+            known = [self._ended[other] | {other} for other in before if other in self._ended]
+            self._ended[op] = frozenset[Operation]().union(*known)
+            self._latest[lane.value.data] = self._now = op
+        elif _runs(op):
+            for table in (self._latest, self._ended, self._reads, self._writes):
+                table.clear()
+
+    def read(self, place: Place, memory: Memory) -> None:
+        """Raises WrongClaimError where another call may still write what is read."""
+        self._note(place, memory, self._reads, (self._writes,))
+
+    def write(self, place: Place, memory: Memory) -> None:
+        """Raises WrongClaimError where another call may still use what is written."""
+        self._note(place, memory, self._writes, (self._reads, self._writes))
+
+    def _note(
+        self,
+        place: Place,
+        memory: Memory,
+        own: dict[Operation, list[Place]],
+        others: tuple[dict[Operation, list[Place]], ...],
+    ) -> None:
+        if self._now is None:
+            return
+        ended = self._ended[self._now] | {self._now}
+        for table in others:
+            for other, places in table.items():
+                if other not in ended and any(memory.overlap(place, used) for used in places):
+                    raise WrongClaimError(
+                        f"{name_of(self._now)} uses memory of {name_of(other)} on another lane, "
+                        "which may still run"
+                    )
+        own.setdefault(self._now, []).append(place)
+
+
+def _runs(op: Operation) -> bool:
+    """Whether an op that has no lane does anything when the function runs."""
+    if isinstance(op, ConstantOp | ParameterOp) or is_view(op) or is_only_storage(op):
+        return False
+    has_tensors = any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results))
+    return has_tensors or bool(op.regions) or isinstance(op, CallOp) or op.next_op is None
+
+
+def _makers(value: SSAValue) -> Iterator[Operation]:
+    """The ops that wrote what `value` shows."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return
+    if _runs(owner):
+        yield owner
+    else:
+        for operand in owner.operands:
+            yield from _makers(operand)
