@@ -7,7 +7,8 @@ of their sum (`--part`, one half), compiled for the target `host-2` and run as a
 for so many seconds each: the whole model on one thread; two instances of it, each in a thread of
 its own on a core of its own; the stream; and, for latency, the split model request by request. What
 the stream gives must be, to the bit, what calls of the split model do. With `--balance N` the split
-is moved N times by what the stages of a stream took.
+is moved N times by what the stages of a stream took. Two instances ÷ one tells how much of two
+cores the machine gave at all; the load average is kept with the figures.
 """
 
 import argparse
@@ -205,6 +206,7 @@ def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
         stages = [vars(stage) for stage in stream.stages()]
     return {
         "part": part,
+        "load_average": os.getloadavg()[0],
         "error": error,
         "capacity": model.stream([]).capacity,
         "rates": vars(found),
@@ -238,7 +240,7 @@ def main() -> None:
         print(
             f"{path.stem:14} one {rates['one']:7.2f}/s  two {rates['two']:7.2f}/s  "
             f"stream {rates['stream']:7.2f}/s  ÷ one {row['to_one']:.2f}  "
-            f"÷ two {row['to_two']:.2f}  "
+            f"÷ two {row['to_two']:.2f}  (two ÷ one {row['two_to_one']:.2f})  "
             f"latency {1e3 * rates['latency']:.1f} ms (whole {1e3 * rates['whole_latency']:.1f})  "
             f"part {row['part']:.3f}",
             flush=True,

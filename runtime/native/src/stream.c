@@ -255,12 +255,29 @@ static void hand_in(braid_stream_t *stream, void *const *inputs, void *const *ou
     pthread_cond_signal(&stream->workers[i].wake);
 }
 
+/* Whether there is what must be read of a request at once; false and the error set where not. What
+ * is in the lists, a run of the model as a whole checks. */
+static bool has_lists(const braid_model_v2 *model, void *const *inputs, void *const *outputs,
+                      const int64_t *const *shapes) {
+  if ((inputs == NULL && model->input_count > 0) || (outputs == NULL && model->output_count > 0)) {
+    braid_set_error("the list of %s is NULL", inputs == NULL ? "inputs" : "outputs");
+    return false;
+  }
+  for (int64_t i = 0; shapes != NULL && i < model->input_count; ++i)
+    if (shapes[i] == NULL && model->inputs[i].rank > 0) {
+      braid_set_error("input '%s': its shape is NULL", model->inputs[i].name);
+      return false;
+    }
+  return true;
+}
+
 int braid_stream_push(braid_stream_t *stream, void *const *inputs, void *const *outputs,
                       const int64_t *const *shapes) {
   if (is_elsewhere(stream))
     return 1;
   const braid_model_v2 *model = stream->model->descriptor;
-  if (braid_has_stages(model) && !braid_check_ports(model, inputs, outputs))
+  if (!has_lists(model, inputs, outputs, shapes) ||
+      (braid_has_stages(model) && !braid_check_ports(model, inputs, outputs)))
     return 1;
   pthread_mutex_lock(&stream->lock);
   for (;;) {

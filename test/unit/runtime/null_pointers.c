@@ -36,6 +36,27 @@ int main(int argc, char **argv) {
   expect(braid_context_run(context, inputs, none));
   expect(braid_context_profile_counts(NULL) == NULL);
   expect(braid_context_profile_times(NULL) == NULL);
+  const int64_t *no_shapes[] = {NULL};
+  int64_t number = 0;
+  braid_stream_t *stream = braid_stream_open(model, NULL);
+  expect(braid_stream_open(NULL, NULL) == NULL);
+  expect(braid_stream_open(model, &(braid_stream_options){.deadline = -1}) == NULL);
+  expect(braid_stream_capacity(NULL) < 0);
+  expect(braid_stream_push(NULL, inputs, outputs, NULL));
+  expect(braid_stream_push(stream, NULL, outputs, NULL));
+  expect(braid_stream_push(stream, inputs, NULL, NULL));
+  expect(braid_stream_push(stream, inputs, outputs, no_shapes));
+  expect(braid_stream_pop(NULL, 0) == BRAID_STREAM_FAILED);
+  expect(braid_stream_output_shape(NULL, 0) == NULL);
+  expect(braid_stream_output_shape(stream, 7) == NULL);
+  expect(braid_stream_stage(stream, 7, &number, &number));
+  expect(braid_stream_stage(stream, 0, NULL, &number));
+  failures += braid_stream_pop(stream, -1) != BRAID_STREAM_EMPTY;
+  /* What is missing in the lists fails when the request runs, and ends the stream. */
+  failures += braid_stream_push(stream, none, outputs, NULL) != 0;
+  expect(braid_stream_pop(stream, -1) == BRAID_STREAM_FAILED);
+  expect(braid_stream_push(stream, inputs, outputs, NULL));
+  failures += braid_stream_close(stream) + braid_stream_close(NULL);
   braid_context_profile_reset(NULL);
   braid_unmap_file(NULL, 0);
   braid_model_close(NULL);

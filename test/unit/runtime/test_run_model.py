@@ -64,6 +64,11 @@ def test_null_pointers_are_refused(run_model: Path, artifact_path: Path) -> None
         "input 'x': its shape is NULL",
         "the buffer for input 'x' is NULL",
         "the buffer for output 'y' is NULL",
+        "the stream is NULL",
+        "the deadline is negative",
+        "the list of inputs is NULL",
+        "the list of outputs is NULL",
+        "the stream has ended",
     } <= set(said)
     assert result.returncode == 0, said
 
