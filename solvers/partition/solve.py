@@ -14,6 +14,7 @@ from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.partition.groups import Groups
 from braid.solvers.partition.native import MOST_DEVICES, NativePartition
 from braid.solvers.partition.problem import InfeasiblePartition, Objective, PartitionProblem, cost
+from braid.solvers.partition.starts import first_fit, starts
 
 _ENUMERATED = 16
 """Groups up to which branch and bound is tried before all else."""
@@ -97,7 +98,8 @@ class _Search:
         self.bound = _simple_bound(groups)
         if groups.count <= _ENUMERATED and self._enumerate(groups):
             return
-        self._anneal(groups, first_fit(groups), min(0.1 * self.deadline.remaining, 10.0))
+        start = min(starts(groups), key=lambda device: self._cost_of(groups, device))
+        self._anneal(groups, start, min(0.1 * self.deadline.remaining, 10.0))
         if self._done():
             return
         with ThreadPoolExecutor(1) as beside:
@@ -108,6 +110,9 @@ class _Search:
                 self._anneal_on()
             else:
                 annealing.result()
+
+    def _cost_of(self, groups: Groups, device: Sequence[int]) -> float:
+        return cost(self.problem, groups.expand(device))
 
     def _done(self) -> bool:
         return self.cost <= self.bound * (1 + _TOLERANCE)
@@ -175,19 +180,6 @@ class _Search:
             # Several strategies for each core: which one succeeds is not known before.
             proof = model.solve(until, 2 * self.workers, partial(self._found_groups, groups))
             self.bound = max(self.bound, proof.lower_bound)
-
-
-def first_fit(groups: Groups) -> list[int]:
-    """Groups on the device that runs them fastest, of those that have memory left."""
-    left = groups.problem.capacity.astype(float).copy()
-    device = [0] * groups.count
-    for group in np.argsort(-groups.bytes, kind="stable").tolist():
-        seconds = groups.seconds[group]
-        fitting = np.where(left >= groups.bytes[group], seconds, np.inf)
-        chosen = int(np.argmin(fitting if np.isfinite(fitting).any() else seconds))
-        device[group] = chosen
-        left[chosen] -= groups.bytes[group]
-    return device
 
 
 def _require_runnable(groups: Groups) -> None:
