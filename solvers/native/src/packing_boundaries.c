@@ -23,9 +23,10 @@ static bool fills(const braid_packing *p) {
     return false;
   }
   bool full = true;
-  for (int32_t i = 0; i < p->items; ++i) {
+  for (int32_t i = 0; i < p->items && full; ++i) {
     int32_t first = p->in.begin[i], last = p->in.begin[i + 1] - 1;
-    full &= p->fixed[i] < 0 && p->in.item[last] - p->in.item[first] == last - first;
+    full = first <= last && p->extent[i] && p->fixed[i] < 0 &&
+           p->in.item[last] - p->in.item[first] == last - first;
     for (int32_t at = first; at <= last; ++at)
       room[p->in.item[at]] += p->extent[i];
     step = p->alignment[i] > step ? p->alignment[i] : step;

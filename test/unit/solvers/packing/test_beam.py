@@ -1,8 +1,13 @@
 """Beams of packing: what they infer rules out no packing, so that one wide enough finds each."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from benchmarks.generators.planted_packings import BYTES, TICKS, planted_packing
+from benchmarks.packing import overlapping
+from braid.solvers.packing import Buffer, pack
 from braid.solvers.packing.conflicts import Conflicts, find_conflicts
 from braid.solvers.packing.native import CUT, FOUND, NativePacking
 from braid.solvers.packing.placement import Placer
@@ -68,6 +73,28 @@ def check_filled(count: int, seed: int, *, units: int) -> None:
 def test_what_fills_the_arena_is_found_from_moment_to_moment(units: int) -> None:
     for seed in range(60):
         check_filled(min(4 + seed, units), seed, units=units)
+
+
+def test_full_arenas_may_hold_empty_aligned_and_fixed_buffers() -> None:
+    for seed in range(40):
+        random = Random(seed)
+        planted = planted_packing(2 + seed // 2, seed, capacity=12 * BYTES, horizon=12 * TICKS)
+        buffers = [Buffer(0, 12 * TICKS, 0)] * (seed % 3)
+        for buffer, offset in zip(planted.buffers, planted.offsets, strict=True):
+            alignment = random.choice((1, 1, 64, BYTES))
+            fixed = offset if random.random() < 0.03 else None
+            buffers.append(replace(buffer, alignment=alignment, fixed_offset=fixed))
+        packing = pack(buffers, capacity=planted.capacity, time_limit=10)
+        assert packing.arena_size == planted.capacity
+        assert not overlapping(buffers, packing.offsets)
+        assert all(o % b.alignment == 0 for b, o in zip(buffers, packing.offsets, strict=True))
+
+
+def test_what_is_empty_is_left_to_other_searches() -> None:
+    items, _ = gather_items([Buffer(0, 2, 8), Buffer(0, 2, 8), Buffer(0, 1, 0)])
+    placer = Placer(items, find_conflicts(items))
+    packing = NativePacking(placer, range(len(items)), 16)
+    assert packing.search_by_boundaries(1, width=4, backwards=False, freedom=0, seed=1)[0] == CUT
 
 
 @pytest.mark.slow
