@@ -13,13 +13,13 @@ enum { NOWHERE = -1 };
 
 typedef struct {
   const braid_partition *p;
-  int32_t *device;   /* by group, or NOWHERE */
-  double *load;      /* by device, without starts */
-  double *used;      /* by device: bytes */
-  int32_t *readers;  /* value × device: groups there that read the value */
-  int32_t *read_by;  /* by value: groups anywhere that read it */
-  double *starts;    /* by device, of the last `count_starts` */
-  double *segments;  /* op × device: scratch of `count_starts` */
+  int32_t *device;  /* by group, or NOWHERE */
+  double *load;     /* by device, without starts */
+  double *used;     /* by device: bytes */
+  int32_t *readers; /* value × device: groups there that read the value */
+  int32_t *read_by; /* by value: groups anywhere that read it */
+  double *starts;   /* by device, of the last `count_starts` */
+  double *segments; /* op × device: scratch of `count_starts` */
   bool has_starts;
 } device_loads;
 
