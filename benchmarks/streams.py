@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +174,7 @@ def check(model: braid.Model, inputs: Arrays, whole: braid.Model) -> float:
     """The largest difference from the whole model; raises SystemExit where a stream differs."""
     expected = model.run(inputs)
     for result in model.stream(repeat(inputs, 8)):
-        results = result if isinstance(result, tuple) else (result,)
+        results = cast(Arrays, list(result) if isinstance(result, tuple) else [result])
         if not all(map(np.array_equal, results, expected)):
             raise SystemExit("the stream differs from calls")
     pairs = zip(expected, whole.run(inputs), strict=True)
