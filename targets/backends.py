@@ -7,14 +7,11 @@ from functools import cache
 from typing import cast
 
 from braid.support.entry_points import installed_backend, installed_backends, installed_families
-from braid.support.errors import BraidError
 from braid.targets.backend import Backend
+from braid.targets.backend_calls import checked_backend
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
-
-_PARTS = tuple(name for name in vars(Backend) if not name.startswith("_"))
-"""What the protocol asks of a backend."""
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 """Whether kernel families are left out."""
@@ -64,13 +61,4 @@ def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
 
 @cache
 def _checked(name: str) -> Backend:
-    found = installed_backend(name)
-    missing = [part for part in _PARTS if not hasattr(found, part)]
-    if missing:
-        kind = f"'{type(found).__module__}:{type(found).__qualname__}'"
-        parts = ", ".join(f"'{part}'" for part in missing)
-        raise BraidError(
-            f"backend '{name}' has no {parts}",
-            hint=f"mend {kind}: a backend has all parts of the protocol Backend",
-        )
-    return cast(Backend, found)
+    return checked_backend(name, installed_backend(name))

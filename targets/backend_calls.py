@@ -1,0 +1,140 @@
+"""Asking backends of other packages, whose mistakes are named as theirs.
+
+Braid's own backends are believed: what they raise is a bug of braid.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.dialects.func import FuncOp
+
+from braid.support.errors import BraidError
+from braid.targets.backend import Backend, Code, EmittedKernels, Job, KernelNeeds, Preparation
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.target import Device
+
+T = TypeVar("T")
+
+_PARTS, _EMITTED_PARTS = (
+    tuple(name for name in vars(protocol) if not name.startswith("_"))
+    for protocol in (Backend, EmittedKernels)
+)
+"""What the protocols ask of a backend, and of the kernels that it emits."""
+
+
+@dataclass(frozen=True)
+class BackendOfPackage:
+    """A `Backend`; whatever its methods raise becomes a BraidError that names it."""
+
+    name: str
+    backend: Backend
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """As in `Backend`."""
+        with self.named("stages"):
+            return _all_of(self.backend.stages, str)
+
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
+        """As in `Backend`; each family is checked when it is asked."""
+        with self.named("families"):
+            return tuple(self.backend.families(device, installed))
+
+    def prepare(self, job: Job) -> Preparation:
+        """As in `Backend`."""
+        with self.named("prepare"):
+            found = _one_of(self.backend.prepare(job), Preparation)
+            _all_of((*found.before_fusion, *found.before_kernels), str)
+        return found
+
+    def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
+        """As in `Backend`."""
+        with self.named("emit"):
+            emitted = self.backend.emit(kernels, job)
+            if missing := [part for part in _EMITTED_PARTS if not hasattr(type(emitted), part)]:
+                own = getattr(emitted, "__dict__", {})
+                if missing := [part for part in missing if part not in own]:
+                    parts = ", ".join(f"'{part}'" for part in missing)
+                    raise TypeError(f"{type(emitted).__qualname__} has no {parts}")
+        return EmittedByPackage(self, emitted, len(kernels))
+
+    @contextmanager
+    def named(self, method: str) -> Generator[None]:
+        """Turns whatever the method raises into a BraidError."""
+        try:
+            yield
+        except BraidError:
+            raise
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise BraidError(
+                f"backend '{self.name}' fails in '{method}': {detail}",
+                hint=f"mend {_class_of(self.backend)}; braid --debug … shows where",
+            ) from error
+
+
+@dataclass(frozen=True)
+class EmittedByPackage:
+    """The `EmittedKernels` of such a backend, of so many kernels."""
+
+    owner: BackendOfPackage
+    emitted: EmittedKernels
+    kernels: int
+
+    @property
+    def needs(self) -> Sequence[KernelNeeds]:
+        """As in `EmittedKernels`."""
+        with self.owner.named("needs"):
+            needs = _all_of(self.emitted.needs, KernelNeeds)
+            if len(needs) != self.kernels:
+                raise ValueError(f"there are {len(needs)}, for {self.kernels} kernels")
+        return needs
+
+    def link(self, functions: Sequence[FuncOp]) -> Sequence[Code]:
+        """As in `EmittedKernels`."""
+        with self.owner.named("link"):
+            return _all_of(self.emitted.link(functions), Code)
+
+    def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
+        """As in `EmittedKernels`."""
+        with self.owner.named("at"):
+            return _all_of(self.emitted.at(stage, functions), (str, bytes))
+
+
+def checked_backend(name: str, found: object) -> Backend:
+    """The backend of this name that was found. Raises BraidError where it lacks a part."""
+    own = getattr(found, "__dict__", {})
+    missing = [part for part in _PARTS if not hasattr(type(found), part) and part not in own]
+    if missing:
+        parts = ", ".join(f"'{part}'" for part in missing)
+        raise BraidError(
+            f"backend '{name}' has no {parts}",
+            hint=f"mend {_class_of(found)}: a backend has all parts of the protocol Backend",
+        )
+    if type(found).__module__.startswith("braid."):
+        return found  # pyright: ignore[reportReturnType]
+    return BackendOfPackage(name, found)  # pyright: ignore[reportArgumentType]
+
+
+def _one_of(value: T, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"it is {value!r}, expected a {kind.__name__}")
+    return value
+
+
+def _all_of(values: Iterable[T], kind: type[T] | tuple[type[T], ...]) -> tuple[T, ...]:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    expected = " or ".join(each.__name__ for each in kinds)
+    if isinstance(values, str | bytes):
+        raise TypeError(f"it is {values!r}, expected a sequence of {expected}")
+    found = tuple(values)
+    for value in found:
+        if not isinstance(value, kinds):
+            raise TypeError(f"{value!r} is among what it gives, expected {expected}")
+    return found
+
+
+def _class_of(thing: object) -> str:
+    return f"'{type(thing).__module__}:{type(thing).__qualname__}'"
