@@ -290,6 +290,9 @@ int braid_stream_push(braid_stream_t *stream, void *const *inputs, void *const *
   bool ended = stream->closing || stream->last < INT64_MAX;
   if (stream->lost[0] != '\0')
     braid_set_error("%s", stream->lost);
+  else if (ended && stream->popped <= stream->last && stream->last < INT64_MAX)
+    braid_set_error("the stream has ended: %s",
+                    stream->requests[stream->last % stream->capacity].error);
   else if (ended)
     braid_set_error("the stream has ended");
   else
