@@ -58,7 +58,8 @@ def test_errors_of_c(
     command = [stream_model, tmp_path / "m.braid", "200"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1 and len(done.stdout.splitlines()) < 200
-    assert re.search(r"error: (the stream has ended: )?'@cluster_\d' on 'cpu:1'.* by chance", done.stderr)
+    why = r"error: (the stream has ended: )?'@cluster_\d' on 'cpu:1'.* by chance"
+    assert re.search(why, done.stderr)
     command = [stream_model, tmp_path / "none.braid"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "cannot open" in done.stderr
