@@ -131,7 +131,8 @@ def test_devices_without_ids(program: tuple[str, Parameters], seed: int) -> None
         model = braid.compile(module, parameters=parameters, target=TARGET)
     decided = [remark for remark in remarks if remark.pass_name == "select-clusters"]
     devices = {device_name(op) for op in module.walk()} - {None}
-    assert len(decided) == ("cpu:0" in devices)
+    # The only op for the host may be one that is simplified away.
+    assert not decided or "cpu:0" in devices
     x = np.random.default_rng(seed).normal(size=(1, 4, 6, 6)).astype(np.float32)
     expected = braid.interpret(parse(text), parameters=parameters)(x)
     np.testing.assert_allclose(np.asarray(model(x)), expected, rtol=1e-4, atol=1e-4)
