@@ -24,6 +24,7 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import UnsupportedError
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.costs.op_amounts import amounts_of
 from braid.targets.machines.target import Device
@@ -87,7 +88,11 @@ class Trial:
                 if device.name not in asked:
                     continue
                 group.attributes[DEVICE] = StringAttr(device.name)
-                whole = min(choice.cost for choice in layouts.choices(group))
+                on = costs.on(device)
+                if on.backend.issue is None:
+                    whole = min(choice.cost for choice in layouts.choices(group))
+                else:
+                    whole = _seconds(on, group)
                 found[members, column] += whole * self._shares(members, costs, device)
             _restore(group, said)
         return found
@@ -97,13 +102,9 @@ class Trial:
         found = np.zeros(len(self.originals))
         for group, members in self.groups():
             on = costs.of(group)
-            try:
-                cost = on.cost(group)
-            except UnsupportedError:  # open dims, which count as 1
-                cost = min((cost for _, cost in on.choices(group)), key=lambda c: c.seconds)
             device = on.backend.device
             assert device is not None
-            whole = cost.seconds + on.start_of(cost)
+            whole = _seconds(on, group)
             found[members] += whole * self._shares(members, costs, device)
         return found
 
@@ -120,6 +121,15 @@ class Trial:
         ]
         total = sum(alone)
         return np.array(alone) / total if total else np.full(len(alone), 1 / len(alone))
+
+
+def _seconds(costs: DeviceCosts, group: Operation) -> float:
+    """As it is stored, with its start; open dims count as 1."""
+    try:
+        cost = costs.cost(group)
+    except UnsupportedError:
+        cost = min((cost for _, cost in costs.choices(group)), key=lambda each: each.seconds)
+    return cost.seconds + costs.start_of(cost)
 
 
 def _for(pass_: ModulePass, target: str | None) -> ModulePass:

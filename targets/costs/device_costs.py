@@ -197,7 +197,8 @@ class DeviceCosts(DeviceRates):
             return self.declared(op, declared)
         if layouts is None and (measured := measured_seconds(op)) is not None:
             return Cost(measured, amounts_of(op).moved, flops(op), Source.MEASURED, started=True)
-        if isinstance(op, FusedOp):
+        # What a chip computes by until it executes itself are kernels of its host: not its times.
+        if isinstance(op, FusedOp) and self.backend.issue is None:
             choice = stored_choice(op) if layouts is None else layouts
             if (match := self.match_for(op, choice)) is not None:
                 option = _option(match, choice, self._records.of_group(op))

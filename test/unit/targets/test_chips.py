@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.lower_to_instructions import lower_module
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError
+from braid.targets.costs.cost import Source
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
@@ -142,3 +146,27 @@ def test_a_processor_without_instructions_has_no_stream() -> None:
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     with pytest.raises(BraidError, match="backend 'cpu' has no units that load and store"):
         lower_module(module, load_target("host").default_backend)
+
+
+def test_groups_on_a_chip_take_what_its_units_do() -> None:
+    """Its kernels are those of the host until it executes itself; their times are not its own."""
+    text = """
+func.func @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %0 = braid.matmul %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %1 = braid.exp %0 : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  func.return %1 : tensor<256x256xf32>
+}
+"""
+    context = make_context()
+    module = parse_mlir(context, text, "test.mlir").module
+    for pass_ in parse_pipeline("select-fusion,apply-fusion"):
+        pass_.apply(context, module)
+    (group,) = (op for op in module.walk() if isinstance(op, FusedOp))
+    target = load_target("npu-small")
+    chip = target.device("npu:0")
+    cost = CostSource(target).cost(group, chip)
+    matrix = 2 * 256**3 / 512e9
+    moved = 2 * 256 * 256 * 4 / 8.5e9
+    assert cost.source is Source.ROOFLINE
+    assert max(matrix, moved) <= cost.seconds <= matrix + moved
+    assert CostSource(target).cost(group, target.host_device).source is Source.FAMILY
