@@ -31,7 +31,7 @@ from braid.analysis.structure.clusters import (
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import DEVICE, STREAMS
+from braid.dialects.braid.attribute_names import CANDIDATES, DEVICE, STREAMS
 from braid.dialects.braid.clusters import (
     Placement,
     clear_placement,
@@ -169,6 +169,7 @@ def _launch(
         copy = op.clone(mapping)
         for inner in copy.walk():
             clear_placement(inner)
+            inner.attributes.pop(CANDIDATES, None)
         body.add_op(copy)
         mapping.update(zip(op.results, copy.results, strict=True))
     body.add_op(ReturnOp(*(mapping[value] for value in escaping)))

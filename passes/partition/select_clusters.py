@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is_placed
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
-from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.clusters import Placement, device_name, set_placement
 from braid.passes.partition.min_gain import Gains
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
@@ -33,10 +32,10 @@ class SelectClustersPass(ModulePass):
 
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
-    `apply-clusters`, and no `braid.candidates`. Decides nothing where no op is for another device
-    than that, or where ops have ids already. A cluster without which a request would take less than
-    `min_gain` seconds longer is dissolved: its ops run on a device beside it, or the host.
-    `time_limit` is in seconds, for each block.
+    `apply-clusters`. Decides nothing where no op is for another device than that, or where ops have
+    ids already. A cluster without which a request would take less than `min_gain` seconds longer is
+    dissolved: its ops run on a device beside it, or the host. `time_limit` is in seconds, for each
+    block.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.device = "npu:0"}
@@ -61,8 +60,6 @@ class SelectClustersPass(ModulePass):
         placed = [inner for block in blocks for inner in block.ops if is_placed(inner)]
         if not has_clusters(op) and any(device_name(o) not in (None, default) for o in placed):
             self._decide(ctx, op, blocks, target)
-        for inner in op.walk():
-            inner.attributes.pop(CANDIDATES, None)
 
     def _decide(
         self, ctx: Context, module: ModuleOp, blocks: Sequence[Block], target: Target
