@@ -21,20 +21,14 @@ from braid.execution.elsewhere import (
     missing_here,
 )
 from braid.execution.executors import Executor, NativeExecutor, check_threads
-from braid.graph_pipeline import (
-    passes_for,
-    with_ordering,
-    with_partition,
-    with_profile,
-    with_search,
-)
+from braid.graph_pipeline import Decisions, passes_for
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.model_code import DeviceCode, ModelCode, lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
-from braid.memory_budget import check_budget, fits, parse_budget, with_budget, with_thresholds
+from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
 from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
@@ -124,9 +118,9 @@ def compile(
         paths={"use_profile": use_profile},
         flags={"profile": profile, "emulate": emulate, "load": load},
     )
-    context = make_context()
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
+    context = make_context()
     read = partial(
         read_source,
         context,
@@ -138,16 +132,19 @@ def compile(
         buckets=shape_buckets,
         bounds=shape_bounds,
     )
-    model = read()
-    known = known_target(model.module)
-    check_model(model.module)
-    default = passes_for(model.module) if chosen is None else chosen
-    ordered = with_ordering(with_thresholds(default, recompute), measure_orders, inter_op_threads)
-    placed = with_partition(ordered, partition, pin, known)
-    searching = with_search(placed, order_seconds, jobs)
-    pipeline = with_profile(searching, use_profile, unseen)
-    lowering = _Lowering(context, read, known, jobs, profile)
-    lowered = lowering.within(budget, model, pipeline)
+    decisions = Decisions(
+        recompute=recompute,
+        order_seconds=order_seconds,
+        jobs=jobs,
+        use_profile=use_profile,
+        unseen=unseen,
+        partition=partition,
+        pin=pin,
+        measure_orders=measure_orders,
+        inter_op_threads=inter_op_threads,
+    )
+    lowering = _Lowering(context, read, decisions, profile)
+    lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
 
@@ -179,33 +176,39 @@ class _Lowered:
 
 @dataclass(frozen=True)
 class _Lowering:
-    """Lowers what `read` gives, by any passes; a crash among these leaves a reproducer."""
+    """Lowers what `read` gives, as decided; a crash among the passes leaves a reproducer."""
 
     context: Context
     read: Callable[[], SourceModel]
-    target: Target
-    jobs: int | None
+    decisions: Decisions
     profile: bool
 
-    def within(
-        self, budget: int | None, model: SourceModel, passes: Sequence[ModulePass]
-    ) -> _Lowered:
-        """As `run`, with recomputation where the model needs more than `budget` bytes."""
-        lowered = self.run(model, passes)
+    def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> _Lowered:
+        """The model by the passes `chosen`, or the default ones.
+
+        Where it needs more than `budget` bytes, it is lowered again with recomputation.
+        """
+        model = self.read()
+        target = known_target(model.module)
+        check_model(model.module)
+        default = passes_for(model.module) if chosen is None else chosen
+        passes = self.decisions.within(default, target)
+        lowered = self._lower(model, target, passes)
         if budget is not None and not fits(lowered.memory, budget):
             # Without recomputation it was too much; the kernels that are the same are at hand.
-            lowered = self.run(self.read(), with_budget(passes, budget))
+            lowered = self._lower(self.read(), target, with_budget(passes, budget))
             check_budget(lowered.memory, budget)
         return lowered
 
-    def run(self, model: SourceModel, passes: Sequence[ModulePass]) -> _Lowered:
-        """Lower `model`, whose module is changed."""
+    def _lower(self, model: SourceModel, target: Target, passes: Sequence[ModulePass]) -> _Lowered:
         module = model.module
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
-        code = lower_model(self.context, module, self.target, jobs=self.jobs, profile=self.profile)
+        code = lower_model(
+            self.context, module, target, jobs=self.decisions.jobs, profile=self.profile
+        )
         functions = model_functions(module)
         reports = tuple(memory_report(f) for f in functions)
-        return _Lowered(model, self.target, code, reports)
+        return _Lowered(model, target, code, reports)
 
 
 def _package(lowered: _Lowered) -> Package:
@@ -307,10 +310,16 @@ def emit_model(
         raise BraidError(
             f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
-    thresholds = with_thresholds(passes_for(module), recompute)
-    placed = with_partition(thresholds, partition, pin, machines)
-    passes = with_search(placed, order_seconds, jobs)
-    pipeline = with_profile(passes, use_profile, unseen)
+    decisions = Decisions(
+        recompute=recompute,
+        order_seconds=order_seconds,
+        jobs=jobs,
+        use_profile=use_profile,
+        unseen=unseen,
+        partition=partition,
+        pin=pin,
+    )
+    pipeline = decisions.within(passes_for(module), machines)
     run_reproducibly(context, module, pipeline, read)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
 

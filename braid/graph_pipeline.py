@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
+from braid.memory_budget import with_thresholds
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
@@ -40,6 +41,32 @@ def graph_passes(target: Target) -> tuple[ModulePass, ...]:
     for pass_ in parse_pipeline(GRAPH_PIPELINE):
         passes += pass_.passes(target) if isinstance(pass_, PrepareBackendsPass) else [pass_]
     return tuple(passes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What a caller says about the decisions of a pipeline, by the keywords of `braid.compile`."""
+
+    recompute: str | None
+    order_seconds: float | None
+    jobs: int | None
+    use_profile: str | os.PathLike[str] | None
+    unseen: float | None
+    partition: Strategy | None
+    pin: Sequence[str]
+    measure_orders: float | None = None
+    inter_op_threads: int = 1
+
+    def within(self, passes: Sequence[ModulePass], target: Target) -> tuple[ModulePass, ...]:
+        """`passes` that decide so for `target`.
+
+        Raises BraidError for what does not fit them, the target, or each other.
+        """
+        passes = with_thresholds(passes, self.recompute)
+        passes = with_ordering(passes, self.measure_orders, self.inter_op_threads)
+        passes = with_partition(passes, self.partition, self.pin, target)
+        passes = with_search(passes, self.order_seconds, self.jobs)
+        return with_profile(passes, self.use_profile, self.unseen)
 
 
 def with_profile(

@@ -11,7 +11,7 @@ from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
-from braid.targets.machines.target import Device
+from braid.targets.machines.target import Device, Target
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 """Whether kernel families are left out."""
@@ -28,6 +28,11 @@ def backend(name: str) -> Backend:
 def backend_names() -> tuple[str, ...]:
     """The names of all backends that are installed, sorted."""
     return installed_backends()
+
+
+def has_all_backends(target: Target) -> bool:
+    """Whether the backends of all its devices are installed."""
+    return {device.backend for device in target.devices} <= set(backend_names())
 
 
 def kernel_families(device: Device) -> tuple[KernelFamily, ...]:

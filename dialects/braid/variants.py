@@ -10,7 +10,8 @@ module attributes {braid.padded_from = {batch = 1 : i64}} {
 ```
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import cast
 
 from xdsl.dialects import func
@@ -23,6 +24,12 @@ from braid.dialects.braid.attribute_names import DEVICE, DIMS, PADDED_FROM, VARI
 def public_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The functions that are the model: one, or its variants."""
     return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
+
+
+def free_symbols(module: ModuleOp, prefix: str) -> Iterator[str]:
+    """Names for new functions: the prefix with the numbers that no function has."""
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
+    return (name for number in count() if (name := f"{prefix}{number}") not in taken)
 
 
 def device_functions(module: ModuleOp) -> list[func.FuncOp]:

@@ -15,9 +15,32 @@ from braid.targets.costs.simulator.buffers import buffers_of
 from braid.targets.costs.simulator.steps import is_addressing, is_declared
 
 
+def _by_structure(block: BlockGraph) -> list[Operation]:
+    """The ops of `block` in an order that is the same however they stand.
+
+    Makers of operands come first, from those of the results of the block on. Buffers have numbers
+    by it: where a plan of loads and evictions has a choice among equals, numbers decide, and what
+    was planned for an order has to be what is lowered when the ops stand in it.
+    """
+    found: dict[Operation, None] = {}
+    last = block.block.last_op
+    for root in (*([] if last is None else [last]), *block.ops):
+        stack = [(root, False)]
+        while stack:
+            op, ready = stack.pop()
+            if ready:
+                found[op] = None
+            elif op not in found:
+                stack.append((op, True))
+                read = [value.owner for inner in op.walk() for value in inner.operands]
+                makers = [owner for owner in read if isinstance(owner, Operation)]
+                stack += [(maker, False) for maker in reversed(makers) if maker in block.index]
+    return [op for op in found if op in block.index]
+
+
 @dataclass
 class BufferReads:
-    """`readers` are the ops that read each buffer.
+    """`readers` are the ops that read each buffer, whose order does not depend on that of the ops.
 
     A value of which an op reads a part and that does not fit beside what else the op uses is
     `stored`, and its parts are loaded: `sources` has the position of the whole for each of them.
@@ -36,7 +59,7 @@ class BufferReads:
         Raises InfeasibleError for an op whose operands and results do not fit.
         """
         found = BufferReads(capacity)
-        moving = [(number, op) for number, op in enumerate(block.ops) if moves(op)]
+        moving = [(block.index[op], op) for op in _by_structure(block) if moves(op)]
         changed = True
         while changed:
             changed = sum(found._store_what_does_not_fit(op) for _, op in moving) > 0

@@ -40,6 +40,7 @@ from braid.dialects.braid.clusters import (
 )
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.variants import free_symbols
 from braid.targets.machines.resolve import target_of
 
 CLUSTER_PREFIX = "cluster_"
@@ -77,7 +78,7 @@ class ApplyClustersPass(ModulePass):
             return
         complete_clusters(op)
         verify_clusters(op)
-        symbols = _free_symbols(op)
+        symbols = free_symbols(op, CLUSTER_PREFIX)
         for function in list(runtime_functions(op)):
             if device_name(function) is None:
                 starts: dict[str, int] = {}
@@ -91,15 +92,6 @@ class ApplyClustersPass(ModulePass):
                     + ", ".join(f"{count} on {name}" for name, count in sorted(starts.items())),
                     **starts,
                 )
-
-
-def _free_symbols(module: ModuleOp) -> Iterator[str]:
-    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
-    number = 0
-    while True:
-        if (symbol := f"{CLUSTER_PREFIX}{number}") not in taken:
-            yield symbol
-        number += 1
 
 
 def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:

@@ -42,7 +42,7 @@ from braid.solvers.partition import (
     solve,
 )
 from braid.support.errors import BraidError
-from braid.targets.backends import backend_names
+from braid.targets.backends import has_all_backends
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -217,7 +217,7 @@ class _Assignment:
         best: _Answer | None = None
         for model in range(max(self._options.rounds, 1)):
             found = self._solve(problem, max(0.5 * deadline.remaining, _LEAST_SECONDS))
-            if not self._options.rounds or not self._can_try():
+            if not self._options.rounds or not has_all_backends(self._target):
                 best = _Answer(found, problem, found.cost, model)
                 break
             seconds = self._recosted(seconds, found)
@@ -233,13 +233,7 @@ class _Assignment:
 
     def _trial(self, passes: Sequence[str], devices: dict[Operation, str]) -> Trial:
         ops = [op for _, op in self._graph.placed]
-        if not self._can_try():
-            passes = [name for name in passes if name != "prepare-backends"]
         return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
-
-    def _can_try(self) -> bool:
-        """Whether layouts can be chosen: the backends of all devices are installed."""
-        return {device.backend for device in self._target.devices} <= set(backend_names())
 
     def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
         """`seconds` with those of the ops where they are, in the layouts that are chosen then."""
@@ -289,7 +283,7 @@ class _Assignment:
             "model": answer.model,
             "sources": self._costs.sources(),
         }
-        if self._can_try() and self._options.rounds:
+        if has_all_backends(self._target) and self._options.rounds:
             text += f"; {_time(answer.recosted)} in the layouts that are chosen then"
             figures["recosted"] = answer.recosted
         self._say(found.device, text, figures)

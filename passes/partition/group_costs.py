@@ -23,11 +23,15 @@ from braid.dialects.braid.names import names_of, set_names
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import UnsupportedError
+from braid.targets.backends import has_all_backends
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.costs.op_amounts import amounts_of
+from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device
+
+_PREPARE = "prepare-backends"
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,11 @@ class Trial:
     ) -> "Trial":
         """Runs `passes` on a copy in which `originals` are on `devices`, without any said.
 
-        Remarks and warnings of the trial are dropped. Raises BraidError as the passes do.
+        Backends prepare nothing where those of some devices are not installed. Remarks and warnings
+        of the trial are dropped. Raises BraidError as the passes do.
         """
+        if not has_all_backends(target_of(module, target)):
+            passes = [name for name in passes if name != _PREPARE]
         numbers = {op: number for number, op in enumerate(originals)}
         copy = module.clone()
         for mine, original in zip(copy.walk(), module.walk(), strict=True):

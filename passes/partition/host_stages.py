@@ -5,7 +5,7 @@ others, which it awaits. What region-free ops between launches compute for contr
 condition, is computed in the function.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType, UnitAttr
@@ -17,6 +17,7 @@ from braid.analysis.execution.stages import origin
 from braid.dialects.braid.attribute_names import DEVICE, HOST_STAGE
 from braid.dialects.braid.launch import AwaitOp, LaunchOp, TokenType
 from braid.dialects.braid.names import names_of, set_names
+from braid.dialects.braid.variants import free_symbols
 
 _CONTROL_FLOW = (scf.IfOp, scf.IndexSwitchOp, scf.ForOp, scf.WhileOp)
 _PREFIX = "host_"
@@ -34,7 +35,7 @@ def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
         return 0
     if not all(_can_be_a_function(op, block) for op in found):
         return 0
-    symbols = _free_symbols(module)
+    symbols = free_symbols(module, _PREFIX)
     for op in found:
         _outline(op, block, module, next(symbols), device)
     for op in reversed(list(block.ops)):
@@ -43,15 +44,6 @@ def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
             op.detach()
             op.erase()
     return len(found)
-
-
-def _free_symbols(module: ModuleOp) -> Iterator[str]:
-    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
-    number = 0
-    while True:
-        if (symbol := f"{_PREFIX}{number}") not in taken:
-            yield symbol
-        number += 1
 
 
 def _is_awaited(op: AwaitOp) -> bool:

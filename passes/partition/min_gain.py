@@ -15,7 +15,6 @@ from braid.passes.partition.partition_graph import PartitionGraph
 from braid.passes.partition.requests import candidates_of
 from braid.passes.pipelines import GROUPS
 from braid.solvers.partition import Objective, PartitionProblem, cost
-from braid.targets.backends import backend_names
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.target import Target
 
@@ -35,9 +34,7 @@ class Gains:
         allowed = [
             {d.name for d in target.devices if d.backend in candidates_of(op, target)} for op in ops
         ]
-        installed = {device.backend for device in target.devices} <= set(backend_names())
-        passes = [name for name in GROUPS if installed or name != "prepare-backends"]
-        trial = Trial.run(ctx, module, passes, ops, {}, option)
+        trial = Trial.run(ctx, module, GROUPS, ops, {}, option)
         seconds = np.zeros((len(graph.ops), len(target.devices)))
         nodes = [node for node, _ in graph.placed]
         seconds[nodes] = trial.seconds(target.devices, allowed, CostSource(target))

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -32,6 +31,7 @@ from braid.sources.source_model import SourceModel
 from braid.support.errors import BraidError
 from braid.targets.costs.simulator.instructions import from_bytes
 from braid.universe import make_context
+from test.c_programs import PLUGIN, build
 from test.run.models.conftest import conditional, convolutional, loop, transformer
 from test.run.models.test_models import random_inputs
 from test.unit.passes.partition.random_clusters import split_at_random
@@ -247,14 +247,9 @@ def test_nothing_is_merged_across_clusters() -> None:
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a plugin that is not the runtime's."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     directory = tmp_path_factory.mktemp("plugins")
     source = Path(__file__).with_name("desk_plugin.c")
-    library = directory / "libbraid_device_desk.so"
-    flags = ["-std=c11", "-Wall", "-shared", "-fPIC", f"-I{find_headers()}"]
-    subprocess.run([compiler, *flags, source, "-o", library], check=True)
+    build(directory / "libbraid_device_desk.so", source, flags=PLUGIN)
     return directory
 
 

@@ -84,12 +84,7 @@ def verify(
     from braid.tools.commands.options import parse_shapes
     from braid.universe import make_context
 
-    if interpret and no_families:
-        raise BraidError(
-            "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
-        )
-    if not per_cluster and (partition is not None or pin):
-        raise BraidError("--partition and --pin are for --per-cluster")
+    _check_options(interpret, no_families, per_cluster, partition, pin)
     context = make_context()
     source = read_source(
         context, model, shapes=parse_shapes(shape), target=target if per_cluster else None
@@ -115,6 +110,24 @@ def verify(
     actual = tested.run_named(values)
     expected, reference = _expected(source, onnx_runtime, values, order)
     _report(differences(order, actual, expected), tolerance, reference, clusters)
+
+
+def _check_options(
+    interpret: bool,
+    no_families: bool,
+    per_cluster: bool,
+    partition: str | None,
+    pin: Sequence[str] | None,
+) -> None:
+    """Raises BraidError for options that exclude each other."""
+    from braid.support.errors import BraidError
+
+    if interpret and no_families:
+        raise BraidError(
+            "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
+        )
+    if not per_cluster and (partition is not None or pin):
+        raise BraidError("--partition and --pin are for --per-cluster")
 
 
 def _onnx_runtime(model: Path) -> "OnnxReference | None":

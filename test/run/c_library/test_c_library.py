@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import braid
 from braid.packaging.c_interface import identifiers
 from braid.support.errors import BraidError
+from test.c_programs import build
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 WEIGHT = np.arange(8, dtype=np.float32)
@@ -49,17 +50,18 @@ def scale() -> ModelProto:
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with both libraries and the program."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     path = tmp_path_factory.mktemp("library")
     braid.compile(classify(), jobs=1).save_c_library(path / "classify.so")
     compiled = braid.compile(scale(), shape_buckets={"batch": [2, 4]}, jobs=1)
     compiled.save_c_library(path / "scale.so")
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{path}", "-Wl,-rpath,$ORIGIN"]
-    libraries = [path / "classify.so", path / "scale.so"]
-    subprocess.run([compiler, *flags, PROGRAM, *libraries, "-o", path / "program"], check=True)
+    build_with_libraries(path, PROGRAM).rename(path / "program")
     return path
+
+
+def build_with_libraries(directory: Path, source: Path) -> Path:
+    libraries = [directory / "classify.so", directory / "scale.so"]
+    flags = (f"-I{directory}", "-Wl,-rpath,$ORIGIN")
+    return build(directory / source.stem, source, *libraries, flags=flags)
 
 
 def run(directory: Path, batch: int, data: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -88,10 +90,7 @@ def test_a_size_that_is_too_large(directory: Path) -> None:
 
 
 def test_null_pointers_are_refused(directory: Path) -> None:
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{directory}", "-Wl,-rpath,$ORIGIN"]
-    libraries = [directory / "classify.so", directory / "scale.so"]
-    program, source = directory / "null", PROGRAM.with_name("null_pointers.c")
-    subprocess.run(["cc", *flags, source, *libraries, "-o", program], check=True)
+    program = build_with_libraries(directory, PROGRAM.with_name("null_pointers.c"))
     result = subprocess.run([program], capture_output=True, text=True, check=False)
     assert result.stdout.splitlines() == [
         "the context is NULL",

@@ -1,16 +1,15 @@
 """A model that is split over the host and a chip as a C library: all that is needed is in it."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import braid
 import braid.targets.machines
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
+from test.c_programs import build
 
 PROGRAM = Path(__file__).parent / "split_model.c"
 MODEL = """
@@ -28,18 +27,13 @@ func.func @main(%x: tensor<16x32xf32> {braid.name = "x"})
 """
 
 
-def build(directory: Path, target: str) -> Path:
+def build_with(directory: Path, target: str) -> Path:
     """The program with the library of the model for this target."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     module = parse_mlir(make_context(), MODEL, "m.mlir").module
     library = directory / "parts.so"
     braid.compile(module, target=target, jobs=1, load=False).save_c_library(library)
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{directory}", "-Wl,-rpath,$ORIGIN"]
-    program = directory / "program"
-    subprocess.run([compiler, *flags, PROGRAM, library, "-o", program], check=True)
-    return program
+    flags = (f"-I{directory}", "-Wl,-rpath,$ORIGIN")
+    return build(directory / "program", PROGRAM, library, flags=flags)
 
 
 def check_results(program: Path, environment: dict[str, str]) -> None:
@@ -54,13 +48,13 @@ def check_results(program: Path, environment: dict[str, str]) -> None:
 
 
 def test_a_simulated_chip(tmp_path: Path) -> None:
-    check_results(build(tmp_path, "npu-small"), {})
+    check_results(build_with(tmp_path, "npu-small"), {})
 
 
 def test_a_missing_device(tmp_path: Path) -> None:
     text = Path(braid.targets.machines.__file__).with_name("npu-small.toml").read_text()
     (tmp_path / "far.toml").write_text(text.replace("npu-sim", "far-away"))
-    program = build(tmp_path, str(tmp_path / "far.toml"))
+    program = build_with(tmp_path, str(tmp_path / "far.toml"))
     done = subprocess.run([program], input=bytes(2048), capture_output=True, check=False, env={})
     assert done.returncode == 1
     assert b"device 'npu:0', which is missing: there is no device plugin 'far-away'" in done.stderr

@@ -1,6 +1,5 @@
 """Whole models: compiled code against the interpreter, through every way of running it."""
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from onnx import helper
 
 import braid
 from braid.execution.layerwise import relative_error
-from braid.runtime.native_abi import find_library
+from test.c_programs import build, with_runtime
 
 NATIVE = Path(__file__).parents[3] / "runtime" / "native"
 TOLERANCE = 1e-4
@@ -86,16 +85,10 @@ def test_artifact(make: Make, name: str, tmp_path: Path) -> None:
 
 def test_from_c(make: Make, tmp_path: Path) -> None:
     """The C example, whose inputs are a fixed ramp, prints the norm that Python computes."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     model = braid.compile(make("convolutional"))
     model.save(tmp_path / "m.braid")
-    library = find_library()
-    program = tmp_path / "run_model"
-    flags = [f"-I{NATIVE / 'include'}", str(library), f"-Wl,-rpath,{library.parent}", "-lm"]
     example = NATIVE / "examples" / "run_model.c"
-    subprocess.run([compiler, example, *flags, "-o", program], check=True)
+    program = build(tmp_path / "run_model", example, *with_runtime())
     printed = subprocess.run([program, tmp_path / "m.braid"], capture_output=True, text=True)
     ramp = (np.arange(2 * 3 * 20 * 20) % 17 / 16.0).astype(np.float32).reshape(2, 3, 20, 20)
     norm = float(np.linalg.norm(np.asarray(model(ramp), np.float64)))

@@ -1,7 +1,5 @@
 """Models for streams: chains over devices, and a plugin whose device is late and fails."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 import braid
 import braid.targets.machines
 from braid.frontends.mlir import parse_mlir
-from braid.runtime.native_abi import find_headers
 from braid.universe import make_context
+from test.c_programs import PLUGIN, build
 
 SIZE = 64
 FIRST, SECOND = "cpu:0", "cpu:1"
@@ -65,14 +63,9 @@ def two_cores() -> braid.Model:
 @pytest.fixture(scope="package")
 def faulty_target(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The target host-2, whose second core the plugin runs."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     directory = tmp_path_factory.mktemp("faulty")
     source = Path(__file__).with_name("faulty_plugin.c")
-    library = directory / "libbraid_device_faulty.so"
-    flags = ["-std=c11", "-O1", "-Wall", "-shared", "-fPIC", f"-I{find_headers()}"]
-    subprocess.run([compiler, *flags, source, "-o", library], check=True)
+    build(directory / "libbraid_device_faulty.so", source, flags=PLUGIN)
     text = Path(braid.targets.machines.__file__).with_name("host-2.toml").read_text()
     device = 'name = "{}"\nbackend = "cpu"\nplugin = "{}"\nmachine = "native"\n'
     both = device.format("cpu:0", "core") + "\n[[device]]\n" + device.format("cpu:1", "faulty")

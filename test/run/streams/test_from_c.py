@@ -1,7 +1,6 @@
 """The C example runs streams without Python."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import braid
-from braid.runtime.native_abi import find_headers, find_library
+from test.c_programs import build, with_runtime
 from test.run.streams.conftest import SIZE, chain, parse
 
 EXAMPLE = Path(__file__).parents[3] / "runtime" / "native" / "examples" / "stream_model.c"
@@ -17,15 +16,8 @@ EXAMPLE = Path(__file__).parents[3] / "runtime" / "native" / "examples" / "strea
 
 @pytest.fixture(scope="module")
 def stream_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
     program = tmp_path_factory.mktemp("example") / "stream_model"
-    library = find_library()
-    link = [library, f"-Wl,-rpath,{library.parent}", "-lm"]
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{find_headers()}"]
-    subprocess.run([compiler, *flags, EXAMPLE, *link, "-o", program], check=True)
-    return program
+    return build(program, EXAMPLE, *with_runtime())
 
 
 def norms(model: braid.Model, count: int) -> list[float]:

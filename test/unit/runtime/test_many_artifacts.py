@@ -4,7 +4,6 @@ import errno
 import gc
 import os
 import random
-import shutil
 import struct
 import subprocess
 import threading
@@ -16,9 +15,8 @@ import pytest
 import braid
 from braid.runtime.artifact import write_artifact
 from braid.runtime.manifest import Manifest
-from braid.runtime.native_abi import find_library
+from test.c_programs import PLUGIN, build, with_runtime
 
-HEADERS = Path(__file__).parents[3] / "runtime" / "native" / "include"
 PROGRAM = Path(__file__).with_name("many_models.c")
 COLUMNS = 8
 ARTIFACTS, THREADS, STEPS = 100, 4, 150
@@ -93,19 +91,8 @@ def test_loaded_and_dropped_in_random_order(paths: list[Path]) -> None:
     assert (open_descriptors(), mappings()) == before
 
 
-def build(directory: Path, *libraries: str | Path) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    program = directory / "many_models"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}", "-pthread"]
-    subprocess.run([compiler, *flags, PROGRAM, *libraries, "-o", program], check=True)
-    return program
-
-
 def test_twenty_in_c(paths: list[Path], tmp_path: Path) -> None:
-    library = find_library()
-    program = build(tmp_path, library, f"-Wl,-rpath,{library.parent}")
+    program = build(tmp_path / "many_models", PROGRAM, *with_runtime())
     command = [program, "500", *paths[:20]]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
@@ -140,9 +127,8 @@ def test_without_memfd_no_file_is_left(paths: list[Path], tmp_path: Path) -> Non
     source, library, directory = tmp_path / "no.c", tmp_path / "no.so", tmp_path / "temporary"
     directory.mkdir()
     source.write_text(_WITHOUT_MEMFD)
-    runtime = find_library()
-    program = build(tmp_path, runtime, f"-Wl,-rpath,{runtime.parent}")
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    program = build(tmp_path / "many_models", PROGRAM, *with_runtime())
+    subprocess.run(["cc", *PLUGIN, source, "-o", library, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(library), "TMPDIR": str(directory)}
 
     def load(**variables: str) -> tuple[int, str]:

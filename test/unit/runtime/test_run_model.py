@@ -1,6 +1,5 @@
 """The C example runs an artifact without Python."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,23 +8,14 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import braid
-from braid.runtime.native_abi import find_library
+from test.c_programs import build, with_runtime
 
-HEADERS = Path(__file__).parents[3] / "runtime" / "native" / "include"
-EXAMPLE = HEADERS.parent / "examples" / "run_model.c"
+EXAMPLE = Path(__file__).parents[3] / "runtime" / "native" / "examples" / "run_model.c"
 
 
 @pytest.fixture(scope="module")
 def run_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    program = tmp_path_factory.mktemp("example") / "run_model"
-    library = find_library()
-    link = [library, f"-Wl,-rpath,{library.parent}", "-lm"]
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}"]
-    subprocess.run([compiler, *flags, EXAMPLE, *link, "-o", program], check=True)
-    return program
+    return build(tmp_path_factory.mktemp("example") / "run_model", EXAMPLE, *with_runtime())
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
@@ -46,11 +36,8 @@ def test_a_missing_file(run_model: Path) -> None:
 
 
 def test_null_pointers_are_refused(run_model: Path, artifact_path: Path) -> None:
-    source, program = Path(__file__).with_name("null_pointers.c"), run_model.with_name("null")
-    library = find_library()
-    link = [library, f"-Wl,-rpath,{library.parent}"]
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}"]
-    subprocess.run(["cc", *flags, source, *link, "-o", program], check=True)
+    source = Path(__file__).with_name("null_pointers.c")
+    program = build(run_model.with_name("null"), source, *with_runtime())
     result = subprocess.run([program, artifact_path], capture_output=True, text=True, check=False)
     said = result.stdout.splitlines()
     assert said.count("the context is NULL") == 5

@@ -11,6 +11,7 @@ from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import chip_problem
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.load import load_target
@@ -86,3 +87,23 @@ def test_no_order_of_a_chip_is_faster_than_what_is_proven(target: str) -> None:
 def test_no_order_of_many_is_faster_than_what_is_proven(target: str) -> None:
     for seed in range(6, 1700):
         check_against_all(target, seed)
+
+
+@pytest.mark.parametrize("target", CHIPS, ids=lambda target: Path(target).stem)
+def test_an_order_is_costed_as_it_is_lowered(target: str) -> None:
+    """However the ops stood before: plans may not depend on that."""
+    backend = load_target(target).default_backend
+    for seed in (1173, *range(20)):
+        module = random_module(seed, 2 + seed % 5, parameters=0.4, largest=20_000)
+        searched = chip_problem(graph_of(module), backend, {}).problem
+        for order in list(all_orders(graph_of(module)))[:20]:
+            copy = module.clone()
+            graph = graph_of(copy)
+            last = graph.block.last_op
+            assert last is not None
+            for op in [graph.ops[place] for place in order]:
+                op.detach()
+                graph.block.insert_op_before(op, last)
+            applied = chip_problem(graph_of(copy), backend, {}).problem
+            stands = list(range(len(graph.ops)))
+            assert applied.evaluate(stands) == searched.evaluate(list(order))
