@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from braid.analysis.execution.profile_record import OpRecord, ProfileRecord
+from braid.analysis.execution.profile_record import OpRecord, ProfileRecord, require_finite
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_regular, reason
 
@@ -37,6 +37,10 @@ class OpStatistics:
     seconds: float
     layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
     """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where one run would take no finite time."""
+        require_finite(self.count, self.seconds)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ class OpRecord:
     seconds: float
     layouts: Mapping[str, "OpRecord"] = field(default_factory=dict[str, "OpRecord"])
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where one run would take no finite time."""
+        require_finite(self.count, self.seconds)
+
     def __add__(self, other: "OpRecord") -> "OpRecord":
         """Both together."""
         layouts = dict(self.layouts)
@@ -110,7 +114,12 @@ def merge_records(paths: Sequence[Path]) -> ProfileRecord:
         _require_alike(paths[0], merged, path, other)
         ops = dict(merged.ops)
         for name, record in other.ops.items():
-            ops[name] = ops[name] + record if name in ops else record
+            try:
+                ops[name] = ops[name] + record if name in ops else record
+            except ValueError as error:
+                raise BraidError(
+                    f"op '{name}': {error}", location=SourceLocation(str(path))
+                ) from error
         merged = ProfileRecord(merged.model, merged.inputs or other.inputs, ops)
     return merged
 
@@ -142,7 +151,15 @@ def _shapes(record: ProfileRecord) -> str:
     return ", ".join(f"{name}={','.join(map(str, s))}" for name, s in record.inputs.items())
 
 
+def require_finite(count: float, seconds: float) -> None:
+    """Raises ValueError for more seconds than a float holds, in all or for one of `count` runs."""
+    if seconds == inf or (count and seconds / count == inf):
+        raise ValueError(f"{seconds:g} s of {count:g} runs are more than a float holds for one")
+
+
 def _number(value: object) -> float:
+    if isinstance(value, bool):
+        raise ValueError(f"{value} is neither a count nor a time")
     number = float(cast(float, value))
     if not (0 <= number < inf):
         raise ValueError(f"{value} is neither a count nor a time")

@@ -1,9 +1,10 @@
 """What attributes that people write by hand hold, so that another kind is an error, not ignored.
 
-Numbers of a profile are checked where they are read, since their ranges matter too.
+Probabilities and trip counts are checked where they are read, since their ranges matter too.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -39,8 +40,13 @@ class _Kind:
 
     classes: tuple[type[Attribute], ...]
     what: str
+    fits: Callable[[Attribute], bool] = lambda attribute: True
+    """Whether one of these classes holds what it should."""
 
     def holds(self, attribute: Attribute) -> bool:
+        return self._is_of_classes(attribute) and self.fits(attribute)
+
+    def _is_of_classes(self, attribute: Attribute) -> bool:
         if isinstance(attribute, IntegerAttr):
             # An index, or an i1 such as `true`, is not a number.
             kind = cast("IntegerAttr[IntegerType | IndexType]", attribute).type
@@ -48,6 +54,25 @@ class _Kind:
             return IntegerAttr in self.classes and is_number
         return isinstance(attribute, self.classes)
 
+
+def _is_time(attribute: Attribute) -> bool:
+    return isinstance(attribute, FloatAttr) and 0 <= attribute.value.data < math.inf
+
+
+def _holds_times(attribute: Attribute) -> bool:
+    return isinstance(attribute, DictionaryAttr) and all(map(_is_time, attribute.data.values()))
+
+
+def _names_regions(attribute: Attribute) -> bool:
+    """Whether the keys are those of control flow; the numbers are those of cases."""
+    return isinstance(attribute, DictionaryAttr) and all(
+        (key in PROFILE_KEY_NAMES or key.isdecimal()) and isinstance(value, StringAttr)
+        for key, value in attribute.data.items()
+    )
+
+
+PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
+"""What `braid.profile_keys` may say beside the numbers of cases."""
 
 _KINDS: Mapping[str, _Kind] = {
     NAME: _Kind((StringAttr, ArrayAttr), "a string, or an array of strings"),
@@ -57,9 +82,17 @@ _KINDS: Mapping[str, _Kind] = {
     CANDIDATES: _Kind((DictionaryAttr,), "a dictionary from backends to priorities"),
     COLOCATE: _Kind((StringAttr,), "a string"),
     CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),
-    PROFILE_KEYS: _Kind((DictionaryAttr,), "a dictionary of strings"),
-    SECONDS: _Kind((FloatAttr,), "a number, such as 2.0e-3 : f64"),
-    LAYOUT_SECONDS: _Kind((DictionaryAttr,), "a dictionary from layouts to seconds"),
+    PROFILE_KEYS: _Kind(
+        (DictionaryAttr,),
+        f"a dictionary of strings under {', '.join(PROFILE_KEY_NAMES)} or the numbers of cases",
+        _names_regions,
+    ),
+    SECONDS: _Kind((FloatAttr,), "a finite number from 0 on, such as 2.0e-3 : f64", _is_time),
+    LAYOUT_SECONDS: _Kind(
+        (DictionaryAttr,),
+        'a dictionary from layouts to seconds, such as {"ab->ba" = 2.0e-3 : f64}',
+        _holds_times,
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -27,10 +28,11 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.base import AnyTensor, TensorOp, require
+from braid.dialects.braid.base import AnyTensor, TensorOp, require, shape_of
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import UnsupportedError
+from braid.support.suggestions import did_you_mean
 
 Cost = float | Mapping[str, float]
 """Seconds, or amounts by resource of the target."""
@@ -103,6 +105,7 @@ class OpaqueOp(TensorOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Whatever they are declared as; checks the form of the declared facts."""
+        self._verify_names()
         if self.cost is not None:
             plain_cost(self.cost)
         if isinstance(self.backends, DictionaryAttr):
@@ -125,15 +128,31 @@ class OpaqueOp(TensorOp):
             f"opaque op '{self.kind.data}' cannot be run: only its declared costs are known"
         )
 
+    def _verify_names(self) -> None:
+        """An attribute of any other name is allowed, but not one that was meant to declare."""
+        if self.attributes.keys() <= _FACTS:
+            return
+        for name in sorted(self.attributes.keys() - _FACTS):
+            if "." not in name and (
+                meant := did_you_mean(name, _FACTS - self.attributes.keys(), 0.85)
+            ):
+                raise VerifyException(
+                    f"the attribute '{name}' declares nothing; {meant} Otherwise give it a "
+                    f"namespace, such as 'my.{name}'"
+                )
+
     def _verify_choice(self, choice: DictionaryAttr) -> None:
         # Not `require`: the messages would be made for every choice of a large graph.
-        for key, count in (("operands", len(self.operands)), ("results", len(self.results))):
+        for key, values in (("operands", self.operands), ("results", self.results)):
             names = choice.data.get(key)
             if not isinstance(names, ArrayAttr):
                 raise VerifyException(f"a choice of layouts lacks the array '{key}'")
             layouts = _layouts(cast(ArrayAttr[Attribute], names))
-            if len(layouts) != count:
-                raise VerifyException(f"{len(layouts)} layouts of {key}, expected {count}")
+            if len(layouts) != len(values):
+                raise VerifyException(f"{len(layouts)} layouts of {key}, expected {len(values)}")
+            for layout, value in zip(layouts, values, strict=True):
+                if not layout.is_abstract and layout.rank != len(shape_of(value)):
+                    raise VerifyException(f"layout '{layout}' does not fit {value.type} in rank")
         if unknown := choice.data.keys() - _CHOICE_FIELDS:
             raise VerifyException(
                 f"a choice of layouts has fields {sorted(unknown)}, which mean nothing"
@@ -141,6 +160,8 @@ class OpaqueOp(TensorOp):
         if "cost" in choice.data:
             plain_cost(choice.data["cost"])
 
+
+_FACTS = frozenset({"kind", "cost", "layouts", "backends", "bytes"})
 
 _CHOICE_FIELDS = frozenset({"operands", "results", "cost"})
 
@@ -163,8 +184,9 @@ def _amount(attribute: Attribute) -> float:
     if not isinstance(attribute, FloatAttr | IntegerAttr):
         raise VerifyException(f"a cost is {attribute}, expected a number")
     number = cast(FloatAttr | IntegerAttr, attribute).value.data
-    if number < 0:  # not `require`: the message would be made for every cost of a large graph
-        raise VerifyException(f"a cost is {attribute}, expected no negative number")
+    if not 0 <= number < inf:  # not `require`: the message would be made for every cost
+        wanted = "no negative number" if number < 0 else "a finite number"
+        raise VerifyException(f"a cost is {attribute}, expected {wanted}")
     return float(number)
 
 

@@ -244,21 +244,29 @@ def _declared_reorders(module: ModuleOp) -> dict[tuple[Layout, Layout], Declared
     for entry in cast(ArrayAttr[Attribute], entries):
         if not isinstance(entry, DictionaryAttr):
             raise _malformed(module, entry)
-        source, target, cost = (entry.data.get(key) for key in ("source", "target", "cost"))
+        source, target, cost = (entry.data.get(key) for key in _REORDER_FIELDS)
         if not isinstance(source, StringAttr) or not isinstance(target, StringAttr) or not cost:
+            raise _malformed(module, entry)
+        if entry.data.keys() - {*_REORDER_FIELDS}:
             raise _malformed(module, entry)
         try:
             amount = plain_cost(cost)
             pair = Layout.named(source.data), Layout.named(target.data)
         except (VerifyException, InvalidLayout) as error:
             raise _malformed(module, entry) from error
-        costs[pair] = amount
+        if pair[0] == pair[1]:
+            raise _malformed(module, entry, "stores nothing anew")
+        if costs.setdefault(pair, amount) != amount:
+            raise _malformed(module, entry, "costs something else in another entry")
     return costs
 
 
-def _malformed(module: ModuleOp, entry: Attribute) -> BraidError:
+_REORDER_FIELDS = ("source", "target", "cost")
+
+
+def _malformed(module: ModuleOp, entry: Attribute, problem: str = "") -> BraidError:
     return BraidError(
-        f"'{REORDER_COSTS}' holds {entry}",
+        f"'{REORDER_COSTS}' holds {entry}{problem and f', which {problem}'}",
         location=source_location(module),
         hint='expected [{source = "l0", target = "l1", cost = 2.0e-3 : f64}, …]',
     )

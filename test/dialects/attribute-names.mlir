@@ -19,3 +19,32 @@ func.func @main(%x: tensor<4xf32> {braid.dim = [""]}) -> tensor<4xf32> {
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {mine.name = "x", braid.name = "main"} {
   func.return %x : tensor<4xf32>
 }
+// -----
+// So are values of another kind, and what cannot be a time.
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'braid.seconds' of 'braid.exp' op is -1.000000e+00 : f64, expected a finite number from 0 on}}
+  %0 = braid.exp %x {braid.seconds = -1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// -----
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'braid.seconds' of 'braid.exp' op is 0x7ff8000000000000 : f64, expected a finite number from 0 on}}
+  %0 = braid.exp %x {braid.seconds = 0x7FF8000000000000 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// -----
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'braid.layout_seconds' of 'braid.exp' op is {"a->a" = 1 : i64}, expected a dictionary from layouts to seconds}}
+  %0 = braid.exp %x {braid.layout_seconds = {"a->a" = 1 : i64}} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// -----
+func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'braid.profile_keys' of 'scf.if' op is {thne = "a"}, expected a dictionary of strings under condition, then, else, default, enter, next or the numbers of cases}}
+  %0 = scf.if %c -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  } {braid.profile_keys = {thne = "a"}}
+  func.return %0 : tensor<4xf32>
+}

@@ -61,3 +61,44 @@ func.func @no_layouts(%x: tensor<4xf32>) {
   braid.opaque "a"(%x) {layouts = []} : (tensor<4xf32>) -> ()
   func.return
 }
+
+// -----
+
+func.func @not_a_number(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected a finite number}}
+  braid.opaque "a"(%x) {cost = 0x7FF8000000000000 : f64} : (tensor<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @infinite(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected a finite number}}
+  braid.opaque "a"(%x) {layouts = [{operands = ["l0"], results = [], cost = {seconds = 0x7FF0000000000000 : f64}}]} : (tensor<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @misspelled(%x: tensor<4xf32>) {
+  // expected-error @+1 {{the attribute 'layout' declares nothing; did you mean 'layouts'? Otherwise give it a namespace, such as 'my.layout'}}
+  braid.opaque "a"(%x) {layout = [{operands = ["l0"], results = []}]} : (tensor<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @own(%x: tensor<4xf32>) {
+  braid.opaque "a"(%x) {my.costs = 1.0 : f64, heads = 4 : i64, types = "f32"} : (tensor<4xf32>) -> ()
+  // expected-error @+1 {{the attribute 'costs' declares nothing; did you mean 'cost'?}}
+  braid.opaque "a"(%x) {costs = 1.0 : f64} : (tensor<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+func.func @rank(%x: tensor<4xf32>) {
+  // expected-error @+1 {{layout 'acdb' does not fit tensor<4xf32> in rank}}
+  braid.opaque "a"(%x) {layouts = [{operands = ["l0"], results = []}, {operands = ["NHWC"], results = []}]} : (tensor<4xf32>) -> ()
+  func.return
+}

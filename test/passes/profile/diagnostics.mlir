@@ -88,3 +88,6 @@ func.func @by_hand(%c: i1, %n: index) {
   braid.opaque "twice"() {braid.name = "twice"} : () -> ()
   func.return
 }
+// RUN: echo '{"ops": {"a": {"count": 1e-300, "seconds": 1e10}}}' > %t.json
+// RUN: not %braid-opt %s -p 'annotate-profile{file=%t.json}' 2>&1 | filecheck %s --check-prefix=FLOAT
+// FLOAT: .json: error: not a profile: 1e+10 s of 1e-300 runs are more than a float holds for one

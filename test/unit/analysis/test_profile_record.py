@@ -55,6 +55,8 @@ def test_the_order_of_profiles_does_not_matter(tmp_path: Path) -> None:
         ({"x+y": op(-1, 1.0)}, {}, "not a profile of braid: -1 is neither"),
         ({"x+y": {"count": 1}}, {}, "not a profile of braid"),
         ({"x+y": op(1, 1.0, l0=(1, float("inf")))}, {}, "not a profile of braid"),
+        ({"x+y": op(1e-300, 1e10)}, {}, "not a profile of braid: .* more than a float holds"),
+        ({"x+y": op(True, 1.0)}, {}, "not a profile of braid: True is neither"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(
@@ -65,6 +67,12 @@ def test_what_does_not_belong_together_is_refused(
     with pytest.raises(BraidError, match=message) as raised:
         merge_records([first, second])
     assert raised.value.location is not None and raised.value.location.file == str(second)
+
+
+def test_sums_that_overflow_are_refused(tmp_path: Path) -> None:
+    paths = [written(tmp_path / name, {"x": op(1, 1.7e308)}) for name in "ab"]
+    with pytest.raises(BraidError, match="op 'x': inf s of 2 runs"):
+        merge_records(paths)
 
 
 def test_tables_of_other_tools_are_not_merged(tmp_path: Path) -> None:
