@@ -45,7 +45,8 @@ class PartitionModel:
         for row in self._on:
             self._model.add_exactly_one(v for v in row if v is not None)
         self._tell_devices_apart()
-        totals = [self._load(k) for k in devices]
+        each = [self._load(k) for k in devices]
+        totals = [sum(each[r] for r in self._also(k)) for k in range(groups.problem.single)]
         if groups.problem.objective is Objective.LATENCY:
             self._model.minimize(sum(totals))
         else:
@@ -68,8 +69,14 @@ class PartitionModel:
 
     def _may_run(self, group: int, device: int) -> bool:
         seconds, problem = self._groups.seconds[group, device], self._groups.problem
-        fits = self._groups.bytes[group] <= problem.capacity[device]
+        capacity = min(problem.capacity[k] for k in problem.on(device))
+        fits = self._groups.bytes[group] <= capacity
         return bool(fits and isfinite(seconds) and seconds <= self._cost)
+
+    def _also(self, device: int) -> list[int]:
+        """A device that is no replica, and the replicas that are on it."""
+        problem = self._groups.problem
+        return [k for k in range(problem.devices) if device in problem.on(k)]
 
     def _tell_devices_apart(self) -> None:
         """Of devices with the same figures, the i-th one takes none of the first i groups."""
@@ -84,7 +91,7 @@ class PartitionModel:
                     self._model.add_bool_and(variable.negated())
 
     def _load(self, device: int) -> cp_model.LinearExprT:
-        """What `device` takes, in steps; keeps to its memory."""
+        """What `device` alone takes, in steps; keeps to its memory, with replicas."""
         groups, problem, model = self._groups, self._groups.problem, self._model
         here = [(g, row[device]) for g, row in enumerate(self._on)]
         runs = {g: variable for g, variable in here if variable is not None}
@@ -102,10 +109,18 @@ class PartitionModel:
         if problem.start[device] and runs:
             starts = problem.start[device] * min(problem.runs, default=1.0)
             terms.append(self._steps(starts) * self._unless(list(runs.values()), []))
-        if isfinite(problem.capacity[device]):
+        if device < problem.single and isfinite(problem.capacity[device]):
             unit = max(problem.capacity[device] / 2**40, 1e-300)
-            sizes = [(floor(groups.bytes[g] / unit), variable) for g, variable in runs.items()]
-            model.add(sum(size * variable for size, variable in sizes) <= 2**40)
+            sizes = [floor(groups.bytes[g] / unit) for g in range(groups.count)]
+            model.add(
+                sum(
+                    sizes[g] * variable
+                    for k in self._also(device)
+                    for g, row in enumerate(self._on)
+                    if (variable := row[k]) is not None
+                )
+                <= 2**40
+            )
         return sum(terms)
 
     def _unless(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
 from braid.solvers.partition.groups import Groups
-from braid.solvers.partition.problem import Objective
+from braid.solvers.partition.problem import Objective, PartitionProblem
 
 MOST_DEVICES = 64
 
@@ -21,6 +21,7 @@ class CPartition(ctypes.Structure):
     _fields_ = (
         ("groups", c_int32),
         ("devices", c_int32),
+        ("single", c_int32),
         ("values", c_int32),
         ("ops", c_int32),
         ("sum", c_int32),
@@ -37,6 +38,8 @@ class CPartition(ctypes.Structure):
         ("group_of", c_void_p),
         ("runs", c_void_p),
         ("operands", CLists),
+        ("members", CLists),
+        ("also", CLists),
     )
 
 
@@ -71,6 +74,7 @@ class NativePartition:
         self._partition = CPartition(
             groups.count,
             problem.devices,
+            problem.single,
             len(groups.makers),
             problem.ops,
             problem.objective is Objective.LATENCY,
@@ -87,6 +91,8 @@ class NativePartition:
             arrays.numbers(groups.of, np.int32),
             arrays.numbers(list(problem.runs or [1.0] * problem.ops), np.float64),
             arrays.lists(problem.operands),
+            arrays.lists(problem.replicas),
+            arrays.lists(_replicas_on(problem)),
         )
 
     def anneal(
@@ -114,9 +120,16 @@ class NativePartition:
         return best.tolist(), found.value, result == 1
 
 
+def _replicas_on(problem: PartitionProblem) -> list[list[int]]:
+    """By device that is no replica, the replicas that are on it."""
+    replicas = range(problem.single, problem.devices)
+    return [[r for r in replicas if k in problem.on(r)] for k in range(problem.single)]
+
+
 def alike(groups: Groups) -> list[int]:
     """By device, the first one with the same figures for everything."""
     problem = groups.problem
+    replicas = [*_replicas_on(problem), *([k] for k in range(problem.single, problem.devices))]
     columns = [
         (
             groups.seconds[:, k].tobytes(),
@@ -124,6 +137,7 @@ def alike(groups: Groups) -> list[int]:
             problem.send[:, k].tobytes(),
             problem.start[k],
             problem.capacity[k],
+            replicas[k],
         )
         for k in range(problem.devices)
     ]

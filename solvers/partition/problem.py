@@ -39,6 +39,9 @@ class PartitionProblem:
         objective: what counts.
         runs: by op, how often it is executed, and so starts its device where a stretch begins with
             it; empty where each is once.
+        replicas: the last devices are not devices of their own: what is on one of them is on each
+            of these others, which take turns at requests. Its seconds are what each of them takes
+            on average; they, and its bytes, count on each of them.
     """
 
     seconds: Seconds
@@ -51,6 +54,7 @@ class PartitionProblem:
     colocated: Sequence[Sequence[int]] = ()
     objective: Objective = Objective.THROUGHPUT
     runs: Sequence[float] = ()
+    replicas: Sequence[Sequence[int]] = ()
 
     @property
     def ops(self) -> int:
@@ -59,8 +63,24 @@ class PartitionProblem:
 
     @property
     def devices(self) -> int:
-        """How many devices there are."""
+        """How many devices there are, with replicas."""
         return len(self.start)
+
+    @property
+    def single(self) -> int:
+        """How many devices are no replicas."""
+        return self.devices - len(self.replicas)
+
+    def on(self, device: int) -> Sequence[int]:
+        """The devices that something on `device` is on."""
+        return (device,) if device < self.single else self.replicas[device - self.single]
+
+    def spread(self, each: Seconds) -> Seconds:
+        """By device that is no replica, its own figure and those of the replicas on it."""
+        total = each[: self.single].copy()
+        for members, figure in zip(self.replicas, each[self.single :], strict=True):
+            total[list(members)] += figure
+        return total
 
 
 class InfeasiblePartition(Exception):
@@ -68,7 +88,7 @@ class InfeasiblePartition(Exception):
 
 
 def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
-    """Seconds by device: ops, values received and sent (each once), and starts.
+    """Seconds by device, without replicas: ops, values received and sent (each once), and starts.
 
     A device starts at least as often as its ops alternate with others' on a path of the graph,
     each time as often as the op runs that a stretch begins with.
@@ -95,13 +115,13 @@ def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
     for op in sent:
         total[device[op]] += problem.send[op, device[op]]
     starts = np.max(stretches, axis=0) if stretches else np.zeros(problem.devices)
-    return total + starts * problem.start
+    return problem.spread(total + starts * problem.start)
 
 
 def cost(problem: PartitionProblem, device: Sequence[int]) -> float:
     """Seconds of an assignment by the objective; infinite where a memory is too small."""
-    used = np.bincount(device, problem.bytes, problem.devices)
-    if np.any(used > problem.capacity):
+    used = problem.spread(np.bincount(device, problem.bytes, problem.devices))
+    if np.any(used > problem.capacity[: problem.single]):
         return float("inf")
     each = loads(problem, device)
     return float(each.sum() if problem.objective is Objective.LATENCY else each.max(initial=0.0))

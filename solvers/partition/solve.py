@@ -185,7 +185,9 @@ class _Search:
 def _require_runnable(groups: Groups) -> None:
     """Check that each group runs somewhere. Raises InfeasiblePartition."""
     runs = np.isfinite(groups.seconds)
-    fits = groups.bytes[:, None] <= groups.problem.capacity
+    capacity = groups.problem.capacity
+    least = [min(capacity[k] for k in groups.problem.on(d)) for d in range(groups.problem.devices)]
+    fits = groups.bytes[:, None] <= np.array(least)
     for group in np.flatnonzero(~(runs & fits).any(axis=1)).tolist():
         ops = [op for op, number in enumerate(groups.of) if number == group]
         why = "memory for" if runs[group].any() else "support of"
@@ -194,10 +196,12 @@ def _require_runnable(groups: Groups) -> None:
 
 def _simple_bound(groups: Groups) -> float:
     """The least work of all groups, shared evenly by the devices, or the dearest one's."""
+    problem = groups.problem
     least = groups.seconds.min(axis=1, initial=np.inf)
     if not len(least):
         return 0.0
-    total = float(least.sum())
-    if groups.problem.objective is Objective.LATENCY:
+    copies = np.array([len(problem.on(k)) for k in range(problem.devices)], float)
+    total = float((groups.seconds * copies).min(axis=1).sum())
+    if problem.objective is Objective.LATENCY:
         return total
-    return max(total / groups.problem.devices, float(least.max()))
+    return max(total / problem.single, float(least.max()))

@@ -19,7 +19,7 @@ def starts(groups: Groups) -> Iterator[list[int]]:
     """Assignments that need not fit the memories: each group where it is fastest, and pipelines."""
     yield first_fit(groups)
     if groups.problem.objective is Objective.THROUGHPUT:
-        devices = range(groups.problem.devices)
+        devices = range(groups.problem.single)
         for order in islice(permutations(devices), _ORDERS):
             yield _pipeline(groups, order)
 

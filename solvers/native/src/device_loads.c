@@ -126,7 +126,7 @@ void count_starts(device_loads *s) {
 double cost_of_loads(device_loads *s) {
   count_starts(s);
   double largest = 0, sum = 0;
-  for (int32_t k = 0; k < s->p->devices; ++k) {
+  for (int32_t k = 0; k < s->p->single; ++k) {
     double load = load_of(s, k);
     largest = load > largest ? load : largest;
     sum += load;
@@ -136,8 +136,10 @@ double cost_of_loads(device_loads *s) {
 
 double excess_of_loads(const device_loads *s) {
   double excess = 0;
-  for (int32_t k = 0; k < s->p->devices; ++k)
-    if (s->used[k] > s->p->capacity[k])
-      excess += s->p->capacity[k] > 0 ? s->used[k] / s->p->capacity[k] - 1 : 1;
+  for (int32_t k = 0; k < s->p->single; ++k) {
+    double used = used_of(s, k);
+    if (used > s->p->capacity[k])
+      excess += s->p->capacity[k] > 0 ? used / s->p->capacity[k] - 1 : 1;
+  }
   return excess;
 }

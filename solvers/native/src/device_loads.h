@@ -34,9 +34,33 @@ void take_group(device_loads *s, int32_t group);
  * others between, on a path of the graph; each as often as the op runs that it begins with. */
 void count_starts(device_loads *s);
 
-/* Seconds of a device with its starts, as counted last. */
-static inline double load_of(const device_loads *s, int32_t device) {
+/* Seconds of what is on a device alone, with its starts, as counted last. */
+static inline double own_load(const device_loads *s, int32_t device) {
   return s->load[device] + s->p->start[device] * s->starts[device];
+}
+
+/* The same with the replicas that are on it; of one that is no replica. */
+static inline double load_of(const device_loads *s, int32_t device) {
+  const braid_lists *also = &s->p->also;
+  double load = own_load(s, device);
+  for (int32_t i = also->begin[device]; i < also->begin[device + 1]; ++i)
+    load += own_load(s, also->item[i]);
+  return load;
+}
+
+/* Bytes on a device that is no replica, likewise. */
+static inline double used_of(const device_loads *s, int32_t device) {
+  const braid_lists *also = &s->p->also;
+  double used = s->used[device];
+  for (int32_t i = also->begin[device]; i < also->begin[device + 1]; ++i)
+    used += s->used[also->item[i]];
+  return used;
+}
+
+/* On how many devices that are no replicas a group is. */
+static inline int32_t copies_on(const braid_partition *p, int32_t device) {
+  int32_t replica = device - p->single;
+  return replica < 0 ? 1 : p->members.begin[replica + 1] - p->members.begin[replica];
 }
 
 /* The largest load, or their sum; counts starts. */

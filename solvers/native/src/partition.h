@@ -10,10 +10,12 @@
 /* Groups of ops that stay together, and the values between them. Times are seconds.
  *
  * The load of a device is the work of its groups, what each value takes that it receives from
- * another device or sends to any, once per value and direction, and its starts. */
+ * another device or sends to any, once per value and direction, and its starts. The last devices
+ * are replicas: what is there is on each of several others, whose loads and memories it adds to. */
 typedef struct {
   int32_t groups;
-  int32_t devices;
+  int32_t devices;         /* of which the last are replicas */
+  int32_t single;          /* how many are no replicas */
   int32_t values;
   int32_t ops;
   int32_t sum;             /* whether loads add up, instead of the largest one counting */
@@ -30,6 +32,8 @@ typedef struct {
   const int32_t *group_of; /* by op, in topological order */
   const double *runs;      /* by op: how often it runs, and so starts where one begins with it */
   braid_lists operands;    /* by op: ops before it */
+  braid_lists members;     /* by replica, counted from 0: the devices that it is on */
+  braid_lists also;        /* by device that is no replica: the replicas that are on it */
 } braid_partition;
 
 /* Improves `device` (by group) for some seconds, or until it costs no more than `enough`. Writes

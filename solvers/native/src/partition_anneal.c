@@ -36,7 +36,7 @@ static double guide_of(partition_search *s, double excess) {
   const braid_partition *p = s->loads.p;
   count_starts(&s->loads);
   double sum = 0;
-  for (int32_t k = 0; k < p->devices; ++k) {
+  for (int32_t k = 0; k < p->single; ++k) {
     double load = load_of(&s->loads, k) / s->scale;
     for (int32_t i = 0; i < s->squarings; ++i)
       load *= load;
@@ -142,7 +142,7 @@ static int32_t choose_group(partition_search *s) {
   if (p->sum || draw(&s->random) >> 63)
     return group;
   int32_t busiest = 0;
-  for (int32_t k = 1; k < p->devices; ++k)
+  for (int32_t k = 1; k < p->single; ++k)
     busiest = load_of(&s->loads, k) > load_of(&s->loads, busiest) ? k : busiest;
   for (int32_t tries = 0; tries < 8 && s->loads.device[group] != busiest; ++tries)
     group = (int32_t)draw_below(&s->random, p->groups);

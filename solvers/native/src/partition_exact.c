@@ -13,7 +13,7 @@
 typedef struct {
   device_loads loads;
   int32_t *order;     /* groups by their first op */
-  double *rest;       /* by place in `order`: least work of the groups from there on */
+  double *rest;       /* by place in `order`: least work of the groups from there on, on all devices */
   int32_t *groups_on; /* by device */
   int32_t *best;
   double cost;
@@ -27,12 +27,25 @@ static double partition_bound(partition_tree *t, int32_t place) {
   const braid_partition *p = t->loads.p;
   count_starts(&t->loads);
   double largest = 0, sum = t->rest[place];
-  for (int32_t k = 0; k < p->devices; ++k) {
+  for (int32_t k = 0; k < p->single; ++k) {
     double load = load_of(&t->loads, k);
     largest = load > largest ? load : largest;
     sum += load;
   }
-  return p->sum ? sum : fmax(largest, sum / p->devices);
+  return p->sum ? sum : fmax(largest, sum / p->single);
+}
+
+/* Whether a device, or each that a replica is on, has memory for so many bytes more. */
+static bool has_room(const partition_tree *t, int32_t device, double bytes) {
+  const braid_partition *p = t->loads.p;
+  if (device < p->single)
+    return used_of(&t->loads, device) + bytes <= p->capacity[device];
+  const braid_lists *members = &p->members;
+  int32_t replica = device - p->single;
+  for (int32_t i = members->begin[replica]; i < members->begin[replica + 1]; ++i)
+    if (used_of(&t->loads, members->item[i]) + bytes > p->capacity[members->item[i]])
+      return false;
+  return true;
 }
 
 static void partition_visit(partition_tree *t, int32_t place) {
@@ -55,7 +68,7 @@ static void partition_visit(partition_tree *t, int32_t place) {
     for (int32_t d = p->alike[k]; d < k && !t->groups_on[k]; ++d)
       repeats |= p->alike[d] == p->alike[k] && !t->groups_on[d];
     if (repeats || isinf(p->work[(int64_t)group * p->devices + k]) ||
-        t->loads.used[k] + p->bytes[group] > p->capacity[k])
+        !has_room(t, k, p->bytes[group]))
       continue;
     put_group(&t->loads, group, k);
     bounds[k] = partition_bound(t, place + 1);
@@ -89,7 +102,7 @@ static void order_groups(partition_tree *t, bool *seen) {
   while (count--) {
     double least = INFINITY;
     for (int32_t k = 0; k < p->devices; ++k)
-      least = fmin(least, p->work[(int64_t)t->order[count] * p->devices + k]);
+      least = fmin(least, p->work[(int64_t)t->order[count] * p->devices + k] * copies_on(p, k));
     t->rest[count] = t->rest[count + 1] + least;
   }
 }

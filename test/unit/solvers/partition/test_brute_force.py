@@ -1,6 +1,7 @@
 """Assignments against all of them, by arithmetic that shares nothing with the solver."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, product
 from random import Random
 
 import numpy as np
@@ -50,6 +51,29 @@ def random_problem(seed: int) -> PartitionProblem:
     )
 
 
+def with_replicas(problem: PartitionProblem, seed: int) -> PartitionProblem:
+    """The same, where ops may be on two or all of the devices, which then take turns."""
+    random = Random(seed)
+    sets = [list(s) for n in (2, 3) for s in combinations(range(problem.devices), n)]
+    replicas = random.sample(sets, min(len(sets), random.choice((1, 1, 2))))
+
+    def more(table: np.ndarray) -> np.ndarray:
+        columns = [table[..., members].max(axis=-1) / len(members) for members in replicas]
+        return np.concatenate([table, np.stack(columns, axis=-1)], axis=-1)
+
+    if not replicas:
+        return problem
+    return replace(
+        problem,
+        seconds=more(problem.seconds),
+        receive=more(problem.receive),
+        send=more(problem.send),
+        start=more(problem.start),
+        capacity=np.append(problem.capacity, [np.inf] * len(replicas)),
+        replicas=replicas,
+    )
+
+
 def longest_alternation(problem: PartitionProblem, device: tuple[int, ...], k: int) -> float:
     """The most stretches of ops on `k`, with others between, on any path; path by path."""
 
@@ -66,11 +90,11 @@ def naive_cost(problem: PartitionProblem, device: tuple[int, ...]) -> float:
     """Seconds of an assignment, device by device; infinite where it is not one."""
     if any(len({device[op] for op in ops}) > 1 for ops in problem.colocated):
         return float("inf")
-    totals: list[float] = []
+    single = problem.devices - len(problem.replicas)
+    totals = [0.0] * single
+    held = [0.0] * single
     for k in range(problem.devices):
         mine = [op for op in range(problem.ops) if device[op] == k]
-        if sum(problem.bytes[op] for op in mine) > problem.capacity[k]:
-            return float("inf")
         comes = {u for op in mine for u in problem.operands[op] if device[u] != k}
         leaves = {
             u
@@ -83,12 +107,18 @@ def naive_cost(problem: PartitionProblem, device: tuple[int, ...]) -> float:
         total += sum(problem.send[u, k] for u in leaves)
         if problem.start[k]:
             total += problem.start[k] * longest_alternation(problem, device, k)
-        totals.append(float(total))
+        for member in [k] if k < single else problem.replicas[k - single]:
+            totals[member] += float(total)
+            held[member] += sum(problem.bytes[op] for op in mine)
+    if any(bytes > problem.capacity[k] for k, bytes in enumerate(held)):
+        return float("inf")
     return sum(totals) if problem.objective is Objective.LATENCY else max(totals)
 
 
 def check(seed: int) -> None:
     problem = random_problem(seed)
+    if seed % 3 == 0 and (problem.devices < 3 or problem.ops < 7):
+        problem = with_replicas(problem, seed)
     every = product(range(problem.devices), repeat=problem.ops)
     runs = (d for d in every if np.isfinite([problem.seconds[o, k] for o, k in enumerate(d)]).all())
     best = min((naive_cost(problem, device) for device in runs), default=float("inf"))
