@@ -1,8 +1,9 @@
 """Streams over two cores: throughput beside one core, and beside two instances of the model.
 
-    python -m benchmarks.streams MODEL.onnx… [--seconds 3] [--rounds 7] [--json FILE]
+    python -m benchmarks.streams MODEL.onnx… [--decide] [--seconds 3] [--rounds 7] [--json FILE]
 
-Each model is split where the predicted seconds of its kernels, in topological order, reach a part
+With `--decide`, the strategy `throughput` says what runs where, for the target `host-2`. Without,
+each model is split where the predicted seconds of its kernels, in topological order, reach a part
 of their sum (`--part`, one half), compiled for the target `host-2` and run as a stream. In turns,
 for so many seconds each: the whole model on one thread; two instances of it, each in a thread of
 its own on a core of its own; the stream; and, for latency, the split model request by request. What
@@ -186,8 +187,11 @@ def measure(path: Path, options: argparse.Namespace) -> dict[str, Any]:
     named = random_inputs(path)
     whole = braid.compile(path)
     inputs = [named[spec.name] for spec in whole.inputs]
-    source = read_source(make_context(), path, target=TARGET)
-    model, part = balanced(source, options.part, options.balance, inputs)
+    if options.decide:
+        model, part = braid.compile(path, target=TARGET, partition="throughput"), 1.0
+    else:
+        source = read_source(make_context(), path, target=TARGET)
+        model, part = balanced(source, options.part, options.balance, inputs)
     error = check(model, inputs, whole)
     with tempfile.TemporaryDirectory() as directory:
         whole.save(file := Path(directory) / "whole.braid")
@@ -241,6 +245,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--part", type=float, default=0.5, help="of the seconds on the first core")
     parser.add_argument("--balance", type=int, default=0, help="times to move the split")
+    parser.add_argument("--decide", action="store_true", help="let braid assign devices")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results: dict[str, Any] = {}
@@ -258,8 +263,9 @@ def main() -> None:
         )
         for stage in row["stages"]:
             seconds = stage["seconds"] / max(1, stage["count"])
+            devices = " and ".join((stage["device"], *stage["replicas"]))
             print(
-                f"    {stage['name']:12} on {stage['device']}: {1e3 * seconds:.2f} ms, expected "
+                f"    {stage['name']:12} on {devices}: {1e3 * seconds:.2f} ms, expected "
                 f"{1e3 * stage['expected_seconds']:.2f} ms"
             )
     if options.json is not None:

@@ -107,11 +107,15 @@ class CStage(ctypes.Structure):
     inputs: Sequence[int]
     outputs: Sequence[int]
     nanoseconds: int
+    replica_count: int
+    replicas: Sequence[int]
     _fields_ = (
         ("function", c_int64),
         ("inputs", POINTER(c_int64)),
         ("outputs", POINTER(c_int64)),
         ("nanoseconds", c_int64),
+        ("replica_count", c_int64),
+        ("replicas", POINTER(c_int64)),
     )
 
 

@@ -45,6 +45,7 @@ class StageTimes:
     """A stage of a stream: its function and device, and how often and long it has run.
 
     `expected_seconds` is what one run was taken to be when the model was compiled, 0 for unknown.
+    `replicas` are the devices that take turns with `device`; what they ran counts as well.
     """
 
     name: str
@@ -52,6 +53,7 @@ class StageTimes:
     expected_seconds: float
     count: int
     seconds: float
+    replicas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,9 +157,14 @@ class NativeStream:
         functions = [described.functions[stage.function] for stage in stages]
         found: list[StageTimes] = []
         for i, (stage, function) in enumerate(zip(stages, functions, strict=True)):
-            device = described.devices[function.device].name.decode()
+            numbers = [stage.function, *(stage.replicas[k] for k in range(stage.replica_count))]
+            devices = [described.functions[number].device for number in numbers]
+            names = [described.devices[device].name.decode() for device in devices]
             expected = stage.nanoseconds * 1e-9
-            found.append(StageTimes(function.name.decode(), device, expected, *self._times(i)))
+            times = self._times(i)
+            found.append(
+                StageTimes(function.name.decode(), names[0], expected, *times, tuple(names[1:]))
+            )
         return found or [StageTimes("main", "", 0.0, *self._times(0))]
 
     def close(self) -> None:

@@ -20,7 +20,13 @@ from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, PREPARED_KEYS
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.clusters import Placement, device_name, placement_of, set_placement
+from braid.dialects.braid.clusters import (
+    Placement,
+    device_name,
+    placement_of,
+    replicas_of,
+    set_placement,
+)
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError, Note
 
@@ -72,7 +78,7 @@ def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) 
         inside = (i for owner in around if isinstance(owner, Operation) for i in owner.walk())
         near = [p.device for p in (*map(placement_of, inside), *known) if p is not None]
         if (device := device_name(op) or next(iter(near), None)) is not None:
-            set_placement(op, Placement(number, device))
+            set_placement(op, Placement(number, device, replicas_of(op)))
             number += 1
 
 
@@ -96,7 +102,8 @@ def verify_clusters(module: ModuleOp) -> None:
                 )
             first, known = homes.setdefault(placement.cluster, (op, placement))
             if known != placement or first.parent is not block:
-                where = f"on {placement.device}" if known != placement else "in another block"
+                devices = " and ".join(placement.devices)
+                where = f"on {devices}" if known != placement else "in another block"
                 raise InvalidIRError(
                     f"'{op.name}' op is {where}, in cluster {placement.cluster}",
                     location=source_location(op),
@@ -114,9 +121,10 @@ def verify_devices(module: ModuleOp, default: str) -> None:
     """
     for block in clustered_blocks(module):
         for op in block.ops:
-            if is_placed(op) and device_name(op) not in (None, default):
+            devices = (device_name(op) or default, *replicas_of(op))
+            if is_placed(op) and devices != (default,):
                 raise BraidError(
-                    f"'{op.name}' op is for {device_name(op)}, and in no cluster",
+                    f"'{op.name}' op is for {' and '.join(devices)}, and in no cluster",
                     location=source_location(op),
                     hint=f"give ops that run there together one '{CLUSTER} = 0 : i64'",
                 )

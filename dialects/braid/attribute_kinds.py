@@ -28,6 +28,7 @@ from braid.dialects.braid.attribute_names import (
     NAME,
     PARAMETERS,
     PROFILE_KEYS,
+    REPLICAS,
     SECONDS,
     TARGET,
 )
@@ -79,6 +80,7 @@ _KINDS: Mapping[str, _Kind] = {
     PARAMETERS: _Kind((StringAttr,), "the path of a file, a string"),
     TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
     DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
+    REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
     CANDIDATES: _Kind((DictionaryAttr,), "a dictionary from backends to priorities"),
     COLOCATE: _Kind((StringAttr,), "a string"),
     CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),

@@ -1,29 +1,41 @@
 """Where ops run: `braid.device` and `braid.cluster`, and how rewriting carries them.
 
-From `select-clusters` until `apply-clusters`, every op that is computed at run time has both. An
-op that replaces others gets theirs (`names.union_names`); parameters and constants have none,
-since each cluster that reads one gets a copy.
+From `select-clusters` until `apply-clusters`, every op that is computed at run time has both, and
+`braid.replicas` where several devices take turns. An op that replaces others gets theirs
+(`names.union_names`); parameters and constants have none, since each cluster that reads one gets a
+copy.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
-from braid.dialects.braid.attribute_names import CLUSTER, DEVICE
+from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, REPLICAS
 from braid.dialects.braid.regions import FusedOp
 
 
 @dataclass(frozen=True, order=True)
 class Placement:
-    """The cluster of an op, and the device that it runs on."""
+    """The cluster of an op, the device that it runs on, and those that take turns with it."""
 
     cluster: int
     device: str
+    replicas: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that it runs on."""
+        return (self.device, *self.replicas)
 
     def __str__(self) -> str:
-        return f"{self.cluster} on {self.device}"
+        return f"{self.cluster} on {' and '.join(self.devices)}"
+
+
+MARKS = (CLUSTER, DEVICE, REPLICAS)
+"""The attributes that say where an op runs."""
 
 
 def device_name(op: Operation) -> str | None:
@@ -37,25 +49,41 @@ def placement_of(op: Operation) -> Placement | None:
     cluster, device = op.attributes.get(CLUSTER), device_name(op)
     if not isinstance(cluster, IntegerAttr) or device is None:
         return None
-    return Placement(cluster.value.data, device)
+    return Placement(cluster.value.data, device, replicas_of(op))
+
+
+def replicas_of(op: Operation) -> tuple[str, ...]:
+    """The devices that take turns with the device of `op`, or of the function `op`."""
+    names = op.attributes.get(REPLICAS)
+    if not isinstance(names, ArrayAttr):
+        return ()
+    return tuple(n.data for n in cast(ArrayAttr[Attribute], names) if isinstance(n, StringAttr))
+
+
+def set_device(op: Operation, device: str, replicas: Iterable[str] = ()) -> None:
+    """Lets `op`, or the function `op`, run on a device, with those that take turns with it."""
+    op.attributes[DEVICE] = StringAttr(device)
+    op.attributes.pop(REPLICAS, None)
+    if others := [StringAttr(name) for name in replicas]:
+        op.attributes[REPLICAS] = ArrayAttr(others)
 
 
 def set_placement(op: Operation, placement: Placement) -> None:
     """Makes `op` one of the cluster."""
     op.attributes[CLUSTER] = IntegerAttr(placement.cluster, i64)
-    op.attributes[DEVICE] = StringAttr(placement.device)
+    set_device(op, placement.device, placement.replicas)
 
 
 def clear_placement(op: Operation) -> None:
-    """Removes cluster and device."""
-    op.attributes.pop(CLUSTER, None)
-    op.attributes.pop(DEVICE, None)
+    """Removes cluster and devices."""
+    for name in MARKS:
+        op.attributes.pop(name, None)
 
 
-def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, Attribute | None], None]:
+def _marks(ops: Iterable[Operation]) -> dict[tuple[Attribute | None, ...], None]:
     """Clusters and devices of those that have any of it."""
-    found = ((op.attributes.get(CLUSTER), op.attributes.get(DEVICE)) for op in ops)
-    return dict.fromkeys(mark for mark in found if mark != (None, None))
+    found = (tuple(op.attributes.get(name) for name in MARKS) for op in ops)
+    return dict.fromkeys(mark for mark in found if any(each is not None for each in mark))
 
 
 def run_together(*ops: Operation) -> bool:
@@ -79,5 +107,5 @@ def union_placements(into: Operation, *replaced: Operation) -> None:
         names = " and ".join(sorted({str(placement_of(op)) for op in (into, *replaced)}))
         raise ValueError(f"'{into.name}' would be in clusters {names}")
     for mark in marks:
-        pairs = zip((CLUSTER, DEVICE), mark, strict=True)
+        pairs = zip(MARKS, mark, strict=True)
         into.attributes |= {name: value for name, value in pairs if value is not None}

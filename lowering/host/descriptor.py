@@ -14,7 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -27,7 +27,7 @@ _DEVICE = ir.LiteralStructType([_POINTER, _POINTER, _I64, _I64, _I64, _POINTER])
 _FUNCTION = ir.LiteralStructType(
     [_POINTER, _I64, _I64, _I64, _POINTER, _I64, _I64, _POINTER, _I64],
 )
-_STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64])
+_STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64, _I64, _POINTER])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
@@ -106,12 +106,14 @@ class Stage:
     """The launch of a function, by number, in a stream; `seconds` is what it is expected to take.
 
     `inputs` and `outputs` are numbers of buffers: the model's inputs, its outputs, its channels.
+    `replicas` are functions that do the same on other devices, which take turns.
     """
 
     function: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     seconds: float
+    replicas: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -231,13 +233,15 @@ class _Descriptor:
     def _stage(self, stage: Stage) -> Any:
         buffers = [self._integers(stage.inputs), self._integers(stage.outputs)]
         time = _I64(round(1e9 * stage.seconds))
-        return ir.Constant(_STAGE, [_I64(stage.function), *buffers, time])
+        replicas = self._list([_I64(number) for number in stage.replicas], _I64)
+        return ir.Constant(_STAGE, [_I64(stage.function), *buffers, time, *replicas])
 
     def _channel(self, channel: ChannelEntry) -> Any:
         return ir.Constant(_CHANNEL, [_I64(channel.nbytes), _I64(channel.slots)])
 
     def _entry(self, symbol: str) -> Any:
-        return ir.Function(self.module, _ENTRY, symbol)
+        known = self.module.globals.get(symbol)
+        return ir.Function(self.module, _ENTRY, symbol) if known is None else known
 
     def _text(self, text: str) -> Any:
         return self._bytes(text.encode() + b"\0")

@@ -8,12 +8,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.dialects.braid.launch import LaunchOp
-from braid.dialects.braid.variants import device_functions, program_functions
+from braid.dialects.braid.variants import program_functions
 from braid.lowering.host.codegen.compiler import available_cpus, compile_text
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.host.descriptor import LoadedCode, ModelDescription, descriptor_module
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
-from braid.lowering.host.variants import DeviceFacts, describe, emit_programs
+from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
@@ -121,11 +121,11 @@ def device_facts(
 ) -> dict[str, DeviceFacts]:
     """What the descriptor says of the devices that functions are launched on."""
     facts: dict[str, DeviceFacts] = {}
-    for function in device_functions(module):
-        device = device_of(function, target)
-        own = [code.code for code in codes if code.device == device.name]
-        facts[device.name] = DeviceFacts(
-            device.plugin,
+    for function, name in launched_functions(module):
+        # Replicas run the code of the device with which they take turns.
+        own = [c.code for c in codes if c.device == device_of(function, target).name]
+        facts[name] = DeviceFacts(
+            target.device(name).plugin,
             any(code.kind == OBJECT for code in own) or not own,
             tuple(LoadedCode(c.kind, b"".join(c.parts)) for c in own if c.kind != OBJECT),
             {c.function: c.seconds for c in own if c.function and c.seconds is not None},

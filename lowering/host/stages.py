@@ -13,7 +13,7 @@ from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.lowering.host.codegen.objects import emit_assembly, optimize
 from braid.lowering.host.descriptor import descriptor_module
 from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_memory
-from braid.lowering.host.variants import DeviceFacts, describe, emit_programs
+from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.backends import backend
@@ -74,7 +74,9 @@ def emit_stage(
     if stage == Stage.MLIR:
         module.verify()
         return str(module) + "\n"
-    devices = {part.job.device.name: DeviceFacts(part.job.device.plugin, True) for part in parts}
+    names = [part.job.device.name for part in parts]
+    names += [name for _, name in launched_functions(module)]
+    devices = {name: DeviceFacts(target.device(name).plugin, True) for name in names}
     programs = emit_programs(module, devices, profile=profile)
     kernels = _texts(parts, Stage.LINALG)
     if stage == Stage.LINALG:

@@ -11,10 +11,12 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attribute_names import REQUESTS, SLOTS, STAGE_SECONDS
 from braid.lowering.host.descriptor import ChannelEntry, Stage
 
+Launched = tuple[FuncOp, str]
+"""A function and a device that runs it."""
 Stream = tuple[int, tuple[Stage, ...], tuple[ChannelEntry, ...]]
 
 
-def stream_of(function: FuncOp, launched: Sequence[FuncOp]) -> Stream:
+def stream_of(function: FuncOp, launched: Sequence[Launched]) -> Stream:
     """How many requests are under way, stages and channels; 0 and none without slots.
 
     `launched` are the functions of the model by number.
@@ -22,7 +24,9 @@ def stream_of(function: FuncOp, launched: Sequence[FuncOp]) -> Stream:
     requests, graph = function.attributes.get(REQUESTS), stage_graph(function)
     if not isinstance(requests, IntegerAttr) or graph is None:
         return 0, (), ()
-    numbers = {own.sym_name.data: number for number, own in enumerate(launched)}
+    numbers: dict[str, list[int]] = {}
+    for number, (own, _) in enumerate(launched):
+        numbers.setdefault(own.sym_name.data, []).append(number)
     inputs = len(function.function_type.inputs.data)
     outputs = len(function.function_type.outputs.data)
 
@@ -37,14 +41,9 @@ def stream_of(function: FuncOp, launched: Sequence[FuncOp]) -> Stream:
         for place, count in zip(writes, _slots(launch), strict=True):
             if isinstance(place, Channel):
                 slots[place.number] = count
-        stages.append(
-            Stage(
-                numbers[launch.callee.string_value()],
-                tuple(map(buffer, reads)),
-                tuple(map(buffer, writes)),
-                _seconds(launch),
-            )
-        )
+        first, *replicas = numbers[launch.callee.string_value()]
+        buffers = tuple(map(buffer, reads)), tuple(map(buffer, writes))
+        stages.append(Stage(first, *buffers, _seconds(launch), tuple(replicas)))
     if len(slots) < len(graph.channels) or not all(slots.values()):
         return 0, (), ()
     channels = (

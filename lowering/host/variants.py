@@ -18,7 +18,7 @@ from braid.dialects.braid.attribute_names import (
 )
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
-from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.variants import (
     device_functions,
@@ -38,7 +38,7 @@ from braid.lowering.host.descriptor import (
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
-from braid.lowering.host.stream import stream_of
+from braid.lowering.host.stream import Launched, stream_of
 from braid.support.errors import BraidError
 
 
@@ -104,8 +104,8 @@ def describe(
 ) -> ModelDescription:
     """The description of a planned model, whose functions run on the host and on `devices`."""
     functions = model_functions(module)
-    launched = device_functions(module)
-    names_of_devices = list(dict.fromkeys(map(_device, launched)))
+    launched = launched_functions(module)
+    names_of_devices = list(dict.fromkeys(device for _, device in launched))
     first = functions[0]
     least = padded_from(module)
     names = list(variant_sizes(first))
@@ -122,7 +122,7 @@ def describe(
         tuple(_variant(function, names) for function in functions if names),
         max(map(lane_count, functions)),
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
-        tuple(_function(own, names_of_devices, devices[_device(own)]) for own in launched),
+        tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
         *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
     )
 
@@ -133,17 +133,26 @@ def _device(function: func.FuncOp) -> str:
     return name
 
 
-def _device_entry(name: str, facts: DeviceFacts, functions: Sequence[func.FuncOp]) -> DeviceEntry:
-    first = next(function for function in functions if _device(function) == name)
+def launched_functions(module: ModuleOp) -> list[Launched]:
+    """The functions that a model launches, by number; behind them the replicas in streams."""
+    own = device_functions(module)
+    replicas = [(function, name) for function in own for name in replicas_of(function)]
+    return [*((function, _device(function)) for function in own), *replicas]
+
+
+def _device_entry(name: str, facts: DeviceFacts, functions: Sequence[Launched]) -> DeviceEntry:
+    first = next(function for function, device in functions if device == name)
     weights = _integer(first, WEIGHTS_OFFSET), _integer(first, WEIGHTS_BYTES)
     return DeviceEntry(name, facts.plugin, *weights, facts.codes)
 
 
-def _function(function: func.FuncOp, devices: Sequence[str], facts: DeviceFacts) -> Function:
+def _function(
+    function: func.FuncOp, device: str, devices: Sequence[str], facts: DeviceFacts
+) -> Function:
     name, types = function.sym_name.data, function.function_type
     return Function(
         name,
-        devices.index(_device(function)),
+        devices.index(device),
         len(types.inputs),
         tuple(storage_bytes(type) for type in (*types.inputs, *types.outputs)),
         _integer(function, ARENA_BYTES),

@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.clusters import (
+    clustered_blocks,
     complete_clusters,
     has_clusters,
     order_of_units,
@@ -31,16 +32,18 @@ from braid.analysis.structure.clusters import (
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import CANDIDATES, DEVICE, STREAMS
+from braid.dialects.braid.attribute_names import CANDIDATES, STREAMS
 from braid.dialects.braid.clusters import (
     Placement,
     clear_placement,
     device_name,
     placement_of,
+    set_device,
 )
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.variants import free_symbols
+from braid.passes.partition.replicas import check_replicas
 from braid.targets.machines.resolve import target_of
 
 CLUSTER_PREFIX = "cluster_"
@@ -51,13 +54,13 @@ class ApplyClustersPass(ModulePass):
     """Makes one private function `@cluster_N` of every cluster, and launches it.
 
     In: `braid.device` and `braid.cluster` on every op that is computed at run time. Out: functions
-    with `braid.device`, into which the parameters and constants that they read are copied, and
-    where the ops stood `braid.launch async`, in an order in which they can run. A launch depends on
-    the launches whose results it reads. Everything else (other ops, control flow, results of the
-    block) reads what a `braid.await` gives, which stands before the first such reader; launches
-    inside of a region of control flow are awaited there. Raises InvalidIRError for ids that are
-    not complete, and clusters that depend on each other, and BraidError for an op that is in no
-    cluster and for another device than `target` has by default.
+    with `braid.device`, and `braid.replicas` where the ops have it, into which the parameters and
+    constants that they read are copied, and where the ops stood `braid.launch async`, in an order
+    in which they can run. A launch depends on the launches whose results it reads. Everything else
+    (other ops, control flow, results of the block) reads what a `braid.await` gives, which stands
+    before the first such reader; launches inside of a region of control flow are awaited there.
+    Raises InvalidIRError for ids that are not complete, and clusters that depend on each other, and
+    BraidError for an op that is in no cluster and for another device than `target` has by default.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}
@@ -73,9 +76,11 @@ class ApplyClustersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outlines the clusters of every function that runs with the model."""
+        target = target_of(op, self.target)
         if not has_clusters(op):
-            verify_devices(op, target_of(op, self.target).default_device.name)
+            verify_devices(op, target.default_device.name)
             return
+        check_replicas([each for block in clustered_blocks(op) for each in block.ops], target)
         complete_clusters(op)
         verify_clusters(op)
         symbols = free_symbols(op, CLUSTER_PREFIX)
@@ -167,7 +172,7 @@ def _launch(
     body.add_op(ReturnOp(*(mapping[value] for value in escaping)))
     signature = FunctionType.from_lists([v.type for v in operands], [v.type for v in escaping])
     function = FuncOp(symbol, signature, Region(body), visibility=StringAttr("private"))
-    function.attributes[DEVICE] = StringAttr(placement.device)
+    set_device(function, placement.device, placement.replicas)
     _take_streams(members[0], placement, function)
     module.body.block.add_op(function)
     launch = LaunchOp(symbol, operands, [v.type for v in escaping], _tokens(operands))

@@ -1,6 +1,6 @@
 """`assign-devices`: which device of the target runs each op."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, get_args
@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -17,10 +17,12 @@ from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters
-from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.clusters import replicas_of, set_device
+from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.best_split import best_split
 from braid.passes.partition.group_costs import Trial
-from braid.passes.partition.partition_graph import PartitionGraph
+from braid.passes.partition.partition_graph import PartitionGraph, Replicas
+from braid.passes.partition.replicas import check_replicas, replica_sets
 from braid.passes.partition.requests import (
     Pin,
     allowed_devices,
@@ -39,8 +41,8 @@ from braid.solvers.partition import (
     PartitionProblem,
     cost,
     loads,
-    solve,
 )
+from braid.solvers.partition.replicas import solve_with_replicas
 from braid.support.errors import BraidError
 from braid.targets.backends import has_all_backends
 from braid.targets.costs.cost_source import CostSource
@@ -64,19 +66,21 @@ class AssignDevicesPass(ModulePass):
 
     - `priority`: the backend with the best priority; among equals, with the least transfers;
     - `latency`: the least expected time of all ops, transfers and starts;
-    - `throughput`: the least load of the busiest device, where requests run as a pipeline.
+    - `throughput`: the least load of the busiest device, where requests run as a pipeline. With
+      `replicate`, devices of one kind may take turns at the requests (`braid.replicas`), where that
+      saves 1 % at the least: each then takes its part of the load of such ops.
 
     Times are expected executions × costs of the groups that ops would be in, in their best layouts.
     When layouts were chosen, in a trial, the answer is costed again; where that moved by more than
     5 %, it is looked for again with the new costs, in `rounds` at most.
 
-    In: a simplified graph. `braid.device` on an op, and each `pin` (`name=gpu:0`, `op:conv=npu`),
-    hold; ops with the same `braid.colocate` run together. Out: `braid.candidates`, and
-    `braid.device` unless all ops run on the target's default device. Does nothing where ops have
-    cluster ids, or the target has one device. `time_limit` is in seconds for all searches of a
-    function. Raises
-    UnsupportedError for an op that no device runs, and BraidError for pins and colocations that
-    cannot hold and where memories are too small.
+    In: a simplified graph. `braid.device` on an op, with `braid.replicas`, and each `pin`
+    (`name=gpu:0`, `op:conv=npu`), hold; ops with the same `braid.colocate` run together. Out:
+    `braid.candidates`, and `braid.device`, with `braid.replicas`, unless all ops run on the
+    target's default device. Does nothing where ops have cluster ids, or the target has one device.
+    `time_limit` is in seconds for all searches of a function. Raises UnsupportedError for an op
+    that no device runs, and BraidError for pins and colocations that cannot hold and where memories
+    are too small.
 
     ```mlir
     %0 = braid.conv %x, %w …
@@ -92,6 +96,7 @@ class AssignDevicesPass(ModulePass):
     pin: tuple[str, ...] = ()
     rounds: int = 3
     time_limit: float = 10.0
+    replicate: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Assigns the ops of each function on its own."""
@@ -106,13 +111,14 @@ class AssignDevicesPass(ModulePass):
         ops = [each for graph in graphs for _, each in graph.placed]
         check_mapping_lists(target, ops)
         require_used(pins, ops)
-        found: dict[Operation, str] = {}
+        check_replicas(ops, target)
+        found: dict[Operation, Sequence[str]] = {}
         for graph in graphs:
             if graph.placed:
                 found |= _Assignment(self, ctx, op, graph, pins).devices()
-        if any(device != target.default_device.name for device in found.values()):
-            for each, device in found.items():
-                each.attributes[DEVICE] = StringAttr(device)
+        if any(tuple(devices) != (target.default_device.name,) for devices in found.values()):
+            for each, (device, *replicas) in found.items():
+                set_device(each, device, replicas)
 
 
 @dataclass(frozen=True)
@@ -150,17 +156,37 @@ class _Assignment:
             backends = {device.backend for device in able}
             set_candidates(op, {name: p for name, p in candidates.items() if name in backends})
         used = {device.name for each in allowed for device in each} | {target.host}
+        used |= {name for _, op in graph.placed for name in replicas_of(op)}
         self._devices = [device for device in target.devices if device.name in used]
         self._allowed = [{device.name for device in each} for each in allowed]
         self._costs = CostSource(target)
+        self._sets = self._replica_sets(module)
 
-    def devices(self) -> dict[Operation, str]:
-        """By op; says how good that is."""
-        by_priority = self._options.strategy == "priority"
-        found = (
-            self._by_priority() if by_priority else self._by_cost(Objective(self._options.strategy))
-        )
-        return {op: self._devices[found[node]].name for node, op in self._graph.placed}
+    def devices(self) -> dict[Operation, Sequence[str]]:
+        """By op, its device and those that take turns with it; says how good that is."""
+        strategy = self._options.strategy
+        if strategy == "throughput":
+            return self._names(self._by_cost(Objective.THROUGHPUT))
+        found = self._by_priority() if strategy == "priority" else self._by_cost(Objective.LATENCY)
+        names = self._names(found)
+        return {op: (*devices, *replicas_of(op)) for op, devices in names.items()}
+
+    def _replica_sets(self, module: ModuleOp) -> list[Replicas]:
+        """Devices that may take turns; only streams of a model without variants let them."""
+        if self._options.strategy != "throughput":
+            return []
+        able: list[set[str]] = [set() for _ in self._graph.ops]
+        for (node, _), names in zip(self._graph.placed, self._allowed, strict=True):
+            able[node] = names
+        of_kinds = self._options.replicate and len(public_functions(module)) == 1
+        graph, devices = self._graph, self._devices
+        return replica_sets(self._target, devices, graph.ops, able, of_kinds=of_kinds)
+
+    def _names(self, device: Sequence[int]) -> dict[Operation, Sequence[str]]:
+        """The names of the devices of each op, by the numbers of `device`, those of sets last."""
+        known = [(own.name,) for own in self._devices]
+        known += [tuple(self._devices[k].name for k in own.members) for own in self._sets]
+        return {op: known[device[node]] for node, op in self._graph.placed}
 
     # ---- By priority ----
 
@@ -209,10 +235,14 @@ class _Assignment:
     def _by_cost(self, objective: Objective) -> Sequence[int]:
         self._check_colocations()
         nodes = [node for node, _ in self._graph.placed]
-        seconds = self._free(self._allowed)
+        seconds = np.zeros((len(self._graph.ops), len(self._devices)))
         groups = self._trial(GROUPS, {})
-        seconds[nodes] += groups.seconds(self._devices, self._allowed, self._costs)
-        problem = self._problem(seconds, objective)
+        asked = [
+            {*names, *replicas_of(op)}
+            for (_, op), names in zip(self._graph.placed, self._allowed, strict=True)
+        ]
+        seconds[nodes] = groups.seconds(self._devices, asked, self._costs)
+        problem = self._replicated(seconds, objective)
         deadline = Deadline.after(self._options.time_limit)
         best: _Answer | None = None
         for model in range(max(self._options.rounds, 1)):
@@ -221,7 +251,7 @@ class _Assignment:
                 best = _Answer(found, problem, found.cost, model)
                 break
             seconds = self._recosted(seconds, found)
-            problem = self._problem(seconds, objective)
+            problem = self._replicated(seconds, objective)
             answer = _Answer(found, problem, cost(problem, found.device), model)
             if best is None or answer.recosted < best.recosted:
                 best = answer
@@ -231,18 +261,23 @@ class _Assignment:
         self._say_cost(best)
         return best.found.device
 
-    def _trial(self, passes: Sequence[str], devices: dict[Operation, str]) -> Trial:
+    def _replicated(self, seconds: Seconds, objective: Objective) -> PartitionProblem:
+        """The problem for these seconds of devices, where devices may take turns."""
+        problem = self._problem(seconds + self._free(self._allowed), objective)
+        return self._graph.with_replicas(problem, seconds, self._sets)
+
+    def _trial(self, passes: Sequence[str], devices: Mapping[Operation, Sequence[str]]) -> Trial:
         ops = [op for _, op in self._graph.placed]
         return Trial.run(self._ctx, self._module, passes, ops, devices, self._options.target)
 
     def _recosted(self, seconds: Seconds, found: Partition) -> Seconds:
         """`seconds` with those of the ops where they are, in the layouts that are chosen then."""
-        placed = self._graph.placed
-        devices = {op: self._devices[found.device[node]].name for node, op in placed}
-        chosen = self._trial(LAYOUTS, devices).chosen_seconds(self._costs)
+        on = [[k] for k in range(len(self._devices))] + [own.members for own in self._sets]
+        trial = self._trial(LAYOUTS, self._names(found.device))
         result = seconds.copy()
-        for (node, _), taken in zip(placed, chosen, strict=True):
-            result[node, found.device[node]] = taken
+        chosen = trial.chosen_seconds(self._costs)
+        for (node, _), taken in zip(self._graph.placed, chosen, strict=True):
+            result[node, on[found.device[node]]] = taken
         return result
 
     def _check_colocations(self) -> None:
@@ -257,7 +292,7 @@ class _Assignment:
 
     def _solve(self, problem: PartitionProblem, limit: float) -> Partition:
         try:
-            return solve(problem, time_limit=limit)
+            return solve_with_replicas(problem, time_limit=limit)
         except InfeasiblePartition as error:
             raise BraidError(
                 "the memories of the devices are too small for the ops that have to run there",
@@ -292,9 +327,11 @@ class _Assignment:
     def _say(
         self, device: Sequence[int], text: str, figures: dict[str, RemarkValue] | None = None
     ) -> None:
-        names = [self._devices[device[node]].name for node, _ in self._graph.placed]
-        counts = {d.name: names.count(d.name) for d in self._devices if d.name in names}
-        each = ", ".join(f"{name} {count}" for name, count in counts.items())
+        names = [" and ".join(each) for each in self._names(device).values()]
+        counts = {name: names.count(name) for name in sorted(set(names), key=self._place)}
+        each = ", ".join(
+            f"{name}{' in turn' * (' and ' in name)} {count}" for name, count in counts.items()
+        )
         function: FuncOp = self._graph.function
         emit_remark(
             function,
@@ -310,8 +347,8 @@ class _Assignment:
         """Why there is no split where several devices could have had a part."""
         found, problem = answer.found, answer.problem
         nodes = [node for node, _ in self._graph.placed]
-        (first, *others) = {found.device[node] for node in nodes}
-        could = {n for names in self._allowed for n in names} - {self._devices[first].name}
+        (first, *others) = set(self._names(found.device).values())
+        could = {n for names in self._allowed for n in names} - set(first)
         if others or not could:
             return
         split = best_split(problem, nodes, found.device)
@@ -321,10 +358,15 @@ class _Assignment:
         emit_remark(
             self._graph.function,
             self._options.name,
-            f"all ops run on {self._devices[first].name}, though {', '.join(sorted(could))} could "
+            f"all ops run on {' and '.join(first)}, though {', '.join(sorted(could))} could "
             f"run some: {why}, this {_time(answer.recosted)}",
             best_split=split,
         )
+
+    def _place(self, name: str) -> int:
+        """Where a device, or the first of several, stands in the target."""
+        names = [device.name for device in self._devices]
+        return names.index(name.partition(" and ")[0])
 
 
 def _time(seconds: float) -> str:

@@ -19,6 +19,7 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.clusters import clear_placement, set_device
 from braid.dialects.braid.names import names_of, set_names
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.diagnostics import handle_diagnostics
@@ -47,11 +48,12 @@ class Trial:
         module: ModuleOp,
         passes: Sequence[str],
         originals: Sequence[Operation],
-        devices: Mapping[Operation, str],
+        devices: Mapping[Operation, Sequence[str]],
         target: str | None,
     ) -> "Trial":
         """Runs `passes` on a copy in which `originals` are on `devices`, without any said.
 
+        Of several devices of an op, the first is its own, and the others take turns with it.
         Backends prepare nothing where those of some devices are not installed. Remarks and warnings
         of the trial are dropped. Raises BraidError as the passes do.
         """
@@ -62,9 +64,9 @@ class Trial:
         for mine, original in zip(copy.walk(), module.walk(), strict=True):
             set_names(mine, [str(numbers[original])] if original in numbers else [])
             if original in numbers:
-                mine.attributes.pop(DEVICE, None)
+                clear_placement(mine)
                 if original in devices:
-                    mine.attributes[DEVICE] = StringAttr(devices[original])
+                    set_device(mine, devices[original][0], devices[original][1:])
         with collect_remarks(), handle_diagnostics(lambda _: None):
             for pass_ in parse_pipeline(",".join(passes)):
                 _for(pass_, target).apply(ctx, copy)

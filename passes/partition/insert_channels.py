@@ -33,7 +33,7 @@ from braid.dialects.braid.attribute_names import (
     STAGE_SECONDS,
     STREAMS,
 )
-from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import public_functions
@@ -96,18 +96,18 @@ class InsertChannelsPass(ModulePass):
             if graph is not None:
                 callees = [functions[s.callee.string_value()] for s in graph.stages]
                 seconds = [times.of(callee) for callee in callees]
-                devices = [_worker(callee) for callee in callees]
-                self._insert(function, graph, seconds, devices)
+                workers = [_workers(callee) for callee in callees]
+                self._insert(function, graph, seconds, workers)
 
     def _insert(
         self,
         function: FuncOp,
         graph: StageGraph,
         seconds: Sequence[float],
-        devices: Sequence[str],
+        workers: Sequence[Sequence[str]],
     ) -> None:
         """Writes the depths, and says what they are."""
-        pipeline = _pipeline(function, graph, seconds, devices)
+        pipeline = _pipeline(function, graph, seconds, workers)
         found = channel_depths(pipeline, time_limit=self.time_limit)
         least = found.of[: len(graph.channels)]
         slots = [max(depth, DOUBLE) + self.extra for depth in least]
@@ -120,9 +120,10 @@ class InsertChannelsPass(ModulePass):
         size = sum(
             _bytes([value]) * depth for value, depth in zip(graph.channels, slots, strict=True)
         )
-        loads = dict.fromkeys(devices, 0.0)
-        for name, time in zip(devices, seconds, strict=True):
-            loads[name] += time
+        loads = {name: 0.0 for names in workers for name in names}
+        for names, time in zip(workers, seconds, strict=True):
+            for name in names:
+                loads[name] += time / len(names)
         busiest = max(loads, key=lambda name: loads[name])
         shown = f"{min(slots)} to {max(slots)} slots" if slots else "no slots"
         emit_remark(
@@ -136,20 +137,24 @@ class InsertChannelsPass(ModulePass):
             bytes=size,
             requests=requests,
             cost=found.interval * 1e-9,
-            lower_bound=loads[busiest],
+            lower_bound=min(loads[busiest], pipeline.bound * 1e-9),
             is_least=found.is_least,
             slots=",".join(map(str, slots)),
         )
 
 
 def _pipeline(
-    function: FuncOp, graph: StageGraph, seconds: Sequence[float], devices: Sequence[str]
+    function: FuncOp,
+    graph: StageGraph,
+    seconds: Sequence[float],
+    workers: Sequence[Sequence[str]],
 ) -> Pipeline:
     """The stages behind the caller; the last channel is the caller's, of whole requests.
 
     What is in buffers of the caller, and read by other stages, is a channel without bytes.
     """
-    numbers = {name: 1 + number for number, name in enumerate(dict.fromkeys(devices))}
+    every = dict.fromkeys(name for names in workers for name in names)
+    numbers = {name: 1 + number for number, name in enumerate(every)}
     channels = [
         Slots(1 + source, _readers(graph, Channel(number)), _bytes([value]))
         for number, (value, source) in enumerate(zip(graph.channels, graph.sources, strict=True))
@@ -166,8 +171,9 @@ def _pipeline(
     stages = tuple(range(1, 1 + len(graph.stages)))
     return Pipeline(
         [CALLER, *(round(1e9 * time) for time in seconds)],
-        [CALLER, *(numbers[name] for name in devices)],
+        [CALLER, *(numbers[names[0]] for names in workers)],
         [*channels, *handed_on, Slots(CALLER, stages, ports)],
+        {stage: [numbers[n] for n in names[1:]] for stage, names in enumerate(workers, 1)},
     )
 
 
@@ -179,9 +185,11 @@ def _bytes(values: Sequence[SSAValue]) -> int:
     return sum(storage_bytes(value.type) for value in values)
 
 
-def _worker(function: FuncOp) -> str:
-    """Who runs a function in a stream: its device, or the thread of the host."""
-    return HOST if HOST_STAGE in function.attributes else device_name(function) or ""
+def _workers(function: FuncOp) -> Sequence[str]:
+    """Who runs a function in a stream: its device and replicas, or the thread of the host."""
+    if HOST_STAGE in function.attributes:
+        return (HOST,)
+    return (device_name(function) or "", *replicas_of(function))
 
 
 @dataclass(frozen=True)

@@ -46,22 +46,24 @@ class Gains:
 
     def dissolved(
         self,
-        devices: Mapping[Operation, str],
+        devices: Mapping[Operation, Sequence[str]],
         clusters: Sequence[Sequence[Operation]],
         least: float,
     ) -> tuple[Sequence[Operation], str] | None:
         """The cluster that saves least, and where its ops cost least instead.
 
-        None where all save at least `least` seconds in a run of the function, or none can move.
+        `devices` are those of each op: of one request the first one. None where all save at least
+        `least` seconds in a run of the function, or none can move.
         """
-        now = self._cost(devices, (), "")
+        first = {op: names[0] for op, names in devices.items()}
+        now = self._cost(first, (), "")
         worst: tuple[float, Sequence[Operation], str] | None = None
         for ops in clusters:
-            own = devices[ops[0]]
+            own = first[ops[0]]
             if self._devices[own] == self._host or ops[0] not in self._node:
                 continue
-            for other in self._beside(ops, devices):
-                gain = self._cost(devices, ops, other) - now
+            for other in self._beside(ops, first):
+                gain = self._cost(first, ops, other) - now
                 if gain < least and (worst is None or gain < worst[0]):
                     worst = gain, ops, other
         return None if worst is None else worst[1:]

@@ -8,7 +8,7 @@ one that it is made in comes from the host there, once for each run of that bloc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import cast
 
@@ -28,6 +28,18 @@ from braid.dialects.braid.base import AnyTensor
 from braid.solvers.partition import Objective, PartitionProblem
 from braid.support.errors import UnsupportedError
 from braid.targets.machines.target import Device, Target
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Numbers of devices that take turns.
+
+    `may` is which nodes can be on them; with `must`, they can be nowhere else.
+    """
+
+    members: list[int]
+    may: Sequence[bool]
+    must: bool = False
 
 
 @dataclass
@@ -95,6 +107,45 @@ class PartitionGraph:
             objective=objective,
             runs=self.runs,
         )
+
+    def with_replicas(
+        self, problem: PartitionProblem, seconds: NDArray[np.float64], sets: Sequence[Replicas]
+    ) -> PartitionProblem:
+        """`problem` where ops may also run on each device of a set, which take turns.
+
+        `seconds` is node × device, for one run of each. Each device of a set takes its part of the
+        requests, for which the dearest of them counts. What is in branches and loops is launched by
+        the host, one by one, and has no replicas.
+        """
+        if not sets:
+            return problem
+        members_of = [own.members for own in sets]
+
+        def parts(table: NDArray[np.float64]) -> NDArray[np.float64]:
+            columns = [table[..., members].max(axis=-1) / len(members) for members in members_of]
+            return np.concatenate([table, np.stack(columns, axis=-1)], axis=-1)
+
+        work = parts(np.array(self.runs)[:, None] * seconds)
+        top = np.array([op is not None and op.parent is self._top for op in self.ops], bool)
+        work[:, : problem.devices] = problem.seconds
+        for column, own in enumerate(sets, problem.devices):
+            may = top & np.array(own.may, bool)
+            work[~may, column] = inf
+            if own.must:
+                work[may, : problem.devices] = inf
+        return replace(
+            problem,
+            seconds=work,
+            receive=parts(problem.receive),
+            send=parts(problem.send),
+            start=parts(problem.start),
+            capacity=np.append(problem.capacity, [problem.capacity[m].min() for m in members_of]),
+            replicas=members_of,
+        )
+
+    @property
+    def _top(self) -> Block:
+        return self.function.body.block
 
     def colocated(self) -> dict[str, list[int]]:
         """The nodes that run together, by the name of each colocation."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,18 +14,23 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is_placed
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
-from braid.dialects.braid.clusters import Placement, device_name, set_placement
+from braid.dialects.braid.clusters import Placement, device_name, replicas_of, set_placement
 from braid.passes.partition.min_gain import Gains
+from braid.passes.partition.replicas import check_replicas
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
 _Node = Operation | SSAValue
+Devices: TypeAlias = tuple[str, ...]
+"""The device of an op, and those that take turns with it."""
 
 
 @dataclass(frozen=True)
 class SelectClustersPass(ModulePass):
     """Puts neighbours on one device into one cluster, never across an op of another device.
+
+    Devices that take turns (`braid.replicas`) count as another one here.
 
     Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
     one that waits for it, also through others; control flow stands between what is before and
@@ -58,7 +64,10 @@ class SelectClustersPass(ModulePass):
         default = target.default_device.name
         blocks = list(clustered_blocks(op))
         placed = [inner for block in blocks for inner in block.ops if is_placed(inner)]
-        if not has_clusters(op) and any(device_name(o) not in (None, default) for o in placed):
+        if has_clusters(op):
+            return
+        check_replicas(placed, target)
+        if any(device_name(o) not in (None, default) or replicas_of(o) for o in placed):
             self._decide(ctx, op, blocks, target)
 
     def _decide(
@@ -67,21 +76,22 @@ class SelectClustersPass(ModulePass):
         known = _known_ops(blocks)
         default = target.default_device.name
         devices = {
-            o: device_name(o) or default
+            o: (device_name(o) or default, *replicas_of(o))
             for block in blocks
             for o in block.ops
             if is_placed(o) and o not in known
         }
-        before = Counter(devices.values())
+        before = Counter(map(_shown, devices.values()))
         found = [_clusters(block, devices, known, self.time_limit) for block in blocks]
         dissolved = self._dissolve(ctx, module, blocks, known, devices, target, found)
         first, starts = 0, Counter[str]()
         for clusters in found:
             for number, ops in enumerate(clusters.members, first):
                 for each in ops:
-                    set_placement(each, Placement(number, devices[each]))
+                    device, *replicas = devices[each]
+                    set_placement(each, Placement(number, device, tuple(replicas)))
             first += len(clusters.members)
-            starts.update(devices[ops[0]] for ops in clusters.members)
+            starts.update(_shown(devices[ops[0]]) for ops in clusters.members)
         self._say(module, before, starts, sum(c.lower_bound for c in found), dissolved)
 
     def _dissolve(
@@ -90,7 +100,7 @@ class SelectClustersPass(ModulePass):
         module: ModuleOp,
         blocks: Sequence[Block],
         known: set[Operation],
-        devices: dict[Operation, str],
+        devices: dict[Operation, Devices],
         target: Target,
         found: list["_BlockClusters"],
     ) -> int:
@@ -107,7 +117,8 @@ class SelectClustersPass(ModulePass):
                 moved = gains.dissolved(devices, members, self.min_gain)
                 if moved is None:
                     break
-                devices.update(dict.fromkeys(*moved))
+                ops, to = moved
+                devices.update(dict.fromkeys(ops, (to,)))
                 count += 1
                 for place in own:
                     found[place] = _clusters(blocks[place], devices, known, self.time_limit)
@@ -141,7 +152,7 @@ class _BlockClusters:
 
 
 def _clusters(
-    block: Block, devices: dict[Operation, str], known: set[Operation], time_limit: float
+    block: Block, devices: dict[Operation, Devices], known: set[Operation], time_limit: float
 ) -> _BlockClusters:
     ops = [op for op in block.ops if op in devices]
     own = {op: devices[op] for op in ops}
@@ -151,6 +162,10 @@ def _clusters(
     for op, number in zip(ops, numbers, strict=True):
         members.setdefault(number, []).append(op)
     return _BlockClusters([members[number] for number in sorted(members)], found.lower_bound)
+
+
+def _shown(devices: Devices) -> str:
+    return " and ".join(devices)
 
 
 def _known_ops(blocks: Sequence[Block]) -> set[Operation]:
@@ -168,7 +183,9 @@ def _function_of(block: Block) -> FuncOp:
     return op
 
 
-def _graph_of(block: Block, devices: dict[Operation, str], known: set[Operation]) -> ColoredGraph:
+def _graph_of(
+    block: Block, devices: dict[Operation, Devices], known: set[Operation]
+) -> ColoredGraph:
     """The ops of `block` by device, in order; arguments, control flow and all else stay alone.
 
     What is `known` before the model runs has a copy wherever it is read.

@@ -16,15 +16,13 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import (
-    CLUSTER,
-    DEVICE,
     FUSION_GROUP,
     ORDER,
     RECOMPUTE_OPERANDS,
     RECOMPUTE_SETS,
     RECOMPUTED,
 )
-from braid.dialects.braid.clusters import Placement, placement_of
+from braid.dialects.braid.clusters import MARKS, Placement, placement_of
 from braid.dialects.braid.order import plain_orders
 from braid.passes.fusion.select_fusion import first_free_number
 from braid.passes.rematerialization.recompute_decisions import DecidedSet, clear_sets, read_sets
@@ -76,7 +74,7 @@ def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -
     )
     copy = op.clone(value_mapper=mapping)
     if moved:
-        for name in (CLUSTER, DEVICE):
+        for name in MARKS:
             copy.attributes.pop(name, None)
             if name in reader.attributes:
                 copy.attributes[name] = reader.attributes[name]

@@ -12,9 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import CLUSTER, DEVICE
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.clusters import device_name, placement_of, set_placement
+from braid.dialects.braid.clusters import MARKS, device_name, placement_of, set_placement
 from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError, Note
@@ -151,9 +150,7 @@ def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
 def _place(op: Operation, call: CallOp) -> None:
     """Lets `op` run where the call does, unless it is for another device."""
     if device_name(op) in (None, device_name(call)):
-        op.attributes |= {
-            name: a for name in (CLUSTER, DEVICE) if (a := call.attributes.get(name)) is not None
-        }
+        op.attributes |= {name: a for name in MARKS if (a := call.attributes.get(name)) is not None}
 
 
 def _rename(op: Operation, prefixes: Sequence[str]) -> None:

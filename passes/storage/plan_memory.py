@@ -34,7 +34,7 @@ from braid.dialects.braid.attribute_names import (
     WEIGHTS_OFFSET,
 )
 from braid.dialects.braid.buffer import ALIGNMENT
-from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.variants import (
     device_functions,
     program_functions,
@@ -141,7 +141,11 @@ def record(plan: Plan) -> None:
             op.attributes[STAGING_BUFFERS] = ArrayAttr([place or UnitAttr() for place in places])
 
 
-def record_sections(module: ModuleOp, sections: Mapping[str | None, WeightsSection]) -> None:
+def record_sections(
+    module: ModuleOp,
+    sections: Mapping[str | None, WeightsSection],
+    homes: Mapping[str | None, str | None],
+) -> None:
     """Writes where the weights of each device are, the model's own first, and their bytes."""
     begins: dict[str | None, int] = {}
     size = 0
@@ -152,25 +156,37 @@ def record_sections(module: ModuleOp, sections: Mapping[str | None, WeightsSecti
         function.attributes[WEIGHTS_BYTES] = IntegerAttr(size, i64)
     for function in device_functions(module):
         device = device_name(function)
+        device = homes.get(device, device)
         function.attributes[WEIGHTS_OFFSET] = IntegerAttr(begins[device], i64)
         function.attributes[WEIGHTS_BYTES] = IntegerAttr(sections[device].size, i64)
+
+
+def _homes(module: ModuleOp) -> dict[str | None, str | None]:
+    """By device that takes turns with others, the one whose weights are theirs as well."""
+    homes: dict[str | None, str | None] = {}
+    for function in device_functions(module):
+        own = device_name(function)
+        for name in replicas_of(function):
+            home, other = homes.setdefault(own, own), homes.setdefault(name, name)
+            homes |= dict.fromkeys([each for each in homes if homes[each] == other], home)
+    return homes
 
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """Gives every tensor of a program a buffer and writes it as an attribute.
 
-    In: functions after `outline-kernels`, kernels with their scratch in `braid.scratch_bytes`.
-    Out: `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
-    `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls,
-    `braid.staging_buffers` on terminators whose copies would overwrite each other, and
-    `braid.arena_bytes`, the bound of that, and `braid.weights_bytes` on the function,
-    `braid.arenas` for the arenas of the target's other memories. Functions on one device share
-    their weights; those of devices stand behind the model's, each at `braid.weights_offset`. A
-    tensor may live in the memory of an output until that is written. In a function with lanes,
-    tensors share bytes only where all that accesses the one ends before anything that accesses
-    the other begins, whichever lane is faster. Raises UnsupportedError for open dims,
-    InfeasibleError where the tensors in another memory are more than it holds.
+    In: functions after `outline-kernels`, kernels with their scratch in `braid.scratch_bytes`. Out:
+    `braid.buffers` on every op with tensor results (one `#braid.buffer` each), likewise
+    `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls, `braid.staging_buffers`
+    on terminators whose copies would overwrite each other, and `braid.arena_bytes`, the bound of
+    that, and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of the target's
+    other memories. Functions on one device, or on devices that take turns, share their weights;
+    those of devices stand behind the model's, each at `braid.weights_offset`. A tensor may live in
+    the memory of an output until that is written. In a function with lanes, tensors share bytes
+    only where all that accesses the one ends before anything that accesses the other begins,
+    whichever lane is faster. Raises UnsupportedError for open dims, InfeasibleError where the
+    tensors in another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -190,10 +206,12 @@ class PlanMemoryPass(ModulePass):
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
         """The same with `memories`, whatever the target."""
         sections: dict[str | None, WeightsSection] = {None: WeightsSection()}
+        homes = _homes(module)
         for function in program_functions(module):
-            section = sections.setdefault(device_name(function), WeightsSection())
+            device = device_name(function)
+            section = sections.setdefault(homes.get(device, device), WeightsSection())
             self._plan(function, section, memories)
-        record_sections(module, sections)
+        record_sections(module, sections, homes)
 
     def _plan(self, function: func.FuncOp, weights: WeightsSection, memories: MemorySpaces) -> None:
         plan = Plan(function, memories)

@@ -1,7 +1,7 @@
 """What an assignment of devices costs: counted op by op, and value by value in each block."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -16,6 +16,7 @@ from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import COLOCATE
+from braid.dialects.braid.clusters import replicas_of
 from braid.passes.infrastructure.claim_checks import WrongClaimError
 from braid.passes.partition.assign_devices import AssignDevicesPass
 from braid.passes.partition.group_costs import Trial
@@ -31,10 +32,12 @@ from braid.passes.verification.claims import (
 from braid.targets.costs.backend_support import priority_on
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import device_of, target_of
-from braid.targets.machines.target import Target
+from braid.targets.machines.target import Device, Target
 
 Seconds = Callable[[Operation, str], float]
 """Of one run of an op on a device."""
+Places = tuple[str, ...]
+"""A device and those that take turns with it: each has its part of the runs."""
 
 
 def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
@@ -43,8 +46,12 @@ def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Rema
     target = target_of(module, pass_.target)
     for remark in claims_about(remarks, pass_, "strategy"):
         assert isinstance(remark.op, FuncOp)
-        devices = {op: device_of(op, target).name for op in assigned_ops(remark.op)}
+        devices = {
+            op: (device_of(op, target).name, *replicas_of(op)) for op in assigned_ops(remark.op)
+        }
         _check_devices(remark, devices, target)
+        if pass_.strategy != "throughput":  # one request is on one device
+            devices = {op: places[:1] for op, places in devices.items()}
         if "cost" in remark.data:
             _check_costs(remark, module, devices, pass_, target)
 
@@ -56,20 +63,29 @@ def assigned_ops(function: FuncOp) -> list[Operation]:
     return [op for op in inner if is_placed(op) and not known.all_known(op.results)]
 
 
-def _check_devices(remark: Remark, devices: Mapping[Operation, str], target: Target) -> None:
-    together: dict[str, str] = {}
-    for op, device in devices.items():
-        if priority_on(op, target.backend(target.device(device).backend)) is None:
-            raise WrongClaimError(f"{about(remark)}: {device} does not run '{op.name}'")
+def _check_devices(remark: Remark, devices: Mapping[Operation, Places], target: Target) -> None:
+    together: dict[str, Places] = {}
+    for op, places in devices.items():
+        for device in map(target.device, places):
+            if priority_on(op, target.backend(device.backend)) is None:
+                raise WrongClaimError(f"{about(remark)}: {device.name} does not run '{op.name}'")
+            if (device.backend, device.plugin) != _kind(target.device(places[0])):
+                raise WrongClaimError(f"{about(remark)}: {device.name} is not like {places[0]}")
         name = op.attributes.get(COLOCATE)
-        if isinstance(name, StringAttr) and together.setdefault(name.data, device) != device:
+        if isinstance(name, StringAttr) and together.setdefault(name.data, places) != places:
             raise WrongClaimError(f"{about(remark)}: colocation '{name.data}' is on two devices")
+        if len(places) > 1 and not isinstance(op.parent_op(), FuncOp):
+            raise WrongClaimError(f"{about(remark)}: '{op.name}' in a branch takes turns")
+
+
+def _kind(device: Device) -> tuple[str, str]:
+    return device.backend, device.plugin
 
 
 def _check_costs(
     remark: Remark,
     module: ModuleOp,
-    devices: Mapping[Operation, str],
+    devices: Mapping[Operation, Places],
     pass_: AssignDevicesPass,
     target: Target,
 ) -> None:
@@ -82,7 +98,7 @@ def _check_costs(
     if remark.data["model"] == 0:
         names = [device.name for device in target.devices]
         trial = Trial.run(context, module, GROUPS, ops, {}, pass_.target)
-        own = [{devices[op]} for op in ops]
+        own = [set(devices[op]) for op in ops]
         table = trial.seconds(target.devices, own, costs)
         found = recount(
             remark.op, devices, lambda op, k: table[numbers[op], names.index(k)], target, counts
@@ -113,31 +129,40 @@ class Recount:
 
 def recount(
     function: FuncOp,
-    devices: Mapping[Operation, str],
+    devices: Mapping[Operation, Places],
     seconds: Seconds,
     target: Target,
     counts: ExecutionCounts,
 ) -> Recount:
-    """What every device takes in a run of `function` where ops are on `devices`."""
-    walk = _Walk(devices, target.host, counts)
+    """What every device takes in a run of `function` where ops are on `devices`.
+
+    Of devices that take turns, each takes its part of what the dearest of them would.
+    """
+    walk = _Walk(devices, (target.host,), counts)
     for block in function.body.blocks:
         walk.block(block, [], lambda _: None)
     found = Recount()
-    for op, device in devices.items():
+
+    def add(places: Places, runs: float, each: Iterable[float]) -> None:
+        for name in places:
+            found.loads[name] += runs * max(each) / len(places)
+
+    for op, places in devices.items():
         assert op.parent is not None
-        found.loads[device] += counts.of_block(op.parent) * seconds(op, device)
+        add(places, counts.of_block(op.parent), [seconds(op, name) for name in places])
     for value in walk.values:
-        others = value.readers - {value.device}
-        for device in others:
-            taken = link_seconds(target, target.host, device, value.size)
-            found.loads[device] += value.runs * taken if value.size else 0.0
+        others = value.readers - {value.places}
+        for places in others if value.size else ():
+            into = [link_seconds(target, target.host, name, value.size) for name in places]
+            add(places, value.runs, into)
         if others and value.size:
-            taken = link_seconds(target, value.device, target.host, value.size)
-            found.loads[value.device] += value.runs * taken
-        found.held[value.device] += value.size + value.weights
-    for device in target.devices:
-        starts = max((v.starts.get(device.name, 0.0) for v in walk.values), default=0.0)
-        found.loads[device.name] += starts * device.start_seconds
+            out = [link_seconds(target, name, target.host, value.size) for name in value.places]
+            add(value.places, value.runs, out)
+        for name in value.places:
+            found.held[name] += value.size + value.weights
+    for places in dict.fromkeys(value.places for value in walk.values):
+        starts = max(value.starts.get(places, 0.0) for value in walk.values)
+        add(places, starts, [target.device(name).start_seconds for name in places])
     return found
 
 
@@ -148,12 +173,12 @@ class _Value:
     `starts` are, by device, the most starts of it on a path that ends here.
     """
 
-    device: str
+    places: Places
     runs: float
     size: float
     weights: float = 0.0
-    readers: set[str] = field(default_factory=set[str])
-    starts: dict[str, float] = field(default_factory=dict[str, float])
+    readers: set[Places] = field(default_factory=set[Places])
+    starts: dict[Places, float] = field(default_factory=dict[Places, float])
 
 
 _Outer = Callable[[SSAValue], _Value | None]
@@ -163,7 +188,7 @@ class _Walk:
     """Goes through blocks in program order, and notes who reads what where."""
 
     def __init__(
-        self, devices: Mapping[Operation, str], host: str, counts: ExecutionCounts
+        self, devices: Mapping[Operation, Places], host: Places, counts: ExecutionCounts
     ) -> None:
         self._devices, self._host, self._counts = devices, host, counts
         self._known = ParameterExpressions()
@@ -174,13 +199,13 @@ class _Walk:
         here: dict[SSAValue, _Value] = {}
         runs = self._counts.of_block(block)
 
-        def add(device: str, results: Sequence[SSAValue], reads: Sequence[_Value]) -> _Value:
-            made = _Value(device, runs, sum(value_size(v) for v in results if v.uses))
-            made.starts[device] = runs
+        def add(places: Places, results: Sequence[SSAValue], reads: Sequence[_Value]) -> _Value:
+            made = _Value(places, runs, sum(value_size(v) for v in results if v.uses))
+            made.starts[places] = runs
             for read in reads:
-                read.readers.add(device)
+                read.readers.add(places)
                 for name, count in read.starts.items():
-                    begun = runs if name == device != read.device else 0.0
+                    begun = runs if name == places != read.places else 0.0
                     made.starts[name] = max(made.starts.get(name, 0.0), count + begun)
             here.update(dict.fromkeys(results, made))
             self.values.append(made)

@@ -13,13 +13,14 @@ in Regular Dataflow Networks", 2002):
     start(source) + T * depth >= start(reader) + time(reader)
 
 T is the load of the busiest worker; no depths make results come faster. Stages of one worker
-exclude each other, which T allows where their times modulo T can be apart.
+exclude each other, which T allows where their times modulo T can be apart. A stage of several
+workers may work on as many requests at once; whoever of them is free begins the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import combinations
 
@@ -47,25 +48,35 @@ class Pipeline:
     """Stages in topological order: the time that each takes, and the worker that runs it.
 
     Times are whole numbers, such as nanoseconds. A worker runs one stage at a time: of those that
-    could run, the one of the oldest request.
+    could run, the one of the oldest request. `turns` are, by stage, further workers that run it.
     """
 
     times: Sequence[int]
     workers: Sequence[int]
     channels: Sequence[Channel]
+    turns: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
+
+    def workers_of(self, stage: int) -> frozenset[int]:
+        """All workers of a stage."""
+        return frozenset((self.workers[stage], *self.turns.get(stage, ())))
 
     @property
     def bound(self) -> int:
-        """Results cannot come faster than at this interval: the load of the busiest worker."""
-        loads: dict[int, int] = {}
-        for time, worker in zip(self.times, self.workers, strict=True):
-            loads[worker] = loads.get(worker, 0) + time
-        return max(loads.values(), default=0)
+        """Results cannot come faster than at this interval: the load of the busiest workers.
+
+        That is the work that only some can do, shared evenly by these.
+        """
+        own = [self.workers_of(stage) for stage in range(len(self.times))]
+        totals = [
+            (sum(time for time, each in zip(self.times, own, strict=True) if each <= some), some)
+            for some in set(own)
+        ]
+        return max((-(-total // len(some)) for total, some in totals), default=0)
 
     @property
     def shares_workers(self) -> bool:
         """Whether a worker has several stages that take time."""
-        busy = [w for w, time in zip(self.workers, self.times, strict=True) if time]
+        busy = [w for s, time in enumerate(self.times) if time for w in self.workers_of(s)]
         return len(busy) > len(set(busy))
 
 
@@ -113,7 +124,10 @@ def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
     starts: list[int] = []
     ready = [0] * len(pipeline.times)
     free: dict[int, int] = {}
-    for stage, (time, worker) in enumerate(zip(pipeline.times, pipeline.workers, strict=True)):
+    chosen: list[int] = []
+    for stage, time in enumerate(pipeline.times):
+        worker = min(pipeline.workers_of(stage), key=lambda w: (free.get(w, 0), w))
+        chosen.append(worker)
         start = max(ready[stage], free.get(worker, 0))
         starts.append(start)
         free[worker] = start + time
@@ -121,7 +135,7 @@ def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
             for reader in channel.readers if channel.source == stage else ():
                 ready[reader] = max(ready[reader], start + time)
     first: dict[int, int] = {}
-    for start, worker in zip(starts, pipeline.workers, strict=True):
+    for start, worker in zip(starts, chosen, strict=True):
         first.setdefault(worker, start)
     return max(bound, *(free[worker] - first[worker] for worker in free)), starts
 
@@ -142,7 +156,9 @@ def _solve(
             model.add(source + interval * depth >= starts[reader] + times[reader])
         model.add(interval * depth >= times[channel.source])
     for one, other in combinations(range(len(times)), 2):
-        if pipeline.workers[one] == pipeline.workers[other] and times[one] and times[other]:
+        alone = not pipeline.turns.get(one) and not pipeline.turns.get(other)
+        same = alone and pipeline.workers[one] == pipeline.workers[other]
+        if same and times[one] and times[other]:
             turns = model.new_int_var(-most, most, "")
             apart = starts[other] - starts[one] - interval * turns
             model.add(apart >= times[one])
@@ -195,12 +211,14 @@ def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
             sources[reader].append(channel.source)
             rooms[channel.source].append((reader, depth))
     total = _FEW * (2 + max(depths, default=1))
-    done, idle = [0] * len(stages), set(pipeline.workers)
-    events: list[tuple[int, int]] = []
+    done, begun = [0] * len(stages), [0] * len(stages)
+    workers = [pipeline.workers_of(stage) for stage in stages]
+    idle = {worker for each in workers for worker in each}
+    events: list[tuple[int, int, int]] = []
     now, finished, half = 0, 0, 0
 
     def can_begin(stage: int) -> bool:
-        request = done[stage]
+        request = begun[stage]
         return (
             request < total
             and all(done[source] > request for source in sources[stage])
@@ -209,14 +227,15 @@ def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
 
     while finished < total:
         for worker in sorted(idle):
-            own = [s for s in stages if pipeline.workers[s] == worker and can_begin(s)]
+            own = [s for s in stages if worker in workers[s] and can_begin(s)]
             if own:
-                stage = min(own, key=lambda s: (done[s], s))
-                heappush(events, (now + pipeline.times[stage], stage))
+                stage = min(own, key=lambda s: (begun[s], s))
+                heappush(events, (now + pipeline.times[stage], stage, worker))
+                begun[stage] += 1
                 idle.discard(worker)
-        now, stage = heappop(events)
+        now, stage, worker = heappop(events)
         done[stage] += 1
-        idle.add(pipeline.workers[stage])
+        idle.add(worker)
         if min(done) > finished:
             finished = min(done)
             half = now if finished <= total // 2 else half

@@ -120,8 +120,9 @@ def loads(problem: PartitionProblem, device: Sequence[int]) -> Seconds:
 
 def cost(problem: PartitionProblem, device: Sequence[int]) -> float:
     """Seconds of an assignment by the objective; infinite where a memory is too small."""
-    used = problem.spread(np.bincount(device, problem.bytes, problem.devices))
+    each = np.bincount(device, problem.bytes, problem.devices).astype(np.float64)
+    used = problem.spread(each)
     if np.any(used > problem.capacity[: problem.single]):
         return float("inf")
-    each = loads(problem, device)
-    return float(each.sum() if problem.objective is Objective.LATENCY else each.max(initial=0.0))
+    total = loads(problem, device)
+    return float(total.sum() if problem.objective is Objective.LATENCY else total.max(initial=0.0))

@@ -13,7 +13,10 @@ from braid.model import Model
 
 @dataclass(frozen=True)
 class StageFigures:
-    """A stage of a stream: runs, seconds of one, expected ones (0: unknown), part of time busy."""
+    """A stage of a stream: runs, seconds of one, expected ones (0: unknown), part of time busy.
+
+    Of devices that take turns, it is the part of all of them; `device` names them.
+    """
 
     name: str
     device: str
@@ -78,7 +81,12 @@ def measure_stream(
         each = seconds / count if count else 0.0
         stages.append(
             StageFigures(
-                new.name, new.device, count, each, new.expected_seconds, min(1.0, seconds / took)
+                new.name,
+                " and ".join((new.device, *new.replicas)),
+                count,
+                each,
+                new.expected_seconds,
+                min(1.0, seconds / took / (1 + len(new.replicas))),
             )
         )
     return StreamFigures(runs, stream.capacity, runs / took, tuple(stages))

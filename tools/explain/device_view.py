@@ -27,7 +27,8 @@ class Stage:
     """A cluster, or with number -1 the host between them: predicted, in one run of the model.
 
     `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
-    earliest, where a device runs one cluster at a time; `received` and `sent` are bytes.
+    earliest, where a device runs one cluster at a time; `received` and `sent` are bytes. In a
+    stream, `replicas` take turns with `device`, which runs the one request of a call.
     """
 
     number: int
@@ -40,6 +41,12 @@ class Stage:
     sent: float = 0.0
     held: float = 0.0
     begin: float = 0.0
+    replicas: tuple[str, ...] = ()
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices that run it."""
+        return (self.device, *self.replicas)
 
     @property
     def takes(self) -> float:
@@ -83,7 +90,7 @@ class DeviceExplanation:
         rows = tuple(
             (
                 f"{stage.number}",
-                stage.device + (" *" if loads[stage.device] == most else ""),
+                ", ".join(name + " *" * (loads[name] == most) for name in stage.devices),
                 f"{len(stage.ops)}",
                 stage.ops[0],
                 _us(stage.seconds),
@@ -103,7 +110,7 @@ class DeviceExplanation:
         most = max(loads.values(), default=0.0)
         rows: list[tuple[str, ...]] = []
         for name, load in loads.items():
-            own = [stage for stage in self.stages if stage.device == name]
+            own = [stage for stage in self.stages if name in stage.devices]
             held = format_size(int(sum(stage.held for stage in own)))
             mark = " * bottleneck" if load == most else ""
             rows.append((name + mark, f"{len(own)}", _us(load), held))
@@ -157,7 +164,8 @@ def _stages(graph: PartitionGraph, target: Target) -> list[Stage]:
         of.append(number)
         if op is None or placement is None:
             continue
-        stage = found.setdefault(number, Stage(number, placement.device, runs=graph.runs[node]))
+        new = Stage(number, placement.device, runs=graph.runs[node], replicas=placement.replicas)
+        stage = found.setdefault(number, new)
         on = costs.of(op)
         cost = on.cost(op)
         stage.seconds += graph.runs[node] * (cost.seconds + on.start_of(cost))
@@ -187,8 +195,8 @@ def _count(
     size = graph.sizes[node]
     if stage is None or not size:
         return
-    ends = (stage.device, target.host) if away else (target.host, stage.device)
-    stage.moved += graph.runs[node] * link_seconds(target, *ends, size)
+    ends = [(name, target.host) if away else (target.host, name) for name in stage.devices]
+    stage.moved += graph.runs[node] * max(link_seconds(target, *each, size) for each in ends)
     stage.sent += size if away else 0.0
     stage.received += 0.0 if away else size
 
@@ -214,9 +222,11 @@ def _schedule(found: dict[int, Stage], of: Sequence[int], graph: PartitionGraph)
 
 
 def _loads(stages: Sequence[Stage]) -> dict[str, float]:
+    """Seconds of a request by device; of those that take turns each has its part."""
     loads: dict[str, float] = {}
     for stage in stages:
-        loads[stage.device] = loads.get(stage.device, 0.0) + stage.takes
+        for name in stage.devices:
+            loads[name] = loads.get(name, 0.0) + stage.takes / len(stage.devices)
     return loads
 
 
@@ -224,7 +234,8 @@ def _device_node(op: Operation) -> Node:
     node, placement = plain_node(op), placement_of(op)
     if placement is None:
         return node
-    facts = (("device", placement.device), ("cluster", f"{placement.cluster}"), *node.facts)
+    devices = ", ".join(placement.devices)
+    facts = (("device", devices), ("cluster", f"{placement.cluster}"), *node.facts)
     return replace(node, colour=placement.device, facts=facts)
 
 

@@ -70,11 +70,14 @@ static int pop(braid_stream_t *stream, const braid_model_v2 *model, const reques
 
 static void print_stages(braid_stream_t *stream, const braid_model_v2 *model) {
   for (int64_t i = 0; i < model->stage_count; ++i) {
-    const braid_function_v1 *function = &model->functions[model->stages[i].function];
+    const braid_stage_v1 *stage = &model->stages[i];
+    const braid_function_v1 *function = &model->functions[stage->function];
     int64_t count = 0, nanoseconds = 0;
     braid_stream_stage(stream, i, &count, &nanoseconds);
-    fprintf(stderr, "@%s on %s: %lld times, %.3f ms each\n", function->name,
-            model->devices[function->device].name, (long long)count,
+    fprintf(stderr, "@%s on %s", function->name, model->devices[function->device].name);
+    for (int64_t k = 0; k < stage->replica_count; ++k)
+      fprintf(stderr, " and %s", model->devices[model->functions[stage->replicas[k]].device].name);
+    fprintf(stderr, ": %lld times, %.3f ms each\n", (long long)count,
             count > 0 ? 1e-6 * (double)nanoseconds / (double)count : 0.0);
   }
 }

@@ -17,7 +17,7 @@ _Static_assert(sizeof(braid_code_v1) == 24, "braid_code_v1");
 _Static_assert(sizeof(braid_device_v1) == 48, "braid_device_v1");
 _Static_assert(sizeof(braid_function_v1) == 72, "braid_function_v1");
 _Static_assert(offsetof(braid_function_v1, run) == 56, "braid_function_v1.run");
-_Static_assert(sizeof(braid_stage_v1) == 32, "braid_stage_v1");
+_Static_assert(sizeof(braid_stage_v1) == 48, "braid_stage_v1");
 _Static_assert(sizeof(braid_channel_v1) == 16, "braid_channel_v1");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 _Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
@@ -127,6 +127,24 @@ static bool check_devices(const braid_model_v2 *descriptor) {
   return true;
 }
 
+/* Whether replica `index` of a stage is a function like its own, on another device than those
+ * before it. */
+static bool is_replica(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
+                       int64_t index) {
+  int64_t number = stage->replicas[index];
+  if (number < 0 || number >= descriptor->function_count)
+    return false;
+  const braid_function_v1 *own = &descriptor->functions[stage->function];
+  const braid_function_v1 *other = &descriptor->functions[number];
+  bool same = other->input_count == own->input_count && other->output_count == own->output_count &&
+              other->device != own->device && !own->on_caller && !other->on_caller;
+  for (int64_t i = 0; same && i < own->input_count + own->output_count; ++i)
+    same = other->bytes[i] == own->bytes[i];
+  for (int64_t i = 0; same && i < index; ++i)
+    same = descriptor->functions[stage->replicas[i]].device != other->device;
+  return same;
+}
+
 /* Whether `stage` reads what earlier ones have written, which `written` says of each buffer, and
  * writes what none has. */
 static bool check_stage(const braid_model_v2 *descriptor, const braid_stage_v1 *stage,
@@ -136,8 +154,12 @@ static bool check_stage(const braid_model_v2 *descriptor, const braid_stage_v1 *
     return false;
   const braid_function_v1 *function = &descriptor->functions[stage->function];
   if (!is_list(function->input_count, stage->inputs) ||
-      !is_list(function->output_count, stage->outputs))
+      !is_list(function->output_count, stage->outputs) ||
+      !is_list(stage->replica_count, stage->replicas))
     return false;
+  for (int64_t i = 0; i < stage->replica_count; ++i)
+    if (!is_replica(descriptor, stage, i))
+      return false;
   for (int64_t i = 0; i < function->input_count; ++i)
     if (stage->inputs[i] < 0 || stage->inputs[i] >= buffers || !written[stage->inputs[i]])
       return false;

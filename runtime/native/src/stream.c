@@ -45,7 +45,7 @@ static void init_condition(pthread_cond_t *condition) {
 /* Whether a worker has any stage. */
 static bool has_work(const braid_stream_t *stream, int64_t worker) {
   for (int64_t i = 0; i < stream->stage_count; ++i)
-    if (stream->stages[i].worker == worker)
+    if (stream->stages[i].functions[worker] >= 0)
       return true;
   return false;
 }
@@ -149,7 +149,8 @@ static void lose(braid_stream_t *stream, const braid_stream_worker *worker) {
   const braid_model_v2 *model = stream->model->descriptor;
   double seconds = (double)stream->deadline * 1e-9;
   if (braid_has_stages(model)) {
-    const braid_function_v1 *function = &model->functions[model->stages[worker->running].function];
+    int64_t number = stream->stages[worker->running].functions[worker - stream->workers];
+    const braid_function_v1 *function = &model->functions[number];
     snprintf(stream->lost, sizeof stream->lost,
              "'@%s' on '%s' has not ended in %g s, its deadline; the stream is lost",
              function->name, model->devices[function->device].name, seconds);

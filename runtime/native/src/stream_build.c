@@ -114,6 +114,9 @@ static int64_t list_needs(const braid_model_v2 *model, int64_t number, braid_nee
     if (stage->outputs[k] < ports)
       continue;
     int64_t slots = model->channels[stage->outputs[k] - ports].slots;
+    if (needs != NULL)
+      needs[count] = (braid_need){number, slots}; /* nobody need read it */
+    ++count;
     for (int64_t reader = number + 1; reader < model->stage_count; ++reader)
       if (reads(model, reader, stage->outputs[k])) {
         if (needs != NULL)
@@ -124,16 +127,44 @@ static int64_t list_needs(const braid_model_v2 *model, int64_t number, braid_nee
   return count;
 }
 
-static bool build_stage(const braid_model_v2 *model, int64_t number, braid_stage_state *stage) {
-  const braid_function_v1 *function = &model->functions[model->stages[number].function];
-  stage->worker = function->on_caller ? model->device_count : function->device;
+/* Lets the worker of a function's device, or that of the host, run it as a stage. */
+static void add_function(const braid_model_v2 *model, int64_t number, braid_stage_state *stage) {
+  const braid_function_v1 *function = &model->functions[number];
+  stage->functions[function->on_caller ? model->device_count : function->device] = number;
+}
+
+static bool build_stage(braid_stream_t *stream, int64_t number) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  braid_stage_state *stage = &stream->stages[number];
+  stage->functions = zeroed((size_t)stream->worker_count, sizeof *stage->functions);
+  stage->ended = zeroed((size_t)stream->capacity, sizeof *stage->ended);
+  if (stage->functions == NULL || stage->ended == NULL)
+    return false;
+  if (!braid_has_stages(model))
+    return true; /* the only worker runs the only function there is */
+  const braid_stage_v1 *described = &model->stages[number];
+  for (int64_t i = 0; i < stream->worker_count; ++i)
+    stage->functions[i] = -1;
+  add_function(model, described->function, stage);
+  for (int64_t i = 0; i < described->replica_count; ++i)
+    add_function(model, described->replicas[i], stage);
   stage->need_count = list_needs(model, number, NULL);
   stage->needs = zeroed((size_t)stage->need_count, sizeof *stage->needs);
-  stage->buffers = zeroed((size_t)(function->input_count + function->output_count), sizeof(void *));
-  if (stage->needs == NULL || stage->buffers == NULL)
+  if (stage->needs == NULL)
     return false;
   list_needs(model, number, stage->needs);
   return true;
+}
+
+/* Room for the buffers of any function that a worker runs. */
+static bool build_worker(const braid_model_v2 *model, braid_stream_worker *worker) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < model->function_count; ++i) {
+    int64_t count = model->functions[i].input_count + model->functions[i].output_count;
+    most = count > most ? count : most;
+  }
+  worker->buffers = zeroed((size_t)most, sizeof(void *));
+  return worker->buffers != NULL;
 }
 
 bool braid_stream_build(braid_stream_t *stream) {
@@ -145,8 +176,10 @@ bool braid_stream_build(braid_stream_t *stream) {
   stream->workers = zeroed((size_t)stream->worker_count, sizeof *stream->workers);
   bool made = stream->stages != NULL && stream->workers != NULL && build_requests(stream) &&
               (!staged || build_slots(stream));
-  for (int64_t i = 0; made && staged && i < stream->stage_count; ++i)
-    made = build_stage(model, i, &stream->stages[i]);
+  for (int64_t i = 0; made && i < stream->stage_count; ++i)
+    made = build_stage(stream, i);
+  for (int64_t i = 0; made && i < stream->worker_count; ++i)
+    made = build_worker(model, &stream->workers[i]);
   if (!made)
     braid_set_error("out of memory for a stream");
   return made;
@@ -155,9 +188,12 @@ bool braid_stream_build(braid_stream_t *stream) {
 void braid_stream_free(braid_stream_t *stream) {
   const braid_model_v2 *model = stream->model->descriptor;
   for (int64_t i = 0; stream->stages != NULL && i < stream->stage_count; ++i) {
+    free(stream->stages[i].functions);
     free(stream->stages[i].needs);
-    free(stream->stages[i].buffers);
+    free(stream->stages[i].ended);
   }
+  for (int64_t i = 0; stream->workers != NULL && i < stream->worker_count; ++i)
+    free(stream->workers[i].buffers);
   for (int64_t i = 0; stream->slots != NULL && i < model->channel_count; ++i)
     free(stream->slots[i]);
   for (int64_t i = 0; stream->requests != NULL && i < stream->capacity; ++i) {

@@ -19,11 +19,17 @@ int64_t braid_stream_finished(const braid_stream_t *stream) {
   return least;
 }
 
+/* Whether a stage has ended with a request. */
+static bool has_ended(const braid_stream_t *stream, int64_t stage, int64_t number) {
+  const braid_stage_state *state = &stream->stages[stage];
+  return number < state->done || (number < state->begun && state->ended[number % stream->capacity]);
+}
+
 static bool can_begin(const braid_stream_t *stream, const braid_stage_state *stage) {
-  if (stage->done >= stream->pushed)
+  if (stage->begun >= stream->pushed)
     return false;
   for (int64_t i = 0; i < stage->need_count; ++i)
-    if (stream->stages[stage->needs[i].stage].done <= stage->done - stage->needs[i].lag)
+    if (!has_ended(stream, stage->needs[i].stage, stage->begun - stage->needs[i].lag))
       return false;
   return true;
 }
@@ -33,8 +39,8 @@ static int64_t choose(const braid_stream_t *stream, int64_t worker) {
   int64_t best = -1;
   for (int64_t i = 0; i < stream->stage_count; ++i) {
     const braid_stage_state *stage = &stream->stages[i];
-    if (stage->worker == worker && can_begin(stream, stage) &&
-        (best < 0 || stage->done < stream->stages[best].done))
+    if (stage->functions[worker] >= 0 && can_begin(stream, stage) &&
+        (best < 0 || stage->begun < stream->stages[best].begun))
       best = i;
   }
   return best;
@@ -51,21 +57,23 @@ static void *address(const braid_stream_t *stream, int64_t buffer, int64_t numbe
          braid_slot_stride(channel) * (size_t)(number % channel->slots);
 }
 
-static bool run_stage(braid_stream_t *stream, int64_t index, int64_t number, char *error) {
+static bool run_stage(braid_stream_t *stream, const braid_stream_worker *worker, int64_t index,
+                      int64_t number, char *error) {
   const braid_model_v2 *model = stream->model->descriptor;
   const braid_stage_v1 *stage = &model->stages[index];
-  const braid_function_v1 *function = &model->functions[stage->function];
-  void **buffers = stream->stages[index].buffers;
+  int64_t own = stream->stages[index].functions[worker - stream->workers];
+  const braid_function_v1 *function = &model->functions[own];
+  void **buffers = worker->buffers;
   for (int64_t i = 0; i < function->input_count; ++i)
     buffers[i] = address(stream, stage->inputs[i], number);
   for (int64_t i = 0; i < function->output_count; ++i)
     buffers[function->input_count + i] = address(stream, stage->outputs[i], number);
   if (!function->on_caller)
-    return braid_launches_stage(braid_launches_of(stream->context), stage->function, buffers,
+    return braid_launches_stage(braid_launches_of(stream->context), own, buffers,
                                 stream->float_mode, error, BRAID_STREAM_ERROR) == 0;
   braid_set_float_mode(stream->float_mode);
   char reason[BRAID_STREAM_ERROR] = "";
-  if (braid_context_run_function(stream->host, stage->function, buffers, reason, sizeof reason))
+  if (braid_context_run_function(stream->host, own, buffers, reason, sizeof reason))
     return true;
   snprintf(error, BRAID_STREAM_ERROR, "in '@%.100s' of the host: %.380s", function->name, reason);
   return false;
@@ -90,9 +98,9 @@ static bool run_whole(braid_stream_t *stream, int64_t number, char *error) {
 }
 
 /* With the lock, which is given up while the stage runs. */
-static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_t index) {
+static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int64_t index,
+                        int64_t number) {
   braid_stage_state *stage = &stream->stages[index];
-  int64_t number = stage->done;
   braid_request *request = &stream->requests[number % stream->capacity];
   if (request->failed || number > stream->last)
     return;
@@ -100,8 +108,9 @@ static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_
   worker->running = index;
   worker->since = braid_now();
   pthread_mutex_unlock(&stream->lock);
-  bool done = braid_has_stages(stream->model->descriptor) ? run_stage(stream, index, number, error)
-                                                          : run_whole(stream, number, error);
+  bool done = braid_has_stages(stream->model->descriptor)
+                  ? run_stage(stream, worker, index, number, error)
+                  : run_whole(stream, number, error);
   pthread_mutex_lock(&stream->lock);
   stage->nanoseconds += (int64_t)(braid_now() - worker->since);
   worker->running = -1;
@@ -112,6 +121,17 @@ static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_
   request->failed = true;
   if (!stream->goes_on && number < stream->last)
     stream->last = number;
+}
+
+/* With the lock, which is given up while the stage runs on the next request. */
+static void run_next(braid_stream_t *stream, braid_stream_worker *worker, int64_t index) {
+  braid_stage_state *stage = &stream->stages[index];
+  int64_t number = stage->begun++;
+  stage->ended[number % stream->capacity] = false;
+  run_request(stream, worker, index, number);
+  stage->ended[number % stream->capacity] = true;
+  while (stage->done < stage->begun && stage->ended[stage->done % stream->capacity])
+    ++stage->done;
 }
 
 static void wake_others(braid_stream_t *stream, const braid_stream_worker *self) {
@@ -132,7 +152,6 @@ void *braid_stream_serve(void *argument) {
       continue;
     }
     run_next(stream, self, index);
-    ++stream->stages[index].done;
     wake_others(stream, self);
     pthread_cond_broadcast(&stream->changed);
   }

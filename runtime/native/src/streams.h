@@ -3,10 +3,11 @@
  * Streams: requests in a ring, stages that take them in order, and workers that run stages.
  *
  * A stage may begin with the next request when the stages that it reads have ended with it, and
- * each channel that it writes has a slot that all readers are done with. The oldest request that is
- * not done can always go on, however many slots there are: what it waits for are stages that work
- * on it, and slots of older requests. So no stream comes to a halt, in whatever order workers
- * choose.
+ * each channel that it writes has a slot that all readers are done with. Requests begin in order; a
+ * stage of several workers may be at as many requests, and end with them in any order. The oldest
+ * request that is not done can always go on, however many slots there are: what it waits for are
+ * stages that work on it, and slots of older requests. So no stream comes to a halt, in whatever
+ * order workers choose.
  */
 #ifndef BRAID_STREAMS_H
 #define BRAID_STREAMS_H
@@ -33,11 +34,12 @@ typedef struct braid_need {
 } braid_need;
 
 typedef struct braid_stage_state {
-  int64_t worker;
+  int64_t *functions; /* by worker: the function of the model that it runs, or -1 for none */
   int64_t need_count;
   braid_need *needs;
-  void **buffers; /* of the request that it works on */
-  int64_t done;   /* requests that have passed it */
+  int64_t begun; /* requests that it has begun with, in order */
+  int64_t done;  /* requests that have passed it, all from the first on */
+  bool *ended;   /* of those behind, by place in the ring: whether they have passed it */
   int64_t nanoseconds;
 } braid_stage_state;
 
@@ -45,6 +47,7 @@ typedef struct braid_stream_worker {
   braid_stream_t *stream;
   pthread_cond_t wake;
   int64_t running; /* the stage that it is at, or -1 */
+  void **buffers;  /* of the request that it works on */
   uint64_t since;
   bool live;
 } braid_stream_worker;

@@ -14,8 +14,8 @@
  * are replicas: what is there is on each of several others, whose loads and memories it adds to. */
 typedef struct {
   int32_t groups;
-  int32_t devices;         /* of which the last are replicas */
-  int32_t single;          /* how many are no replicas */
+  int32_t devices; /* of which the last are replicas */
+  int32_t single;  /* how many are no replicas */
   int32_t values;
   int32_t ops;
   int32_t sum;             /* whether loads add up, instead of the largest one counting */

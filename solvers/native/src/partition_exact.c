@@ -12,8 +12,8 @@
 
 typedef struct {
   device_loads loads;
-  int32_t *order;     /* groups by their first op */
-  double *rest;       /* by place in `order`: least work of the groups from there on, on all devices */
+  int32_t *order; /* groups by their first op */
+  double *rest;   /* by place in `order`: least work of the groups from there on, on all devices */
   int32_t *groups_on; /* by device */
   int32_t *best;
   double cost;

@@ -28,14 +28,17 @@ def parse(text: str) -> ModuleOp:
 
 
 def chain(*devices: str, beside: bool = True) -> str:
-    """Ops in a row on `devices`; with `beside`, the last reads the first's result too."""
+    """Ops in a row on `devices`; with `beside`, the last reads the first's result too.
+
+    Devices that take turns are joined by `+`.
+    """
     lines: list[str] = []
     value = "%x"
     for number, device in enumerate(devices):
         second = "%v0" if beside and number == len(devices) - 1 and number > 1 else "%x"
         lines.append(
             f"  %v{number} = braid.{'sub' if number % 2 else 'add'} {value}, {second} "
-            f'{{braid.device = "{device}"}} : (!t, !t) -> !t'
+            f"{{{placed(device)}}} : (!t, !t) -> !t"
         )
         value = f"%v{number}"
     return "\n".join(
@@ -47,6 +50,13 @@ def chain(*devices: str, beside: bool = True) -> str:
             "}",
         ]
     )
+
+
+def placed(device: str) -> str:
+    """The attributes of an op on devices that are joined by `+`."""
+    own, *replicas = device.split("+")
+    names = ", ".join(f'"{name}"' for name in replicas)
+    return f'braid.device = "{own}"' + (f", braid.replicas = [{names}]" if replicas else "")
 
 
 def inputs(count: int) -> list[np.ndarray]:
@@ -62,13 +72,14 @@ def two_cores() -> braid.Model:
 
 @pytest.fixture(scope="package")
 def faulty_target(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The target host-2, whose second core the plugin runs."""
+    """The target host-2, whose second core the plugin runs, and a third device like that."""
     directory = tmp_path_factory.mktemp("faulty")
     source = Path(__file__).with_name("faulty_plugin.c")
     build(directory / "libbraid_device_faulty.so", source, flags=PLUGIN)
     text = Path(braid.targets.machines.__file__).with_name("host-2.toml").read_text()
     device = 'name = "{}"\nbackend = "cpu"\nplugin = "{}"\nmachine = "native"\n'
-    both = device.format("cpu:0", "core") + "\n[[device]]\n" + device.format("cpu:1", "faulty")
+    names = {"cpu:0": "core", "cpu:1": "faulty", "cpu:2": "faulty"}
+    both = "\n[[device]]\n".join(device.format(*each) for each in names.items())
     text = text.replace(device.format("cpu", "core") + "count = 2\n", both)
     path = directory / "faulty.toml"
     path.write_text(text)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * A device plugin that is late and fails at random, as FAULTY_FAILS and FAULTY_DELAYS say (of 1,000
- * launches each), and hangs for two seconds at launch FAULTY_HANGS_AT. It computes on the thread
- * that submits. */
+ * launches each), and hangs for two seconds at launch FAULTY_HANGS_AT from when that was set. It
+ * computes on the thread that submits. */
 #define _GNU_SOURCE
 #include <braid/device.h>
 
@@ -14,13 +14,14 @@
 
 typedef struct device {
   int64_t launches;
+  int64_t hangs_at, hung_after; /* the setting, and the launches before it was made */
   uint64_t state;
 } device;
 
 static void *open_device(const char *name, char error[BRAID_DEVICE_ERROR]) {
-  (void)name, (void)error;
+  (void)error;
   device *made = calloc(1, sizeof *made);
-  made->state = 88172645463325252u;
+  made->state = 88172645463325252u + (uint64_t)name[strlen(name) - 1] - '1';
   return made;
 }
 
@@ -59,7 +60,12 @@ static int submit(void *opened, braid_submission *submission) {
   submission->ticket = number;
   if (draw(own) < setting("FAULTY_DELAYS"))
     pause_for(1000 * (1 + draw(own)));
-  if (number == setting("FAULTY_HANGS_AT"))
+  int64_t hangs_at = setting("FAULTY_HANGS_AT");
+  if (hangs_at != own->hangs_at) {
+    own->hangs_at = hangs_at;
+    own->hung_after = number - 1;
+  }
+  if (hangs_at > 0 && number - own->hung_after == hangs_at)
     pause_for(2000000000);
   int64_t fate = draw(own);
   if (2 * fate < setting("FAULTY_FAILS")) {

@@ -58,7 +58,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 7
+#define BRAID_ABI_VERSION 8
 
 typedef struct braid_env braid_env;
 
@@ -172,14 +172,17 @@ typedef struct braid_function_v1 {
 } braid_function_v1;
 
 /* A launch of the model's as a stage of a stream. Buffers are numbered: first the model's inputs,
- * then its outputs, then its channels. 32 bytes. */
+ * then its outputs, then its channels. 48 bytes. */
 typedef struct braid_stage_v1 {
-  int64_t function;       /* offset 0 */
-  const int64_t *inputs;  /* offset 8: the buffer of each input of the function, which an earlier
-                           * stage has written unless it is an input of the model */
-  const int64_t *outputs; /* offset 16: the buffer of each output, an output of the model or a
-                           * channel, which no other stage writes */
-  int64_t nanoseconds;    /* offset 24: that it is expected to take */
+  int64_t function;        /* offset 0 */
+  const int64_t *inputs;   /* offset 8: the buffer of each input of the function, which an earlier
+                            * stage has written unless it is an input of the model */
+  const int64_t *outputs;  /* offset 16: the buffer of each output, an output of the model or a
+                            * channel, which no other stage writes */
+  int64_t nanoseconds;     /* offset 24: that it is expected to take */
+  int64_t replica_count;   /* offset 32 */
+  const int64_t *replicas; /* offset 40: functions that do the same on other devices: whichever of
+                            * these devices and its own is free begins with the next request */
 } braid_stage_v1;
 
 /* What one stage hands on to others, in as many buffers as there are slots. 16 bytes. */

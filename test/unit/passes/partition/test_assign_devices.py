@@ -25,7 +25,9 @@ from braid.targets.machines.load import load_target
 from braid.targets.machines.target import Target
 from braid.universe import make_context
 
-DEVICES = ("cpu:0", "gpu:0", "fpga:0")
+ONE = (("cpu:0",), ("gpu:0",), ("fpga:0",))
+TWO = (*ONE, ("gpu:1",), ("gpu:0", "gpu:1"))
+"""With two GPUs, which may take turns."""
 
 TARGET = """
 name = "random"
@@ -38,6 +40,7 @@ machine = "native"
 name = "gpu:0"
 backend = "gpu"
 start_seconds = {start}
+{second}
 [[device]]
 name = "fpga:0"
 backend = "fpga"
@@ -69,6 +72,18 @@ bandwidth = 1.0
 [[backend]]
 name = "fpga"
 operations = ["*"]
+"""
+
+SECOND = """
+[[device]]
+name = "gpu:1"
+backend = "gpu"
+start_seconds = {start}
+[[link]]
+source = "cpu:0"
+destination = "gpu:1"
+bandwidth = 8.0
+latency = 0.25
 """
 
 TENSOR = "tensor<2xf32>"
@@ -158,12 +173,20 @@ class Program:
         )
 
 
-def _may_run(op: Operation, device: str) -> bool:
+def _may_run(op: Operation, places: tuple[str, ...]) -> bool:
     assert isinstance(op, OpaqueOp) and isinstance(op.backends, DictionaryAttr)
-    return device.partition(":")[0] in op.backends.data and device_name(op) in (None, device)
+    runs = places[0].partition(":")[0] in op.backends.data
+    said = device_name(op)
+    return runs and ((said is None and len(places) == 1) or places == (said,) or _turns(op, places))
 
 
-def least_cost(module: ModuleOp, target: Target, strategy: str) -> float:
+def _turns(op: Operation, places: tuple[str, ...]) -> bool:
+    return len(places) > 1 and device_name(op) is None and isinstance(op.parent_op(), FuncOp)
+
+
+def least_cost(
+    module: ModuleOp, target: Target, strategy: str, every: tuple[tuple[str, ...], ...]
+) -> float:
     """The cost of the best of all assignments; infinite where there is none."""
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     ops, counts = assigned_ops(function), ExecutionCounts.of(module)
@@ -175,13 +198,13 @@ def least_cost(module: ModuleOp, target: Target, strategy: str) -> float:
         return cost
 
     best = float("inf")
-    able = [[device for device in DEVICES if _may_run(op, device)] for op in ops]
+    able = [[places for places in every if _may_run(op, places)] for op in ops]
     for chosen in product(*able):
         devices = dict(zip(ops, chosen, strict=True))
         if len({d for op, d in devices.items() if COLOCATE in op.attributes}) > 1:
             continue
         found = recount(function, devices, seconds, target, counts)
-        if found.held["gpu:0"] <= target.backend("gpu").memories[0].bytes:
+        if max(found.held["gpu:0"], found.held["gpu:1"]) <= target.backend("gpu").memories[0].bytes:
             best = min(best, found.cost(strategy == "latency"))
     return best
 
@@ -189,21 +212,26 @@ def least_cost(module: ModuleOp, target: Target, strategy: str) -> float:
 def check(seed: int, directory: Path, most: int) -> None:
     """Compares the pass with all assignments; its claims are verified."""
     random = Random(seed)
+    two = seed % 5 == 0
     path = directory / f"random{seed}.toml"
     path.write_text(
         TARGET.format(
-            start=random.choice((0.0, 1.0, 3.0)),
+            start=(start := random.choice((0.0, 1.0, 3.0))),
             bandwidth=random.choice((4.0, 64.0)),
             latency=random.choice((0.0, 1.0)),
             memory=random.choice((24, 48, 1000)),
+            second=SECOND.format(start=start) if two else "",
         )
     )
     context = make_context()
-    module = parse_mlir(context, Program(seed, most).text(), "test.mlir").module
+    module = parse_mlir(
+        context, Program(seed, min(most, 4) if two else most).text(), "test.mlir"
+    ).module
     for pass_ in parse_pipeline("simplify"):
         pass_.apply(Context(), module)
     strategy = random.choice(("latency", "throughput"))
-    best = least_cost(module, load_target(str(path)), strategy)
+    every = ONE if not two else TWO if strategy == "throughput" else TWO[:-1]
+    best = least_cost(module, load_target(str(path)), strategy, every)
     pass_ = AssignDevicesPass(target=str(path), strategy=strategy)  # type: ignore[arg-type]
     with collect_remarks() as remarks, verifying_decisions():
         if best == float("inf"):
@@ -215,8 +243,9 @@ def check(seed: int, directory: Path, most: int) -> None:
     if not claims:  # an input is the result
         assert best == 0.0
         return
-    assert claims[0]["cost"] == pytest.approx(best)
-    assert claims[0]["gap"] == pytest.approx(0.0, abs=1e-4)
+    # Devices take turns only where that saves 1 %.
+    assert claims[0]["cost"] == pytest.approx(best, rel=0.0101 if two else 1e-6)
+    assert claims[0]["lower_bound"] == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))

@@ -228,8 +228,8 @@ def test_plans_that_write_over_what_is_read(monkeypatch: pytest.MonkeyPatch) -> 
 def test_sizes_of_arenas(monkeypatch: pytest.MonkeyPatch, bytes_: int) -> None:
     record = plan_memory.record_sections
 
-    def tampered(module: Any, sections: Any) -> None:
-        record(module, sections)
+    def tampered(module: Any, *sections: Any) -> None:
+        record(module, *sections)
         function = next(op for op in module.ops if isinstance(op, FuncOp))
         size = function.attributes["braid.arena_bytes"]
         function.attributes["braid.arena_bytes"] = IntegerAttr(size.value.data + bytes_, i64)
