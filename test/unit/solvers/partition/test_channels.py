@@ -27,20 +27,21 @@ def play(
     free = list(depths)
     left: dict[tuple[int, int], int] = {}  # readers to come of a channel's slot for a request
     begun = [0] * len(stages)
-    ended = [0] * len(stages)
-    running: dict[int, tuple[float, int]] = {}  # by worker: when it ends, the stage
+    ended: list[set[int]] = [set() for _ in stages]  # requests, which may overtake each other
+    running: dict[int, tuple[float, int, int]] = {}  # by worker: when it ends, stage, request
+    workers = {worker for stage in stages for worker in pipeline.workers_of(stage)}
     results: list[float] = []
     now = 0.0
     while len(results) < count:
-        for worker in set(pipeline.workers) - running.keys():
+        for worker in workers - running.keys():
             able: list[tuple[int, int]] = []
             for stage in stages:
                 request = begun[stage]
-                if pipeline.workers[stage] != worker or request == count:
+                if worker not in pipeline.workers_of(stage) or request == count:
                     continue
                 own = [k for k, c in enumerate(pipeline.channels) if c.source == stage]
                 reads = [c.source for c in pipeline.channels if stage in c.readers]
-                if all(ended[s] > request for s in reads) and all(free[k] for k in own):
+                if all(request in ended[s] for s in reads) and all(free[k] for k in own):
                     able.append((request, stage))
             if able:
                 request, stage = min(able)
@@ -49,18 +50,17 @@ def play(
                     if channel.source == stage:
                         free[k] -= 1
                         left[k, request] = len(channel.readers)
-                running[worker] = now + time(stage, request), stage
+                running[worker] = now + time(stage, request), stage, request
         if not running:
             raise Deadlock
         worker = min(running, key=lambda w: running[w])
-        now, stage = running.pop(worker)
-        request = ended[stage]
-        ended[stage] += 1
+        now, stage, request = running.pop(worker)
+        ended[stage].add(request)
         for k, channel in enumerate(pipeline.channels):
             if stage in channel.readers:
                 left[k, request] -= 1
                 free[k] += left[k, request] == 0
-        while len(results) < count and min(ended) > len(results):
+        while len(results) < count and all(len(results) in each for each in ended):
             results.append(now)
     return results
 
@@ -135,6 +135,44 @@ def test_no_fewer_bytes_do(seed: int) -> None:
     for depths in product(*(range(1, depth + 2) for depth in found.of)):
         if size(depths) < size(found.of):
             assert interval(pipeline, depths) > pipeline.bound * 1.0001
+
+
+def in_turn(random: Random) -> Pipeline:
+    """Stages on workers of their own, some of them on two or three that take turns."""
+    pipeline = random_pipeline(random, shared=False)
+    count, turns = len(pipeline.times), dict[int, list[int]]()
+    for stage in range(count):
+        more = random.choice((0, 0, 1, 2))
+        turns[stage] = [100 + 2 * stage + k for k in range(more)]
+    return Pipeline(pipeline.times, pipeline.workers, pipeline.channels, turns)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_workers_that_take_turns_share_a_stage(seed: int) -> None:
+    pipeline = in_turn(Random(seed))
+    found = channel_depths(pipeline)
+    parts = [-(-t // len(pipeline.workers_of(s))) for s, t in enumerate(pipeline.times)]
+    assert found.interval == pipeline.bound == max(parts)
+    assert interval(pipeline, found.of) <= pipeline.bound * 1.01
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_workers_that_take_turns_come_to_no_halt(seed: int) -> None:
+    random = Random(seed)
+    pipeline = in_turn(random)
+    depths = [random.randint(1, 3) for _ in pipeline.channels]
+    assert len(play(pipeline, depths, 40, lambda *_: random.choice([0, 0.1, 1, 20]))) == 40
+
+
+def test_a_worker_with_a_stage_of_its_own_leaves_the_shared_one_to_others() -> None:
+    """The second runs on both; the first worker alone has the first."""
+    channels = [Channel(0, (1,), 1)]
+    pipeline = Pipeline([6, 6], [0, 0], channels, {1: [1]})
+    assert pipeline.bound == 6
+    found = channel_depths(pipeline)
+    assert interval(pipeline, found.of) == pytest.approx(found.interval, rel=0.02)
 
 
 def test_workers_with_several_stages_do_not_wait_for_room() -> None:
