@@ -13,13 +13,13 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
-from braid.lowering.common.tensor_loops import delinearized, index_constant
-from braid.lowering.cpu.fallback.loop_nest import (
+from braid.lowering.common.loop_nest import (
     Loops,
     Nest,
     emit_nest,
     loops_of,
 )
+from braid.lowering.common.tensor_loops import delinearized, index_constant
 
 _ENOUGH = 64
 """More iterations than this would not spread better over the cores of one machine."""

@@ -4,41 +4,15 @@ Kernels with equal code get equal text, and so one entry in the object cache, wh
 called.
 """
 
-from io import StringIO
-
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
-from xdsl.printer import Printer
 
+from braid.lowering.common.module_text import module_text
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Kernel
 
 PLACEHOLDER = "braid_kernel_".ljust(128, "_")
 """The symbol of every kernel while it is compiled; as long as a symbol may be."""
-
-
-class _Printer(Printer):
-    """Writes every attribute once and then copies it: kernels have few types."""
-
-    def __init__(self, stream: StringIO) -> None:
-        super().__init__(stream, print_generic_format=True)
-        self._texts: dict[Attribute, str] = {}
-
-    def print_attribute(self, attribute: Attribute) -> None:
-        text = self._texts.get(attribute)
-        if text is None:
-            stream = StringIO()
-            Printer(stream, print_generic_format=True).print_attribute(attribute)
-            text = self._texts[attribute] = stream.getvalue()
-        self.print_string(text)
-
-
-def module_text(module: ModuleOp) -> str:
-    """The module in generic form, which upstream parses for every dialect."""
-    stream = StringIO()
-    _Printer(stream).print_op(module)
-    return stream.getvalue()
 
 
 def anonymous_text(kernel: Kernel) -> str:

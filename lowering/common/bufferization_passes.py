@@ -1,6 +1,6 @@
-"""The upstream passes that take a kernel on tensors to one on buffers: the only list."""
+"""The upstream passes that take a group on tensors to one on buffers: the only list."""
 
-FALLBACK_PASSES: tuple[str, ...] = (
+BUFFERIZATION_PASSES: tuple[str, ...] = (
     # Groups of upstream ops may hold arith and math on whole tensors.
     "func.func(convert-elementwise-to-linalg)",
     "canonicalize",

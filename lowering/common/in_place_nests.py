@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.fallback.loop_nest import Loops, Nest, loops_of
+from braid.lowering.common.loop_nest import Loops, Nest, loops_of
 from braid.targets.kernels.kernel_family import InPlace
 
 
