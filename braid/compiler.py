@@ -56,6 +56,7 @@ def compile(
     *,
     target: str | os.PathLike[str] | None = None,
     cpu: str | None = None,
+    gpu_arch: str | None = None,
     threads: int = 1,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
@@ -82,7 +83,7 @@ def compile(
 
     `target` is the name of a target or the path of its file, by default what the module says by
     `braid.target`, else `host`; `cpu` is another CPU for its host, by LLVM's name (`haswell`, or
-    `x86-64-v3,+avxvnni` with features).
+    `x86-64-v3,+avxvnni` with features), and `gpu_arch` another architecture of its GPUs (`sm_90a`).
 
     `source` is the path of an `.onnx` or `.mlir` file, the contents of one as `bytes`, an
     `onnx.ModelProto`, or a module, which is left as it is. `threads` is the number of threads of
@@ -114,7 +115,7 @@ def compile(
     """
     _check_numbers(threads, inter_op_threads, jobs, measure_orders, order_seconds)
     check_kinds(
-        texts={"cpu": cpu, "recompute": recompute},
+        texts={"cpu": cpu, "gpu_arch": gpu_arch, "recompute": recompute},
         paths={"use_profile": use_profile},
         flags={"profile": profile, "emulate": emulate, "load": load},
     )
@@ -127,6 +128,7 @@ def compile(
         source,
         target=as_target(target),
         cpu=cpu,
+        gpu_arch=gpu_arch,
         shapes=shapes,
         parameters=parameters,
         buckets=shape_buckets,
@@ -267,6 +269,7 @@ def emit_model(
     *,
     target: str | None = None,
     cpu: str | None = None,
+    gpu_arch: str | None = None,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
@@ -297,6 +300,7 @@ def emit_model(
             source,
             target=target,
             cpu=cpu,
+            gpu_arch=gpu_arch,
             shapes=shapes,
             buckets=shape_buckets,
             bounds=shape_bounds,

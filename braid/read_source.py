@@ -42,11 +42,12 @@ def read_source(
     bounds: Bounds | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    gpu_arch: str | None = None,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
-    What `target` it is for, and which `cpu` is its host, is then written on it; by default what
-    the module says itself.
+    What `target` it is for, which `cpu` is its host and which architecture its GPUs have, is then
+    written on it; by default what the module says itself.
 
     `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
     for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
@@ -62,9 +63,9 @@ def read_source(
         model = _read_bucketed(source, buckets, bounds, shapes)
     else:
         model = _read(context, source, shapes)
-    if target is not None or cpu is not None:
+    if target is not None or cpu is not None or gpu_arch is not None:
         name = target_name(model.module) if target is None else target
-        set_target(model.module, name, cpu)
+        set_target(model.module, name, cpu, gpu_arch)
     if parameters is None:
         return model
     given = _opened_parameters(parameters)

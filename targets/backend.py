@@ -68,7 +68,11 @@ class Preparation:
 
 @dataclass(frozen=True)
 class KernelNeeds:
-    """What memory planning and the host program ask of a kernel; see `Kernel` for the meaning."""
+    """What memory planning and the host program ask of a kernel; see `Kernel` for the meaning.
+
+    `status` is the symbol of a function `int32_t status(const braid_env *)` of the code, which the
+    program calls when it ends: not 0, and `fail` of the environment called, where a kernel failed.
+    """
 
     symbol: str
     grid: int = 1
@@ -76,6 +80,7 @@ class KernelNeeds:
     in_place: tuple[InPlace, ...] = ()
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
+    status: str = ""
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:

@@ -130,6 +130,8 @@ IN_PLACE = "braid.in_place"
 """On a kernel's function: pairs (operand, result), one `array<i64>` each."""
 SCRATCH_BYTES = "braid.scratch_bytes"
 """On a kernel's function: bytes of scratch that a call needs."""
+STATUS = "braid.status"
+"""On a kernel's function: the symbol of what tells whether it has failed; see `KernelNeeds`."""
 
 STREAMS = "braid.streams"
 """On a function: what a chip runs of it, each with text, seconds and expected executions."""

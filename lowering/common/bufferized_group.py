@@ -1,4 +1,4 @@
-"""A group as a function on buffers, by `linalg` and upstream's passes: what fallbacks begin with."""
+"""A group as a function on buffers, by `linalg` and upstream: what fallbacks begin with."""
 
 from math import prod
 from typing import Any, cast

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, func, llvm, scf, tensor
-from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -11,7 +11,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.lanes import LaneOrder, lane_count
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
-from braid.dialects.braid.attribute_names import SCRATCH_BUFFER
+from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
@@ -63,9 +63,12 @@ class _ProgramEmitter:
         self._symbol = symbol
         self._function = function
         self._grids = kernel_grids(source)
+        self._statuses = _statuses(source, function)
+        for status in self._statuses:
+            self.module.body.block.add_op(external_function(status, [POINTER], i32))
         self._entry = Block(arg_types=[POINTER] * 5)
         self._prologue = Block()
-        environment = Environment(*self._entry.args)
+        self._environment = environment = Environment(*self._entry.args)
         at_entry = PointerBuilder(InsertPoint.at_end(self._prologue))
         self._values = Values(Buffers(environment, at_entry))
         self._kernels = KernelCalls(self.module, environment, at_entry)
@@ -174,7 +177,20 @@ class _ProgramEmitter:
         for index, value in enumerate(op.operands):
             target = self._values.buffers.address(BufferAttr.output(index))
             self._values.copy(value, self._values.tensors[value], target, builder)
-        builder.insert(llvm.ReturnOp(builder.emit(arith.ConstantOp.from_int_and_width(0, 32))))
+        status = builder.emit(arith.ConstantOp.from_int_and_width(0, 32))
+        for symbol in self._statuses:
+            call = llvm.CallOp(symbol, self._environment.env, return_type=i32)
+            status = builder.emit(arith.OrIOp(status, builder.emit(call)))
+        builder.insert(llvm.ReturnOp(status))
+
+
+def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:
+    """Functions that tell whether kernels of a program have failed, each once."""
+    calls = [op for op in function.walk() if isinstance(op, func.CallOp)]
+    called = {call.callee.root_reference.data for call in calls}
+    functions = [op for op in source.ops if isinstance(op, func.FuncOp)]
+    named = [op.attributes.get(STATUS) for op in functions if op.sym_name.data in called]
+    return sorted({name.data for name in named if isinstance(name, StringAttr)})
 
 
 def _is_scalar(op: Operation) -> bool:

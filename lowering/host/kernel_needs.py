@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
 
 from braid.analysis.storage.strided_storage import set_overlap
-from braid.dialects.braid.attribute_names import BARRIERS, GRID, IN_PLACE, SCRATCH_BYTES, WORKERS
+from braid.dialects.braid.attribute_names import (
+    BARRIERS,
+    GRID,
+    IN_PLACE,
+    SCRATCH_BYTES,
+    STATUS,
+    WORKERS,
+)
 from braid.dialects.braid.in_place import in_place_attribute
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.lowering.host.variants import model_functions
@@ -42,5 +49,7 @@ def annotate_kernels(functions: Sequence[func.FuncOp], needs: Sequence[KernelNee
         function.attributes[SCRATCH_BYTES] = IntegerAttr(own.scratch_bytes * workers, i64)
         function.attributes[IN_PLACE] = in_place_attribute(own.in_place)
         set_overlap(function, own.overlap)
+        if own.status:
+            function.attributes[STATUS] = StringAttr(own.status)
         if own.barriers:
             function.attributes[BARRIERS] = DenseArrayBase.from_list(i64, own.barriers)

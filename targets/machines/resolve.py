@@ -14,6 +14,7 @@ from braid.targets.machines.load import HOST, load_target
 from braid.targets.machines.target import Device, Target
 
 CPU_OPTION = "cpu"
+GPU_OPTION = "gpu-arch"
 
 
 def target_of(op: Operation, override: str | None = None) -> Target:
@@ -37,19 +38,24 @@ def target_name(module: Operation) -> str:
 
 
 def resolve_target(name: str, options: Mapping[str, str]) -> Target:
-    """The target of this name with these options: `cpu`, the CPU of its host.
+    """The target of this name with these options.
+
+    `cpu` is the CPU of its host, `gpu-arch` the architecture of its GPUs.
 
     Raises `BraidError` for an unknown target or option, and a malformed file.
     """
     return _resolved(name, load_target(name), tuple(sorted(options.items())))
 
 
-def set_target(module: ModuleOp, name: str, cpu: str | None = None) -> None:
+def set_target(
+    module: ModuleOp, name: str, cpu: str | None = None, gpu_arch: str | None = None
+) -> None:
     """Put a target on the module.
 
     Raises `BraidError` as `resolve_target`.
     """
-    options = {} if cpu is None else {CPU_OPTION: cpu}
+    given = {CPU_OPTION: cpu, GPU_OPTION: gpu_arch}
+    options = {key: value for key, value in given.items() if value is not None}
     resolve_target(name, options)
     module.attributes[TARGET] = TargetAttr.of(name, options)
 
@@ -83,13 +89,16 @@ def runs_on(op: Operation, devices: Collection[str], target: Target) -> bool:
 @lru_cache(maxsize=256)
 def _resolved(name: str, target: Target, options: tuple[tuple[str, str], ...]) -> Target:
     for key, value in options:
-        if key != CPU_OPTION:
+        if key not in _OPTIONS:
             raise BraidError(
                 f"target '{name}' has an unknown option '{key}'",
-                hint=f"options of '{TARGET}' are: {CPU_OPTION}",
+                hint=f"options of '{TARGET}' are: {', '.join(_OPTIONS)}",
             )
-        target = target.with_cpu(value)
+        target = _OPTIONS[key](target, value)
     return target
+
+
+_OPTIONS = {CPU_OPTION: Target.with_cpu, GPU_OPTION: Target.with_gpu}
 
 
 def _attribute(op: Operation) -> TargetAttr | None:

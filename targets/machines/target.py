@@ -7,6 +7,7 @@ from functools import cached_property
 from braid.support.errors import BraidError
 from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
+from braid.targets.machines.gpus import is_gpu, with_architecture
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.mapping_list import MappingEntry
 
@@ -260,6 +261,29 @@ class Target:
         devices = tuple(
             replace(device, machine_name=cpu, described=machine)
             if device.name == self.host
+            else device
+            for device in self.devices
+        )
+        return replace(self, devices=hosted(devices, self.host))
+
+    def with_gpu(self, architecture: str) -> "Target":
+        """The same target with GPUs of another architecture.
+
+        Raises `BraidError` for an unknown one, and where the target has no GPU.
+        """
+        gpus = {device.name for device in self.devices if is_gpu(device.shipped_machine)}
+        if not gpus:
+            raise BraidError(
+                f"target '{self.name}' has no GPU whose architecture could be '{architecture}'",
+                hint="--target gpu-emulated has one",
+            )
+        devices = tuple(
+            replace(
+                device,
+                machine_name=architecture,
+                described=with_architecture(device.shipped_machine, architecture),
+            )
+            if device.name in gpus
             else device
             for device in self.devices
         )

@@ -35,6 +35,7 @@ from braid.tools.commands.options import (
     BucketsOption,
     BudgetOption,
     CpuOption,
+    GpuArchOption,
     JobsOption,
     PartitionOption,
     PinOption,
@@ -63,6 +64,7 @@ def compile_model(
     shape_bound: BoundOption = None,
     target: TargetOption = None,
     cpu: CpuOption = None,
+    gpu_arch: GpuArchOption = None,
     jobs: JobsOption = None,
     profile: ProfileOption = False,
     measure_layouts: MeasureLayoutsOption = None,
@@ -93,6 +95,7 @@ def compile_model(
     source = SourceArguments(
         target=target,
         cpu=cpu,
+        gpu_arch=gpu_arch,
         shapes=parse_shapes(shape),
         shape_buckets=parse_buckets(shape_buckets),
         shape_bounds=parse_bounds(shape_bound),

@@ -101,6 +101,7 @@ class SourceArguments(TypedDict):
 
     target: str | None
     cpu: str | None
+    gpu_arch: str | None
     shapes: Mapping[str, tuple[int, ...]]
     shape_buckets: Mapping[str, tuple[int, ...]]
     shape_bounds: Mapping[str, int]

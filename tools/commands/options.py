@@ -75,6 +75,14 @@ CpuOption = Annotated[
         "haswell, or x86-64-v3,+avxvnni.",
     ),
 ]
+GpuArchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu-arch",
+        metavar="ARCH",
+        help="Architecture of the target's GPUs: sm_80, sm_90a and others.",
+    ),
+]
 OptionalTargetOption = Annotated[
     str | None,
     typer.Option(

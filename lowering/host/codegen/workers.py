@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Any
 
-from braid.lowering.host.codegen.worker import Answer
 from braid.support.errors import BraidError
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.machines.machine import Machine
@@ -24,18 +24,31 @@ def compile_texts(
 
     Raises BraidError naming a module that cannot be compiled; the others are then given up.
     """
-    objects: dict[int, bytes] = {}
+    requests = [(text, machine) for text in texts]
+    answers = ask_workers(WORKER, names, requests, jobs, [len(text) for text in texts])
+    return [answer for answer in answers if isinstance(answer, bytes)]
+
+
+def ask_workers(
+    worker: str, names: Sequence[str], requests: Sequence[Any], jobs: int, amounts: Sequence[int]
+) -> list[Any]:
+    """What processes of the module `worker` answer, in the order of `requests`.
+
+    An answer that is text says what is wrong. The requests with the largest `amounts` go first.
+    Raises BraidError naming a kernel that has none; the others are then given up.
+    """
+    answers: dict[int, Any] = {}
     pending: SimpleQueue[int] = SimpleQueue()
     # The longest first: a long one at the end would leave the other workers idle.
-    for index in sorted(range(len(texts)), key=lambda i: -len(texts[i])):
+    for index in sorted(range(len(requests)), key=lambda i: -amounts[i]):
         pending.put(index)
 
     def work() -> None:
-        with worker_process(WORKER) as worker:
+        with worker_process(worker) as process:
             try:
                 while True:
                     index = pending.get_nowait()
-                    objects[index] = _compile(worker, names[index], texts[index], machine)
+                    answers[index] = _ask(process, names[index], requests[index])
             except Empty:
                 return
             except BaseException:
@@ -46,13 +59,13 @@ def compile_texts(
         futures = [pool.submit(work) for _ in range(jobs)]
     for future in futures:
         future.result()
-    return [objects[index] for index in range(len(texts))]
+    return [answers[index] for index in range(len(requests))]
 
 
-def _compile(worker: WorkerProcess, name: str, text: str, machine: Machine) -> bytes:
-    """The object file of the module `text`. Raises BraidError naming `name`."""
+def _ask(worker: WorkerProcess, name: str, request: object) -> Any:
+    """The answer to a request. Raises BraidError naming `name`."""
     try:
-        answer: Answer = worker.ask((text, machine))
+        answer = worker.ask(request)
     except WorkerEndedError as ended:
         raise BraidError(f"kernel '{name}' ended the compiler: {ended}") from None
     if isinstance(answer, str):

@@ -2,7 +2,7 @@
  *
  * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, whose account
  * is the time that a simulation of the chip said when the model was compiled, and not that of the
- * host; and the one that stands for a device that is missing, which is no faster than that device
+ * host; `gpu-emulated`, whose functions have the kernels of a GPU; and the one that stands for a device that is missing, which is no faster than that device
  * would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
@@ -319,4 +319,6 @@ static void wait_for(void *opened, int64_t ticket) {
 const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu, 0);
 const braid_device_plugin braid_plugin_core = ON_HOST("core", open_core, 1);
 const braid_device_plugin braid_plugin_npu_sim = ON_HOST("npu-sim", open_npu_sim, 0);
+/* The code of its functions has the kernels of a GPU, and what emulates that. */
+const braid_device_plugin braid_plugin_gpu_emulated = ON_HOST("gpu-emulated", open_cpu, 0);
 const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated, 0);

@@ -3,8 +3,9 @@
  * Device plugins: how the runtime loads code onto a device and runs functions there.
  *
  * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host),
- * `core` (a thread on a core of its own: `cpu:1` is the second that the process may use) and
- * `npu-sim` (a thread of the host in simulated time). Any other, `NAME`, is a shared object that
+ * `core` (a thread on a core of its own: `cpu:1` is the second that the process may use),
+ * `npu-sim` (a thread of the host in simulated time) and `gpu-emulated` (a thread of the host that
+ * runs the kernels of a GPU, checked). Any other, `NAME`, is a shared object that
  * exports its table as `const braid_device_plugin braid_device_table`: the file that was registered
  * for the name (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the
  * environment variable BRAID_DEVICE_PATH (separated by colons).

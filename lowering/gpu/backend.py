@@ -1,0 +1,137 @@
+"""The backend of GPUs: kernels as PTX for the device, and as objects that emulate it on the host.
+
+The host program calls the objects as it does kernels of a CPU, so that a function of a GPU runs
+wherever the host does: by the device plugin `gpu-emulated`, or as the whole model.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from xdsl.dialects.func import FuncOp
+
+from braid.lowering.common.kernel_selection import KernelSelection, group_of
+from braid.lowering.common.module_text import module_text
+from braid.lowering.common.upstream import run_upstream_passes
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.codegen.device_code import nvvm_text
+from braid.lowering.gpu.codegen.emulated_ir import STATUS
+from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, joined_ptx
+from braid.lowering.gpu.codegen.messages import Compiled
+from braid.lowering.gpu.emulator import emulator_object
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.families import gpu_families
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.support.errors import BraidError
+from braid.targets.backend import OBJECT, Code, Job, KernelNeeds, Preparation
+from braid.targets.backends import kernel_families
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.target import Device
+
+PTX = "ptx"
+"""Kind of code: the entries of all kernels as one module of text."""
+LAUNCHES = "gpu-launches"
+"""Kind of code: JSON that says how each kernel launches its entries."""
+EMULATED = "gpu-emulated"
+"""The device plugin that runs the emulating objects."""
+
+
+@dataclass(frozen=True)
+class GpuBackend:
+    """Its kernels are entries in the `gpu` dialect with their launches; see `Backend`."""
+
+    name: str
+    stages: tuple[str, ...] = ("gpu", "nvvm", "ptx", "cubin", "sass")
+
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
+        """See `gpu_families`."""
+        return gpu_families(device.machine, installed)
+
+    def prepare(self, job: Job) -> Preparation:
+        """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
+        return Preparation(before_fusion=("expand-padding", "simplify"))
+
+    def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
+        """Emits all of them; what was compiled before is found when they are linked."""
+        selection = KernelSelection(kernel_families(job.device))
+        return GpuKernels(tuple(_emitted(kernel, selection) for kernel in kernels), job)
+
+
+@dataclass(frozen=True)
+class GpuKernels:
+    """Kernels that are emitted and not compiled; see `EmittedKernels`."""
+
+    kernels: tuple[GpuKernel, ...]
+    job: Job
+
+    @property
+    def needs(self) -> list[KernelNeeds]:
+        """What each kernel needs; that one has failed shows when the program ends."""
+        return [
+            KernelNeeds(
+                kernel.symbol,
+                scratch_bytes=kernel.scratch_bytes,
+                in_place=kernel.in_place,
+                status=STATUS,
+            )
+            for kernel in self.kernels
+        ]
+
+    def link(self, functions: Sequence[FuncOp]) -> list[Code]:
+        """Objects for the host with the emulator, and PTX with its launches for the device."""
+        device = self.job.device
+        if device.plugin != EMULATED and any(f.sym_visibility is None for f in functions):
+            raise BraidError(
+                f"a whole model cannot run on device '{device.name}': there is no device plugin "
+                f"'{device.plugin}' for it yet",
+                hint="--target gpu-emulated runs the same kernels on the CPU, --emit=ptx shows "
+                "them, and --emit=cubin assembles them",
+            )
+        if not self.kernels:
+            return []
+        compiled = self._compiled()
+        host = self.job.target.host_device.machine
+        launches = [asdict(kernel.launches) for kernel in self.kernels]
+        return [
+            Code(OBJECT, (*(one.emulated for one in compiled), emulator_object(host))),
+            Code(PTX, (joined_ptx([one.ptx for one in compiled]),)),
+            Code(LAUNCHES, (json.dumps(launches).encode(),)),
+        ]
+
+    def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
+        """The kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
+
+        Raises BraidError where there is no assembler, or it rejects the code.
+        """
+        texts: dict[str, Callable[[str], str]] = {
+            "gpu": lambda text: run_upstream_passes(text, ()),
+            "nvvm": nvvm_text,
+        }
+        if stage in texts:
+            return [texts[stage](module_text(kernel.module)) for kernel in self.kernels]
+        if not self.kernels:
+            return []
+        ptx = joined_ptx([one.ptx for one in self._compiled()])
+        if stage == "ptx":
+            return [ptx.decode()]
+        cubin = assemble(ptx, self.job.device.machine.cpu).code
+        return [cubin if stage == "cubin" else disassemble(cubin)]
+
+    def _compiled(self) -> list[Compiled]:
+        host = self.job.target.host_device.machine
+        return compile_gpu_kernels(self.kernels, self.job.device.machine, host, jobs=self.job.jobs)
+
+
+def _emitted(function: FuncOp, selection: KernelSelection) -> GpuKernel:
+    """The kernel of a function. Raises BraidError for a family that makes none of a GPU."""
+    symbol, group = function.sym_name.data, group_of(function)
+    match = selection.match(group)
+    if match is None:
+        return emit_fallback(group, symbol)
+    kernel = match.emit(symbol, match.default_schedule())
+    if not isinstance(kernel, GpuKernel):
+        raise BraidError(
+            f"family '{match.family.name}' makes a kernel of another kind than GPUs have",
+            hint="a family for backend 'gpu' emits a GpuKernel",
+        )
+    return kernel

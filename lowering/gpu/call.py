@@ -1,0 +1,62 @@
+"""Calls one kernel on numpy arrays by the emulator: for tests."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from braid.dialects.braid.buffer import ALIGNMENT
+from braid.lowering.gpu.codegen.emulated_ir import STATUS
+from braid.lowering.gpu.emulator import emulator_object
+from braid.lowering.gpu.launches import Launches
+from braid.lowering.host.codegen.loaded_code import load_objects
+from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.support.errors import BraidError
+
+Array = npt.NDArray[Any]
+
+_FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+_FAIL_SLOT = 3
+"""Which word of `braid_env` is `fail`."""
+
+
+def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> None:
+    """Runs a kernel's object on its operands and results, as stored and in C order.
+
+    Raises BraidError with what the emulator finds wrong.
+    """
+    for array in arrays:
+        assert array.flags.c_contiguous, "kernels take arrays in C order"
+    marker = f"{launches.symbol}_status"
+    code = load_objects([emulated, emulator_object(host_machine()), _status_thunk(marker)])
+    pointers = [array.ctypes.data for array in arrays]
+    scratch = np.empty(launches.buffer_bytes[-1] + ALIGNMENT if launches.has_scratch else 0, "u1")
+    if launches.has_scratch:
+        start = scratch.ctypes.data
+        pointers.append(start + -start % ALIGNMENT)
+    kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
+    ctypes.CFUNCTYPE(None, *kinds)(code.address(launches.symbol))(*pointers, 0, 1)
+    reasons: list[str] = []
+
+    def record(env: int, message: bytes) -> None:
+        reasons.append(message.decode())
+
+    fail = _FAIL(record)
+    words = (ctypes.c_void_p * 16)()
+    words[_FAIL_SLOT] = ctypes.cast(fail, ctypes.c_void_p).value
+    status = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(marker))
+    if status(ctypes.addressof(words)) != 0:
+        raise BraidError(reasons[0])
+
+
+def _status_thunk(symbol: str) -> bytes:
+    """The emulator's status is hidden from outside of the code that it is linked to."""
+
+    text = (
+        f"declare i32 @{STATUS}(ptr)\ndefine i32 @{symbol}(ptr %env) {{\n"
+        f"  %status = call i32 @{STATUS}(ptr %env)\n  ret i32 %status\n}}\n"
+    )
+    return emit_object(text, host_machine())

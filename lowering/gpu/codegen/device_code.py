@@ -1,0 +1,99 @@
+"""From a kernel's module in the `gpu` dialect to optimized LLVM IR and PTX."""
+
+import re
+from functools import cache
+from typing import Any
+
+from braid.lowering.common.upstream import run_upstream_passes
+from braid.lowering.gpu.codegen.device_math import definitions
+from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
+from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.support.errors import BraidError
+from braid.support.llvm_bindings import llvm
+from braid.support.mlir_bindings import ir
+from braid.support.mlir_bindings import llvm as mlir_llvm
+from braid.targets.machines.machine import Machine
+
+_MATH_CALL = re.compile(r"^declare [^@]*@(__nv_\w+)\(.*$", re.MULTILINE)
+_OPTIMIZATION_LEVEL = 3
+
+
+def nvvm_text(text: str) -> str:
+    """The module in the `nvvm` dialect. Raises BraidError where upstream MLIR rejects it."""
+    return run_upstream_passes(text, NVVM_PASSES)
+
+
+def device_ir(text: str) -> str:
+    """LLVM IR of the `gpu.module` in `text`, in the `nvvm` dialect, with what it calls.
+
+    Raises BraidError where a function is left that is not code for the device, and
+    UnsupportedError for an elementary function that there is no code for.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        plain = ir.Module.create()
+        for inner in _device_ops(module):
+            plain.body.append(inner.operation.clone())
+        # The translation ends the process where it meets another dialect.
+        if left := _untranslatable(plain.operation):
+            raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
+        found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
+    names = _MATH_CALL.findall(found)
+    return translate_literals(_MATH_CALL.sub("", found)) + "\n" + definitions(names)
+
+
+def _untranslatable(module: Any) -> set[str]:
+    """Names of the ops inside of a module that are of neither dialect that becomes LLVM IR."""
+    found: set[str] = set()
+
+    def note(op: Any) -> Any:
+        if not op.name.startswith(("llvm.", "nvvm.", "builtin.module")):
+            found.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(note)
+    return found
+
+
+def _device_ops(module: Any) -> list[Any]:
+    for op in module.body.operations:
+        if op.operation.name == "gpu.module":
+            return list(op.operation.regions[0].blocks[0].operations)
+    raise BraidError("the kernel has no code for the device")
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def _target_machine(machine: Machine) -> Any:
+    _initialize()
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=_OPTIMIZATION_LEVEL
+    )
+
+
+def optimized_ir(llvm_ir: str, machine: Machine) -> str:
+    """The LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
+    target = _target_machine(machine)
+    try:
+        module = llvm.parse_assembly(llvm_ir)
+        module.triple = machine.triple
+        module.data_layout = str(target.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise BraidError(f"LLVM rejects the generated code: {error}") from error
+    tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION_LEVEL)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = True
+    tuning.loop_unrolling = True
+    builder = llvm.create_pass_builder(target, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
+
+
+def ptx_of(optimized: str, machine: Machine) -> str:
+    """PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`."""
+    return str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))

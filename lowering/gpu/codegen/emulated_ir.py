@@ -1,0 +1,226 @@
+"""Optimized LLVM IR of a GPU's kernels as LLVM IR for the CPU, which calls the emulator.
+
+It is the code that becomes PTX: only what is the GPU's alone changes. Each access to memory is
+checked before it, instructions of the GPU are functions of the emulator, and a function with the
+symbol of the kernel, which the host program calls, launches the entries.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from braid.lowering.gpu.launches import Launch, Launches
+from braid.support.errors import BraidError
+
+_TYPE = r"<[^>]+>|[\w]+"
+_POINTER = r"ptr(?: addrspace\(\d\))?"
+_LOAD = re.compile(rf"^\s*%\S+ = load (?:volatile )?({_TYPE}), ({_POINTER}) (.+?), align (\d+)")
+_STORE = re.compile(rf"^\s*store (?:volatile )?({_TYPE}) .+, ({_POINTER}) (.+?), align (\d+)")
+_ATOMIC = re.compile(rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) (.+?), ({_TYPE}) ")
+_MEMORY = re.compile(r"^\s*(?:tail )?call void @llvm\.(memcpy|memmove|memset)\.[^(]*\((.*)\)")
+_DECLARED = re.compile(r"^declare (.*)@llvm\.nvvm\.([\w.]+)\((.*)\)")
+_ENTRY_WORDS = re.compile(r"captures\([^)]*\) ?|\b(?:readonly|readnone|writeonly) ")
+_GLOBAL = re.compile(
+    r"^@(\S+) = .*?(addrspace\(\d\) )?(?:global|constant) (\[.*?\]|\w+) ", re.MULTILINE
+)
+_ARRAY = re.compile(r"\[(\d+) x (.+)\]$")
+_SHARED_SPACE = "addrspace(3) "
+_BYTES = {"float": 4, "double": 8, "half": 2, "bfloat": 2, "ptr": 8}
+_READ_ONLY, _WRITABLE, _SHARED = range(3)
+
+STATUS = "braid_gpu_status"
+"""The emulator's function that tells whether a launch has failed; see `KernelNeeds.status`."""
+
+_RUNTIME = """
+declare void @braid_gpu_read(ptr, i64, i64)
+declare void @braid_gpu_write(ptr, i64, i64)
+declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
+define weak hidden bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %up = add i32 %odd, 32767
+  %sum = add i32 %bits, %up
+  %number = fcmp ord float %x, %x
+  %quiet = or i32 %bits, 4194304
+  %chosen = select i1 %number, i32 %sum, i32 %quiet
+  %kept = lshr i32 %chosen, 16
+  %half = trunc i32 %kept to i16
+  %result = bitcast i16 %half to bfloat
+  ret bfloat %result
+}
+"""
+"""LLVM calls the last one where a CPU cannot round to bf16."""
+
+
+def emulated_ir(optimized: str, kernel: Launches) -> str:
+    """LLVM IR that defines `kernel.symbol` with the signature of a kernel of the CPU.
+
+    Raises BraidError for code that the emulator has no function for.
+    """
+    lines = [line for text in optimized.splitlines() for line in _rewritten(text)]
+    regions = list(_globals_of(optimized))
+    launcher = "\n".join(_launcher(kernel, regions))
+    return "\n".join([*_numbered_checks(lines), _RUNTIME, launcher])
+
+
+def _rewritten(line: str) -> Iterator[str]:
+    if line.startswith(("target ", "attributes ")):
+        return
+    line = re.sub(r" #\d+\b", "", line)
+    if (declared := _DECLARED.match(line)) is not None:
+        result, name, arguments = declared.groups()
+        plain = re.sub(r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))", "", arguments)
+        yield from _declaration(result.strip(), _emulated_name(name), plain)
+        return
+    if line.startswith("define "):
+        line = _ENTRY_WORDS.sub("", line).replace("define ptx_kernel ", "define internal ")
+    else:
+        yield from _checks(line)
+    several = re.match(r"\s*%\S+ = (?:tail )?call \{", line) is not None
+    suffix = ".results" if several else ""
+    yield re.sub(r"@llvm\.nvvm\.([\w.]+)", lambda m: f"@{_emulated_name(m[1])}{suffix}", line)
+
+
+def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
+    """Of a function of the emulator; one with several results gets an address for them first."""
+    if not result.endswith("}"):
+        yield f"declare {result} @{name}({arguments})"
+        return
+    fields = "{" + result.partition("{")[2]
+    types = re.findall(rf"(?:^|, )({_POINTER}|\S+?)(?=[ ,]|$)", arguments)
+    given = [f"{type} %a{n}" for n, type in enumerate(types)]
+    yield f"declare void @{name}({', '.join(['ptr', *types])})"
+    yield f"define internal {fields} @{name}.results({', '.join(given)}) alwaysinline {{"
+    yield f"  %results = alloca {fields}"
+    yield f"  call void @{name}({', '.join(['ptr %results', *given])})"
+    yield f"  %loaded = load {fields}, ptr %results"
+    yield f"  ret {fields} %loaded\n}}"
+
+
+def _emulated_name(intrinsic: str) -> str:
+    return "braid_gpu_" + intrinsic.replace(".", "_")
+
+
+def _checks(line: str) -> Iterator[str]:
+    """What is called before an access; `%check` gets a number later."""
+    if (load := _LOAD.match(line)) is not None:
+        type, pointer, address, alignment = load.groups()
+        yield from _check("read", pointer, address, str(_bytes_of(type)), alignment)
+    elif (store := _STORE.match(line)) is not None:
+        type, pointer, address, alignment = store.groups()
+        yield from _check("write", pointer, address, str(_bytes_of(type)), alignment)
+    elif (atomic := _ATOMIC.match(line)) is not None:
+        pointer, address, type = atomic.groups()
+        size = str(_bytes_of(type))
+        yield from _check("write", pointer, address, size, size)
+    elif (memory := _MEMORY.match(line)) is not None:
+        yield from _check_range(memory[1], memory[2])
+
+
+def _check_range(name: str, arguments: str) -> Iterator[str]:
+    """Those of a copy or a fill of so many bytes."""
+    parts = re.split(r", (?=ptr|i8 |i64 |i32 |i1 )", arguments)
+    kind, size = parts[2].split()[0], parts[2].split()[-1]
+    if kind != "i64":
+        raise BraidError(f"the emulator knows copies of i64 bytes, not of {kind}")
+    for part, access in zip(parts, ("write", "read"), strict=False):
+        pointer = re.match(_POINTER, part)
+        if pointer is not None and (access == "write" or name != "memset"):
+            yield from _check(access, pointer[0], part.split()[-1], size, "1")
+
+
+def _check(access: str, pointer: str, address: str, size: str, alignment: str) -> Iterator[str]:
+    if pointer == "ptr":
+        yield f"  call void @braid_gpu_{access}(ptr {address}, i64 {size}, i64 {alignment})"
+        return
+    yield f"  %check = addrspacecast {pointer} {address} to ptr"
+    yield f"  call void @braid_gpu_{access}(ptr %check, i64 {size}, i64 {alignment})"
+
+
+def _numbered_checks(lines: Sequence[str]) -> Iterator[str]:
+    number = 0
+    for line in lines:
+        if line.startswith("  %check = "):
+            number += 1
+        yield re.sub(r"%check\b", f"%check.{number}", line) if "%check" in line else line
+
+
+def _bytes_of(type: str) -> int:
+    if (array := _ARRAY.match(type)) is not None:
+        return int(array[1]) * _bytes_of(array[2])
+    if type.startswith("<"):
+        count, _, element = type[1:-1].partition(" x ")
+        return int(count) * _bytes_of(element)
+    if re.fullmatch(r"i\d+", type):
+        return -(-int(type[1:]) // 8)
+    if type not in _BYTES:
+        raise BraidError(f"the emulator does not know the size of '{type}'")
+    return _BYTES[type]
+
+
+def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
+    """Symbol, type of its address, bytes and kind of each global variable."""
+    for found in _GLOBAL.finditer(optimized):
+        symbol, space, type = found.groups()
+        kind = _SHARED if space == _SHARED_SPACE else _READ_ONLY
+        yield symbol, f"ptr {space or ''}".strip(), _bytes_of(type), kind
+
+
+def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) -> Iterator[str]:
+    """The function that the host program calls."""
+    count, regions = len(kernel.buffer_bytes), len(kernel.buffer_bytes) + len(globals)
+    names = [kernel.buffer_name(number) for number in range(count)]
+    names += [symbol for symbol, *_ in globals]
+    for number, name in enumerate([*names, *(one.entry for one in kernel.launches)]):
+        yield f"@name.{number} = private constant {_text(name)}"
+    for number, launch in enumerate(kernel.launches):
+        yield from _thunk(number, launch)
+    buffers = ", ".join(f"ptr %b{n}" for n in range(count))
+    separator = ", " if count else ""
+    yield f"define void @{kernel.symbol}({buffers}{separator}i64 %begin, i64 %end) {{"
+    yield f"  %slots = alloca [{max(count, 1)} x ptr]"
+    yield f"  %regions = alloca [{max(regions, 1)} x {{ ptr, i64, i64, ptr }}]"
+    for number, size in enumerate(kernel.buffer_bytes):
+        yield f"  %slot{number} = getelementptr ptr, ptr %slots, i64 {number}"
+        yield f"  store ptr %b{number}, ptr %slot{number}"
+        kind = _READ_ONLY if number < kernel.operands else _WRITABLE
+        yield from _region(number, f"%b{number}", size, kind)
+    for number, (symbol, type, size, kind) in enumerate(globals, count):
+        address = f"@{symbol}"
+        if type != "ptr":
+            address = f"%g{number}"
+            yield f"  {address} = addrspacecast {type} @{symbol} to ptr"
+        yield from _region(number, address, size, kind)
+    for number, launch in enumerate(kernel.launches):
+        yield (
+            f"  call void @braid_gpu_launch(ptr @name.{len(names) + number}, ptr @thunk.{number}, "
+            f"ptr %slots, i64 {launch.blocks}, i64 {launch.threads}, ptr %regions, i64 {regions})"
+        )
+    yield "  ret void\n}"
+
+
+def _region(number: int, address: str, size: int, kind: int) -> Iterator[str]:
+    type = "{ ptr, i64, i64, ptr }"
+    yield f"  %r{number} = getelementptr {type}, ptr %regions, i64 {number}"
+    for field, value in enumerate([f"ptr {address}", f"i64 {size}", f"i64 {kind}"]):
+        yield f"  %r{number}.{field} = getelementptr {type}, ptr %r{number}, i32 0, i32 {field}"
+        yield f"  store {value}, ptr %r{number}.{field}"
+    yield f"  %r{number}.3 = getelementptr {type}, ptr %r{number}, i32 0, i32 3"
+    yield f"  store ptr @name.{number}, ptr %r{number}.3"
+
+
+def _thunk(number: int, launch: Launch) -> Iterator[str]:
+    """Calls an entry with its arguments from the slots of the kernel."""
+    yield f"define internal void @thunk.{number}(ptr %slots) {{"
+    for place, argument in enumerate(launch.arguments):
+        yield f"  %s{place} = getelementptr ptr, ptr %slots, i64 {argument}"
+        yield f"  %a{place} = load ptr, ptr %s{place}"
+    arguments = ", ".join(f"ptr %a{place}" for place in range(len(launch.arguments)))
+    yield f"  call void @{launch.entry}({arguments})"
+    yield "  ret void\n}"
+
+
+def _text(text: str) -> str:
+    data = text.encode() + b"\0"
+    escaped = "".join(f"\\{byte:02X}" for byte in data)
+    return f'[{len(data)} x i8] c"{escaped}"'

@@ -1,0 +1,131 @@
+"""Writes straight-line functions as LLVM IR text."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_INTRINSIC_SUFFIX = {"float": "f32", "double": "f64"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An operand as text, and LLVM's name of its type."""
+
+    text: str
+    type: str
+
+
+class FunctionWriter:
+    """An internal function on `count` values of one type, which is always inlined.
+
+    `called` are the functions it calls, `intrinsics` declarations of those that it uses.
+    """
+
+    def __init__(self, name: str, type: str, count: int) -> None:
+        self._name, self._type = name, type
+        self.arguments = [Value(f"%a{n}", type) for n in range(count)]
+        self._lines: list[str] = []
+        self.called: set[str] = set()
+        self.intrinsics: set[str] = set()
+
+    def text(self) -> str:
+        """The definition."""
+        arguments = ", ".join(f"{a.type} {a.text}" for a in self.arguments)
+        head = f"define internal {self._type} @{self._name}({arguments}) alwaysinline nounwind {{"
+        return "\n".join([head, *self._lines, "}\n"])
+
+    def finish(self, value: Value) -> None:
+        """Returns `value`."""
+        self._lines.append(f"  ret {value.type} {value.text}")
+
+    def number(self, value: float) -> Value:
+        """A constant of the function's type."""
+        if self._type == "float":
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+        return Value(f"0x{bits:016X}", self._type)
+
+    def integer(self, value: int, type: str) -> Value:
+        """An integer constant."""
+        return Value(str(value), type)
+
+    def binary(self, operation: str, a: Value, b: Value) -> Value:
+        """An instruction on two values of one type."""
+        return self._emit(f"{operation} {a.type} {a.text}, {b.text}", a.type)
+
+    def add(self, a: Value, b: Value) -> Value:
+        """The sum of two floats."""
+        return self.binary("fadd", a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        """The difference of two floats."""
+        return self.binary("fsub", a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        """The product of two floats."""
+        return self.binary("fmul", a, b)
+
+    def div(self, a: Value, b: Value) -> Value:
+        """The quotient of two floats."""
+        return self.binary("fdiv", a, b)
+
+    def negate(self, a: Value) -> Value:
+        """The float with the other sign."""
+        return self._emit(f"fneg {a.type} {a.text}", a.type)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a · b + c, rounded once."""
+        return self.intrinsic("fma", a, b, c)
+
+    def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
+        """Horner's rule; the coefficient of the highest power comes first."""
+        value = self.number(coefficients[0])
+        for coefficient in coefficients[1:]:
+            value = self.fma(value, x, self.number(coefficient))
+        return value
+
+    def compare(self, predicate: str, a: Value, b: Value) -> Value:
+        """A comparison of floats."""
+        return self._emit(f"fcmp {predicate} {a.type} {a.text}, {b.text}", "i1")
+
+    def compare_integers(self, predicate: str, a: Value, b: Value) -> Value:
+        """A comparison of integers."""
+        return self._emit(f"icmp {predicate} {a.type} {a.text}, {b.text}", "i1")
+
+    def both(self, a: Value, b: Value) -> Value:
+        """Whether two conditions hold."""
+        return self.binary("and", a, b)
+
+    def invert(self, a: Value) -> Value:
+        """Whether a condition does not hold."""
+        return self._emit(f"xor i1 {a.text}, true", "i1")
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """`a` where the condition holds, else `b`."""
+        text = f"select i1 {condition.text}, {a.type} {a.text}, {b.type} {b.text}"
+        return self._emit(text, a.type)
+
+    def cast(self, operation: str, value: Value, type: str) -> Value:
+        """A conversion."""
+        return self._emit(f"{operation} {value.type} {value.text} to {type}", type)
+
+    def intrinsic(self, name: str, *values: Value) -> Value:
+        """One of LLVM's, overloaded by the type of its operands."""
+        type = values[0].type
+        symbol = f"llvm.{name}.{_INTRINSIC_SUFFIX[type]}"
+        self.intrinsics.add(f"declare {type} @{symbol}({', '.join([type] * len(values))})")
+        return self._call(symbol, type, values)
+
+    def call(self, symbol: str, type: str, *values: Value) -> Value:
+        """Another function of these."""
+        self.called.add(symbol)
+        return self._call(symbol, type, values)
+
+    def _call(self, symbol: str, type: str, values: Sequence[Value]) -> Value:
+        arguments = ", ".join(f"{value.type} {value.text}" for value in values)
+        return self._emit(f"call {type} @{symbol}({arguments})", type)
+
+    def _emit(self, text: str, type: str) -> Value:
+        name = f"%v{len(self._lines)}"
+        self._lines.append(f"  {name} = {text}")
+        return Value(name, type)

@@ -1,0 +1,104 @@
+"""PTX to machine code and back to text, by NVIDIA's tools, which need no GPU."""
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from braid.support.errors import BraidError
+
+_HEADER = re.compile(rb"^(?:\.version|\.target|\.address_size) .*\n", re.MULTILINE)
+_RESOURCES = re.compile(r"Function properties for (\S+)|Compiling entry function '(\w+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a thread of an entry takes: registers, and bytes of memory for what has none."""
+
+    registers: int
+    spilled_bytes: int
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """A cubin, and what each of its entries takes."""
+
+    code: bytes
+    resources: dict[str, Resources]
+
+
+def joined_ptx(modules: Sequence[bytes]) -> bytes:
+    """Modules for one architecture as one, with the header of the first."""
+    first, *others = modules
+    return b"\n".join([first, *(_HEADER.sub(b"", module) for module in others)])
+
+
+def find_tool(name: str) -> str:
+    """The path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
+
+    Raises BraidError where there is none.
+    """
+    home = os.environ.get("CUDA_HOME")
+    places = [Path(home) / "bin" / name] if home else []
+    found = shutil.which(name)
+    places += [Path(found)] if found else []
+    packages = Path(sysconfig.get_path("purelib")) / "nvidia"
+    places += sorted(packages.glob(f"*/bin/{name}"), reverse=True)
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise BraidError(
+        f"'{name}' of CUDA is not found",
+        hint="pip install 'braid[gpu-check]', or set CUDA_HOME to where CUDA is",
+    )
+
+
+def assemble(ptx: bytes, architecture: str) -> MachineCode:
+    """Machine code for `architecture`, such as `sm_80`.
+
+    Raises BraidError where there is no assembler, or it rejects the code.
+    """
+    with tempfile.TemporaryDirectory(prefix="braid-ptx-") as name:
+        source, output = Path(name) / "kernels.ptx", Path(name) / "kernels.cubin"
+        source.write_bytes(ptx)
+        tool = find_tool("ptxas")
+        log = _run([tool, "-v", "-O3", f"-arch={architecture}", str(source), "-o", str(output)])
+        return MachineCode(output.read_bytes(), _resources(log))
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code as text (SASS). Raises BraidError where there is no disassembler."""
+    with tempfile.TemporaryDirectory(prefix="braid-ptx-") as name:
+        file = Path(name) / "kernels.cubin"
+        file.write_bytes(cubin)
+        return _run([find_tool("nvdisasm"), "-c", str(file)])
+
+
+def _run(command: Sequence[str]) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        lines = (result.stderr + result.stdout).splitlines()
+        tool, first = Path(command[0]).name, next(iter(lines), "no message")
+        raise BraidError(f"'{tool}' rejects the code: {first}")
+    return result.stdout + result.stderr
+
+
+def _resources(log: str) -> dict[str, Resources]:
+    """From what the assembler says in its verbose mode."""
+    found: dict[str, Resources] = {}
+    entry, spilled = "", 0
+    for line in log.splitlines():
+        if (named := _RESOURCES.search(line)) is not None:
+            entry = named[1] or named[2]
+        elif (spills := _SPILLS.search(line)) is not None:
+            spilled = int(spills[2]) + int(spills[3])
+        elif (used := _USED.search(line)) is not None:
+            found[entry] = Resources(int(used[1]), spilled)
+    return found

@@ -1,0 +1,1 @@
+"""Kernels of groups that no family takes: a thread a point of each loop nest."""

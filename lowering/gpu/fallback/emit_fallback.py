@@ -1,0 +1,202 @@
+"""Kernels of GPUs for groups that no family takes: `linalg`, and a thread a point of its nests.
+
+A loop nest on buffers becomes an entry of its own, launched when the one before has ended. What is
+not a nest of `linalg`, such as a sequential loop over a tensor, runs on one thread.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, gpu, math, memref
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    i32,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.argument_attributes import argument_attributes
+from braid.lowering.common.bufferized_group import (
+    bufferized_group,
+    copies_as_nests,
+    move_to_scratch,
+)
+from braid.lowering.common.in_place_nests import in_place_arguments
+from braid.lowering.common.scalar_casts import constant
+from braid.lowering.gpu.fallback.thread_nests import ThreadNest
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
+
+VERSION = 1
+"""Of this emitter, as the `version` of a family."""
+
+MODULE = "kernels"
+"""The symbol of the `gpu.module`."""
+
+
+def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
+    """A kernel for any group of ops with static shapes, in the layouts of its types.
+
+    Raises as `bufferized_group`.
+    """
+    module = bufferized_group(group, symbol)
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    operands, results = len(group.inputs), len(group.outputs)
+    copies_as_nests(function)
+    _expand_magnitudes(function)
+    in_place = in_place_arguments(function, operands)
+    function.arg_attrs = argument_attributes(operands, results, in_place)
+    scratch_bytes = move_to_scratch(function)
+    buffers = tuple(function.body.block.args[:-2])
+    outside = (*group.inputs.types, *group.outputs.types)
+    sizes = [*(_bytes(b, own) for b, own in zip(buffers, outside, strict=False))]
+    if scratch_bytes:
+        sizes.append(scratch_bytes)
+    entries = _own_constants(module, symbol)
+    launches: list[Launch] = []
+    for step in _steps(function):
+        if (entry := _entry(step, f"{symbol}_{len(launches)}", buffers)) is not None:
+            entries.append(entry[0])
+            launches.append(entry[1])
+    return GpuKernel.of(
+        Launches(symbol, tuple(launches), tuple(sizes), operands, scratch_bytes > 0),
+        ModuleOp([gpu_module(entries)]),
+        scratch_bytes,
+        in_place,
+    )
+
+
+def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
+    """Copies of the module's constants, under names that no other kernel has."""
+    for op in module.walk():
+        if isinstance(op, memref.GetGlobalOp):
+            op.properties["name"] = SymbolRefAttr(f"{symbol}{op.name_.root_reference.data}")
+    found = [op for op in module.ops if isinstance(op, memref.GlobalOp)]
+    for op in found:
+        op.properties["sym_name"] = StringAttr(f"{symbol}{op.sym_name.data}")
+    return [op.clone() for op in found]
+
+
+def _expand_magnitudes(function: FuncOp) -> None:
+    """Upstream has those of i32 alone for GPUs."""
+    for op in [op for op in function.walk() if isinstance(op, math.AbsIOp)]:
+        builder = Builder(InsertPoint.before(op))
+        negated = builder.insert(arith.SubiOp(constant(builder, 0, op.result.type), op.operands[0]))
+        Rewriter.replace_op(op, arith.MaxSIOp(op.operands[0], negated.result))
+
+
+def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
+    """A module of code for the device."""
+    module = gpu.ModuleOp(SymbolRefAttr(MODULE), Region(Block(ops)))
+    module.properties["sym_name"] = StringAttr(MODULE)
+    return module
+
+
+def gpu_function(symbol: str, arguments: Sequence[Attribute], threads: int) -> gpu.FuncOp:
+    """An empty entry for blocks of so many threads."""
+    function = gpu.FuncOp(symbol, (list(arguments), []), kernel=True)
+    function.attributes["known_block_size"] = DenseArrayBase.from_list(i32, [threads, 1, 1])
+    return function
+
+
+def _bytes(buffer: BlockArgument, outside: Attribute) -> int:
+    """From the first byte of a buffer to behind the last one that the kernel may use."""
+    type = cast(MemRefType[Any], buffer.type)
+    strides = type.get_strides()
+    shape = type.get_shape()
+    if strides is None or not all(shape):
+        return storage_bytes(outside)
+    last = sum((extent - 1) * int(s or 0) for extent, s in zip(shape, strides, strict=True))
+    return (last + 1) * bytes_of(type.element_type)
+
+
+def _steps(function: FuncOp) -> list[list[Operation]]:
+    """The ops that have an effect, in order: a nest alone, others together with their neighbours.
+
+    All of them are one step where one uses a result of another.
+    """
+    steps: list[list[Operation]] = []
+    for op in list(function.body.block.ops)[:-1]:
+        if _is_setup(op):
+            continue
+        alone = isinstance(op, linalg.GenericOp | linalg.FillOp)
+        if alone or not steps or isinstance(steps[-1][-1], linalg.GenericOp | linalg.FillOp):
+            steps.append([op])
+        else:
+            steps[-1].append(op)
+    results = {result for step in steps for op in step for result in op.results}
+    if any(not results.isdisjoint(_outside_values(op)) for step in steps for op in step):
+        return [[op for step in steps for op in step]]
+    return steps
+
+
+def _is_setup(op: Operation) -> bool:
+    """Constants and views, which every entry has for itself."""
+    return isinstance(op, memref.GetGlobalOp) or is_side_effect_free(op)
+
+
+def _outside_values(op: Operation) -> set[SSAValue]:
+    return {value for inner in op.walk() for value in inner.operands}
+
+
+def _entry(
+    step: Sequence[Operation], symbol: str, buffers: Sequence[BlockArgument]
+) -> tuple[gpu.FuncOp, Launch] | None:
+    """The function of a step, and its launch; None for a nest without points."""
+    first = step[0]
+    nest = isinstance(first, linalg.GenericOp | linalg.FillOp) and len(step) == 1
+    parent = first.parent_block()
+    assert parent is not None
+    needed = _setup_of(step, parent)
+    own = [ThreadNest.of(first)] if isinstance(first, linalg.GenericOp | linalg.FillOp) else []
+    points = own[0].points if nest else 1
+    if points == 0:
+        return None
+    threads = THREADS if nest else 1
+    used = [
+        buffer
+        for buffer in buffers
+        if any(buffer in _outside_values(op) for op in (*needed, *step))
+    ]
+    function = gpu_function(symbol, [buffer.type for buffer in used], threads)
+    body = function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(used, body.args, strict=True))
+    for op in needed:
+        body.add_op(op.clone(values))
+    for op in step:
+        body.add_op(op.clone(values))
+    body.add_op(gpu.ReturnOp([]))
+    if nest:
+        _spread(body, threads)
+    launch = Launch(symbol, blocks_for(points, threads), threads, tuple(b.index for b in used))
+    return function, launch
+
+
+def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
+    """The constants and views that the ops of a step use, in order."""
+    wanted = {value for op in step for value in _outside_values(op)}
+    needed: list[Operation] = []
+    for op in reversed(list(block.ops)):
+        if _is_setup(op) and not wanted.isdisjoint(op.results):
+            needed.append(op)
+            wanted |= _outside_values(op)
+    return needed[::-1]
+
+
+def _spread(body: Block, threads: int) -> None:
+    """Replaces the nest of an entry by the code of a thread."""
+    nest = next(op for op in body.ops if isinstance(op, linalg.GenericOp | linalg.FillOp))
+    ThreadNest.of(nest).emit(Builder(InsertPoint.before(nest)), threads)
+    nest.detach()
+    nest.erase()

@@ -1,0 +1,152 @@
+"""A loop nest as an entry of a kernel: a thread a point of its parallel dims."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.rewriter import InsertPoint
+
+from braid.lowering.common.loop_nest import Nest, loops_of
+from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+
+
+@dataclass(frozen=True)
+class ThreadNest:
+    """A nest whose parallel dims, in the order `parallel`, are spread over threads.
+
+    Threads that are next to each other write elements that are.
+    """
+
+    nest: Nest
+    extents: tuple[int, ...]
+    maps: tuple[AffineMap, ...]
+    parallel: tuple[int, ...]
+    reduced: tuple[int, ...]
+
+    @staticmethod
+    def of(nest: Nest) -> "ThreadNest":
+        """That of a nest of static shapes."""
+        loops = loops_of(nest)
+        dims = range(len(loops.extents))
+        parallel = [dim for dim in dims if loops.is_parallel[dim]]
+        written = [e.position for e in loops.result.results if isinstance(e, AffineDimExpr)]
+        if sorted(written) == parallel:
+            parallel = written
+        reduced = [dim for dim in dims if not loops.is_parallel[dim]]
+        return ThreadNest(nest, loops.extents, loops.maps, tuple(parallel), tuple(reduced))
+
+    @property
+    def points(self) -> int:
+        """How many threads have work; 0 for a nest without any."""
+        return prod(self.extents[dim] for dim in self.parallel) if all(self.extents) else 0
+
+    def emit(self, builder: Builder, threads: int) -> None:
+        """The code of one thread, of which there are `threads` in a block."""
+        index = global_thread(builder, threads)
+        points = index_constant(builder, self.points)
+        inside = builder.insert(arith.CmpiOp(index, points, "ult")).result
+        end = scf.YieldOp()
+        builder.insert(scf.IfOp(inside, (), [Block([end])]))
+        body = Builder(InsertPoint.before(end))
+        extents = [self.extents[dim] for dim in self.parallel]
+        point = dict(zip(self.parallel, delinearized(body, index, extents), strict=True))
+        self._emit_point(body, point)
+
+    def _emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
+        nest = self.nest
+        if isinstance(nest, linalg.FillOp):
+            indices = [point[dim] for dim in range(len(self.extents))]
+            builder.insert(memref.StoreOp.get(nest.inputs[0], nest.outputs[0], indices))
+            return
+        first = len(nest.inputs)
+        outputs, maps = nest.outputs, self.maps[first:]
+        # What is written does not depend on reduced dims.
+        zero = index_constant(builder, 0)
+        known = [point.get(dim, zero) for dim in range(len(self.extents))]
+        places = [_index(builder, map, known) for map in maps]
+        start = [
+            builder.insert(memref.LoadOp.get(output, place)).res
+            if self.reduced or argument.uses
+            else _unread(builder, output)
+            for argument, output, place in zip(
+                nest.body.block.args[first:], outputs, places, strict=True
+            )
+        ]
+        results = self._reduce(builder, list(self.reduced), point, start)
+        for result, output, place in zip(results, outputs, places, strict=True):
+            builder.insert(memref.StoreOp.get(result, output, place))
+
+    def _reduce(
+        self,
+        builder: Builder,
+        dims: list[int],
+        point: dict[int, SSAValue],
+        carried: Sequence[SSAValue],
+    ) -> Sequence[SSAValue]:
+        """The loops of the reduced dims, which carry the outputs' elements."""
+        if not dims:
+            return self._element(builder, point, carried)
+        start, stop, step = (index_constant(builder, n) for n in (0, self.extents[dims[0]], 1))
+        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+        inside = Builder(InsertPoint.at_end(block))
+        own = {**point, dims[0]: block.args[0]}
+        inside.insert(scf.YieldOp(*self._reduce(inside, dims[1:], own, block.args[1:])))
+        return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
+
+    def _element(
+        self, builder: Builder, point: dict[int, SSAValue], carried: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        nest = self.nest
+        assert isinstance(nest, linalg.GenericOp)
+        known = [point[dim] for dim in range(len(self.extents))]
+        first = len(nest.inputs)
+        arguments = nest.body.block.args
+        values: dict[SSAValue, SSAValue] = dict(zip(arguments[first:], carried, strict=True))
+        for argument, operand, map in zip(arguments, nest.inputs, self.maps, strict=False):
+            if argument.uses:
+                load = memref.LoadOp.get(operand, _index(builder, map, known))
+                values[argument] = builder.insert(load).res
+        for inner in nest.body.block.ops:
+            if isinstance(inner, linalg.IndexOp):
+                values[inner.result] = known[inner.dim.value.data]
+            elif isinstance(inner, linalg.YieldOp):
+                return [values.get(result, result) for result in inner.arguments]
+            else:
+                builder.insert(inner.clone(values))
+        raise AssertionError("a nest yields")
+
+
+def global_thread(builder: Builder, threads: int) -> SSAValue:
+    """The number of the calling thread in the whole grid, whose blocks have `threads`."""
+    block = _dimension(builder, gpu.BlockIdOp)
+    size = index_constant(builder, threads)
+    first = builder.insert(arith.MuliOp(block, size)).result
+    return builder.insert(arith.AddiOp(first, _dimension(builder, gpu.ThreadIdOp))).result
+
+
+def _dimension(builder: Builder, op: type[gpu.BlockIdOp] | type[gpu.ThreadIdOp]) -> SSAValue:
+    made: Operation = builder.insert(op(gpu.DimensionAttr(gpu.DimensionEnum.X)))
+    return made.results[0]
+
+
+def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
+    return [
+        point[expr.position] if isinstance(expr, AffineDimExpr) else apply_map(builder, expr, point)
+        for expr in map.results
+    ]
+
+
+def _unread(builder: Builder, output: SSAValue) -> SSAValue:
+    """Stands for the element of an output that the nest does not read."""
+    type = cast(MemRefType[Any], output.type).element_type
+    if isinstance(type, IndexType):
+        return index_constant(builder, 0)
+    return constant(builder, 0, type)

@@ -1,0 +1,13 @@
+"""Braid's own kernel families for GPUs."""
+
+from collections.abc import Sequence
+
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
+
+
+def gpu_families(
+    machine: Machine, installed: Sequence[KernelFamily] = ()
+) -> tuple[KernelFamily, ...]:
+    """All families for `machine`, in order of preference: first those of other packages."""
+    return tuple(installed)

@@ -1,0 +1,30 @@
+"""A kernel of a GPU: entries in the `gpu` dialect, and how each is launched."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.lowering.gpu.launches import NO_LAUNCHES, Launches
+from braid.targets.kernels.kernel_family import InPlace, Kernel
+
+
+@dataclass(frozen=True)
+class GpuKernel(Kernel):
+    """`module` holds one `gpu.module` with the entries of `launches`, which run in this order.
+
+    `grid` is 1: blocks are the device's affair.
+    """
+
+    launches: Launches = NO_LAUNCHES
+
+    @staticmethod
+    def of(
+        launches: Launches,
+        module: ModuleOp,
+        scratch_bytes: int = 0,
+        in_place: tuple[InPlace, ...] = (),
+    ) -> "GpuKernel":
+        """The kernel with the symbol of its launches."""
+        return GpuKernel(
+            launches.symbol, module, 1, scratch_bytes, in_place, None, (), launches=launches
+        )

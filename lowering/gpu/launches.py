@@ -1,0 +1,51 @@
+"""How the entries of a kernel are launched, without its IR: what crosses to other processes."""
+
+from dataclasses import dataclass
+
+THREADS = 256
+"""Of a block where nothing asks for another number; a multiple of the 32 of a warp."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of `entry`, a `gpu.func`, on so many blocks of so many threads.
+
+    `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
+    """
+
+    entry: str
+    blocks: int
+    threads: int
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Launches:
+    """What one call of the kernel `symbol` does: a launch begins when the one before has ended.
+
+    `buffer_bytes` is the size of each buffer, of which the first `operands` are only read and, with
+    `has_scratch`, the last one is scratch memory.
+    """
+
+    symbol: str
+    launches: tuple[Launch, ...]
+    buffer_bytes: tuple[int, ...]
+    operands: int
+    has_scratch: bool = False
+
+    def buffer_name(self, number: int) -> str:
+        """What a buffer is, for people."""
+        if number < self.operands:
+            return f"operand {number}"
+        if self.has_scratch and number == len(self.buffer_bytes) - 1:
+            return "the scratch memory"
+        return f"result {number - self.operands}"
+
+
+NO_LAUNCHES = Launches("", (), (), 0)
+"""Of a kernel that does nothing."""
+
+
+def blocks_for(points: int, threads: int = THREADS) -> int:
+    """Blocks that have a thread for each of so many points."""
+    return -(-points // threads)

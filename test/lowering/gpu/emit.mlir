@@ -1,0 +1,39 @@
+// RUN: braid compile %s --target gpu-emulated --emit=gpu | filecheck %s --check-prefix=GPU
+// RUN: braid compile %s --target gpu-emulated --emit=nvvm | filecheck %s --check-prefix=NVVM
+// RUN: braid compile %s --target gpu-emulated --gpu-arch sm_90a --emit=ptx | filecheck %s --check-prefix=PTX
+// RUN: braid compile %s --target gpu-emulated --emit=sass | filecheck %s --check-prefix=SASS
+// RUN: not braid compile %s --target gpu-emulated --emit=linalg 2>&1 | filecheck %s --check-prefix=STAGE
+// RUN: not braid compile %s --target gpu-emulated --gpu-arch sm_12 --emit=ptx 2>&1 | filecheck %s --check-prefix=ARCH
+// RUN: not braid run %s --target gpu-a100 --random 2>&1 | filecheck %s --check-prefix=CUDA
+
+// A thread a row of the reduction: the fill and the sum are launched one after the other.
+func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {braid.name = "y"}) {
+  %0 = braid.reduce %x {kind = "add", dims = array<i64: 1>}
+      : (tensor<300x8xf32>) -> tensor<300x1xf32>
+  %y = braid.reshape %0 : (tensor<300x1xf32>) -> tensor<300xf32>
+  func.return %y : tensor<300xf32>
+}
+
+// GPU:       gpu.module @kernels {
+// GPU:         gpu.func @kernel_0_0(%{{.*}}: memref<300{{(x1)?}}xf32>
+// GPU-SAME:      kernel attributes {known_block_size = array<i32: 256, 1, 1>}
+// GPU:           gpu.block_id x
+// GPU:           gpu.thread_id x
+// GPU:           scf.if
+// GPU:         gpu.func @kernel_0_1(%{{.*}}: memref<300x8xf32>
+// GPU:           scf.for
+
+// NVVM:      llvm.func @kernel_0_1
+// NVVM-SAME:   nvvm.kernel
+// NVVM:        nvvm.read.ptx.sreg.ctaid.x
+
+// PTX:       .target sm_90a
+// PTX:       .visible .entry kernel_0_1(
+// PTX:       .maxntid 256
+// PTX:       add.f32
+
+// SASS:      FADD
+
+// STAGE: error: backend 'gpu' has no stage 'linalg' to emit, only 'gpu', 'nvvm', 'ptx', 'cubin', 'sass'
+// ARCH: error: 'sm_12' is not the architecture of a GPU
+// CUDA: error: a whole model cannot run on device 'gpu:0': there is no device plugin 'cuda' for it yet

@@ -1,0 +1,119 @@
+"""Kernels of GPUs, run by the emulator."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.ir import Attribute
+
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
+from braid.lowering.gpu.call import call_emulated
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.codegen.messages import Compiled, Request
+from braid.lowering.gpu.codegen.worker import answer
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launches import Launch, Launches
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.targets.machines.gpus import TRIPLE
+from braid.targets.machines.machine import Machine
+from test.run.fallback.conftest import Build, compare, make_group, random_input, store
+from test.run.groups import evaluate
+from test.storage import from_storage
+
+Emit = Callable[[FusedOp, str], GpuKernel]
+
+
+def gpu(architecture: str) -> Machine:
+    return Machine(architecture, TRIPLE, architecture, "+ptx90")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Compiled kernels of earlier runs must not hide an error."""
+    directory = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRAID_CACHE_DIR", str(directory))
+        yield directory
+
+
+def run_kernel(kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
+    """The results as stored."""
+    stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
+    outputs = [
+        # What was in memory before must not matter.
+        np.full(
+            layout_of(type).storage_shape(type.get_shape()),
+            1 if to_numpy(type.element_type) == np.bool_ else 77,
+            to_numpy(type.element_type),
+        )
+        for type in group.outputs.types
+    ]
+    (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
+    call_emulated(code.emulated, kernel.launches, [*stored, *outputs])
+    return outputs
+
+
+def check_group(
+    group: FusedOp, emit: Emit, inputs: Mapping[int, Array] | None = None, seed: int = 0
+) -> GpuKernel:
+    """Compares a kernel with the semantics of its ops, on random inputs, `inputs` being given."""
+    kernel = emit(group, "tested")
+    generator = np.random.default_rng(seed)
+    arrays = [
+        (inputs or {}).get(i, random_input(type, generator))
+        for i, type in enumerate(group.inputs.types)
+    ]
+    expected = evaluate(group, arrays)
+    outputs = run_kernel(kernel, group, arrays)
+    for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
+        layout, shape = layout_of(value.type), np.shape(reference)
+        logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
+        compare(logical, np.asarray(reference), value.owner.name)
+        np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
+    return kernel
+
+
+def compiled_text(text: str, launches: Launches, architecture: str = "sm_80") -> Compiled:
+    """The code of a kernel written by hand in the `gpu` dialect."""
+    found = answer(Request(text, launches, gpu(architecture), host_machine()))
+    assert not isinstance(found, str), found
+    return found
+
+
+def run_text(body: str, arrays: Sequence[Array], *, threads: int, blocks: int = 1) -> None:
+    """Runs `gpu.func @entry`, with one operand, `%x`, and one result, `%y`, by the emulator."""
+    types = [f"memref<{a.size}x{ {4: 'f32', 2: 'bf16', 1: 'i8'}[a.itemsize] }>" for a in arrays]
+    text = f"""module {{ gpu.module @kernels {{
+gpu.func @entry(%x: {types[0]}, %y: {types[1]}){body.partition('{')[0]} kernel
+    attributes {{known_block_size = array<i32: {threads}, 1, 1>}} {{
+  {body.partition('{')[2].rpartition('}')[0]}
+  gpu.return
+}} }} }}"""
+    sizes = tuple(a.nbytes for a in arrays)
+    launches = Launches("tested", (Launch("entry", blocks, threads, (0, 1)),), sizes, 1)
+    call_emulated(compiled_text(text, launches).emulated, launches, arrays)
+
+
+@pytest.fixture(scope="session")
+def check() -> Callable[..., GpuKernel]:
+    """That of the tests of the CPU's fallback, which run again here on the GPU's."""
+
+    def check(
+        types: Sequence[Attribute],
+        build: Build,
+        *,
+        layouts: Sequence[str | None] = (),
+        inputs: Mapping[int, Array] | None = None,
+        every: bool = False,
+    ) -> GpuKernel:
+        group = make_group(types, build, layouts, every)
+        kernel = check_group(group, emit_fallback, inputs or {})
+        kernel.module.verify()
+        return kernel
+
+    return check

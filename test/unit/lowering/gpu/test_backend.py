@@ -1,0 +1,115 @@
+"""The backend of GPUs: its stages, NVIDIA's assembler, and what it says where it cannot go on."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import braid
+from braid.compiler import emit_model
+from braid.lowering.gpu.codegen.machine_code import assemble, find_tool
+from braid.lowering.gpu.fallback import emit_fallback
+from braid.runtime.artifact import read_artifact
+from braid.support.errors import BraidError
+from braid.targets.machines.load import load_target
+from braid.targets.machines.resolve import resolve_target
+
+TARGET = "gpu-emulated"
+MODEL = b"""
+func.func @main(%x: tensor<6x40xf32> {braid.name = "x"}, %w: tensor<40x7xf32> {braid.name = "w"},
+                %i: tensor<3xi64> {braid.name = "i"})
+    -> (tensor<6x7xf32> {braid.name = "y"}, tensor<3x40xf32> {braid.name = "z"}) {
+  %0 = braid.matmul %x, %w : (tensor<6x40xf32>, tensor<40x7xf32>) -> tensor<6x7xf32>
+  %1 = braid.erf %0 : (tensor<6x7xf32>) -> tensor<6x7xf32>
+  %2 = braid.pow %1, %1 : (tensor<6x7xf32>, tensor<6x7xf32>) -> tensor<6x7xf32>
+  %y = braid.softmax %2 {dim = 1 : i64} : (tensor<6x7xf32>) -> tensor<6x7xf32>
+  %z = braid.gather %x, %i {dim = 0 : i64} : (tensor<6x40xf32>, tensor<3xi64>) -> tensor<3x40xf32>
+  func.return %y, %z : tensor<6x7xf32>, tensor<3x40xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+def test_every_entry_passes_the_assembler(architecture: str) -> None:
+    ptx = emit_model(MODEL, "ptx", target=TARGET, gpu_arch=architecture)
+    assert isinstance(ptx, str) and ptx.count(".version 9.0") == 1
+    assert f".target {architecture}\n" in ptx
+    entries = set(re.findall(r"\.visible \.entry (\w+)", ptx))
+    code = assemble(ptx.encode(), architecture)
+    assert set(code.resources) == entries and len(entries) >= 5
+    assert {own.spilled_bytes for own in code.resources.values()} == {0}
+    assert code.code[:4] == b"\x7fELF"
+
+
+def test_machine_code_as_text() -> None:
+    sass = emit_model(MODEL, "sass", target=TARGET)
+    assert isinstance(sass, str) and "FFMA" in sass and "EXIT" in sass
+
+
+def test_rejected_code() -> None:
+    with pytest.raises(BraidError, match="'ptxas' rejects the code: .*"):
+        assemble(b".version 9.0\n.target sm_80\n.visible .entry k() { mystery; }\n", "sm_80")
+
+
+def test_missing_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    with pytest.raises(BraidError, match="'nvprofiler' of CUDA is not found") as error:
+        find_tool("nvprofiler")
+    assert error.value.hint is not None and "braid[gpu-check]" in error.value.hint
+
+
+def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
+    braid.compile(MODEL, target=TARGET, load=False).save(tmp_path / "m.braid")
+    artifact = read_artifact(tmp_path / "m.braid")
+    kinds = [code.kind for code in artifact.manifest.devices]
+    texts = dict(zip(kinds, (c.tobytes().decode() for c in artifact.device_code), strict=True))
+    assert set(texts) == {"ptx", "gpu-launches"}
+    launched = {
+        launch["entry"]
+        for kernel in json.loads(texts["gpu-launches"])
+        for launch in kernel["launches"]
+    }
+    assert launched == set(re.findall(r"\.visible \.entry (\w+)", texts["ptx"]))
+
+
+def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With buffers that are said to be smaller than they are, the first access is beyond them."""
+    monkeypatch.setattr(emit_fallback, "_bytes", lambda buffer, outside: 4)
+    model = braid.compile(MODEL, target=TARGET)
+    inputs = {
+        "x": np.ones((6, 40), np.float32),
+        "w": np.ones((40, 7), np.float32),
+        "i": np.arange(3),
+    }
+    for _ in range(2):  # it is not forgotten
+        with pytest.raises(BraidError, match=r"kernel_.*, block 0, thread \d+: .* which has 4"):
+            model.run_named(inputs)
+
+
+def test_whole_models_need_a_device() -> None:
+    with pytest.raises(BraidError, match="there is no device plugin 'cuda' for it yet"):
+        braid.compile(MODEL, target="gpu-h100")
+
+
+def test_architectures() -> None:
+    target = resolve_target("gpu-h100", {"gpu-arch": "sm_120a"})
+    machine = target.device("gpu:0").machine
+    assert (machine.cpu, machine.fact("multiprocessors")) == ("sm_120a", 132)
+    with pytest.raises(BraidError, match="'sm_1' is not the architecture of a GPU"):
+        resolve_target("gpu-h100", {"gpu-arch": "sm_1"})
+    with pytest.raises(BraidError, match="target 'host' has no GPU"):
+        resolve_target("host", {"gpu-arch": "sm_80"})
+
+
+@pytest.mark.parametrize("name", ["gpu-a100", "gpu-h100", "gpu-emulated"])
+def test_shipped_targets(name: str) -> None:
+    target = load_target(name)
+    device = target.device("gpu:0")
+    assert target.default_device == device and target.host_device.backend == "cpu"
+    assert device.machine.triple == "nvptx64-nvidia-cuda"
+    emulated = dict(load_target("gpu-emulated").device("gpu:0").machine.facts)
+    if name == "gpu-a100":
+        assert dict(device.machine.facts) == emulated
