@@ -18,6 +18,7 @@ def measure_model(
     *,
     target: str | None = None,
     cpu: str | None = None,
+    gpu_arch: str | None = None,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
@@ -41,6 +42,7 @@ def measure_model(
         bounds=shape_bounds,
         target=target,
         cpu=cpu,
+        gpu_arch=gpu_arch,
     )
     run_pipeline(context, model.module, _before_layouts(passes_for(model.module)))
     host = known_target(model.module).host_device

@@ -69,7 +69,9 @@ def _rewritten(line: str) -> Iterator[str]:
     line = re.sub(r" #\d+\b", "", line)
     if (declared := _DECLARED.match(line)) is not None:
         result, name, arguments = declared.groups()
-        plain = re.sub(r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))", "", arguments)
+        plain = re.sub(
+            r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))", "", arguments
+        )
         yield from _declaration(result.strip(), _emulated_name(name), plain)
         return
     if line.startswith("define "):

@@ -89,9 +89,9 @@ def run_text(body: str, arrays: Sequence[Array], *, threads: int, blocks: int = 
     """Runs `gpu.func @entry`, with one operand, `%x`, and one result, `%y`, by the emulator."""
     types = [f"memref<{a.size}x{ {4: 'f32', 2: 'bf16', 1: 'i8'}[a.itemsize] }>" for a in arrays]
     text = f"""module {{ gpu.module @kernels {{
-gpu.func @entry(%x: {types[0]}, %y: {types[1]}){body.partition('{')[0]} kernel
+gpu.func @entry(%x: {types[0]}, %y: {types[1]}){body.partition("{")[0]} kernel
     attributes {{known_block_size = array<i32: {threads}, 1, 1>}} {{
-  {body.partition('{')[2].rpartition('}')[0]}
+  {body.partition("{")[2].rpartition("}")[0]}
   gpu.return
 }} }} }}"""
     sizes = tuple(a.nbytes for a in arrays)

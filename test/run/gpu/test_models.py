@@ -40,7 +40,11 @@ def reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> np.ndarr
 
 @pytest.mark.parametrize(
     "name",
-    ["transformer", "loop", *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional"))],
+    [
+        "transformer",
+        "loop",
+        *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional")),
+    ],
 )
 def test_whole_models(name: str) -> None:
     model = MODELS[name]()
@@ -67,7 +71,10 @@ def compile_split(proto: onnx.ModelProto, seed: int) -> braid.Model:
 
 @pytest.mark.parametrize(
     "name",
-    ["loop", *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional", "transformer"))],
+    [
+        "loop",
+        *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional", "transformer")),
+    ],
 )
 def test_split_models(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
