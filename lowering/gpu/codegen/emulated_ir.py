@@ -19,6 +19,7 @@ _ATOMIC = re.compile(rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) (.
 _MEMORY = re.compile(r"^\s*(?:tail )?call void @llvm\.(memcpy|memmove|memset)\.[^(]*\((.*)\)")
 _DECLARED = re.compile(r"^declare (.*)@llvm\.nvvm\.([\w.]+)\((.*)\)")
 _ENTRY_WORDS = re.compile(r"captures\([^)]*\) ?|\b(?:readonly|readnone|writeonly) ")
+_ARGUMENT_WORDS = re.compile(r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))")
 _GLOBAL = re.compile(
     r"^@(\S+) = .*?(addrspace\(\d\) )?(?:global|constant) (\[.*?\]|\w+) ", re.MULTILINE
 )
@@ -69,9 +70,7 @@ def _rewritten(line: str) -> Iterator[str]:
     line = re.sub(r" #\d+\b", "", line)
     if (declared := _DECLARED.match(line)) is not None:
         result, name, arguments = declared.groups()
-        plain = re.sub(
-            r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))", "", arguments
-        )
+        plain = _ARGUMENT_WORDS.sub("", arguments)
         yield from _declaration(result.strip(), _emulated_name(name), plain)
         return
     if line.startswith("define "):

@@ -138,7 +138,7 @@ def test_race_of_a_write_after_a_read() -> None:
         second = second.replace(name + "]", name + "2]")
     head = " workgroup(%s: memref<64xf32, 3>) {\n  %t = gpu.thread_id x"
     assert np.array_equal(run(f"{head}{round}  gpu.barrier\n{second}}}"), np.arange(N)[::-1])
-    with pytest.raises(BraidError, match="race: .* since the barrier"):
+    with pytest.raises(BraidError, match=r"race: .* since the barrier"):
         run(f"{head}{round}{second}}}")
 
 
@@ -151,5 +151,5 @@ def test_misaligned_access() -> None:
 }"""
     run_text(body, [x, y], threads=1)
     assert np.array_equal(y[:4], x[:4])
-    with pytest.raises(BraidError, match="reads 16 bytes at .*, which is not aligned to 16"):
+    with pytest.raises(BraidError, match=r"reads 16 bytes at .*, which is not aligned to 16"):
         run_text(body, [x, y], threads=2)

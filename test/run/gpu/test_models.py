@@ -30,7 +30,8 @@ MODELS = {
 }
 
 
-SLOW = pytest.mark.slow
+def slow(*names: str) -> list[object]:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> np.ndarray:
@@ -40,11 +41,7 @@ def reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> np.ndarr
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "transformer",
-        "loop",
-        *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional")),
-    ],
+    ["transformer", "loop", *slow("convolutional", "conditional")],
 )
 def test_whole_models(name: str) -> None:
     model = MODELS[name]()
@@ -71,10 +68,7 @@ def compile_split(proto: onnx.ModelProto, seed: int) -> braid.Model:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "loop",
-        *(pytest.param(n, marks=SLOW) for n in ("convolutional", "conditional", "transformer")),
-    ],
+    ["loop", *slow("convolutional", "conditional", "transformer")],
 )
 def test_split_models(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
@@ -108,5 +102,5 @@ def test_a_failure_on_the_device_is_the_models(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(emit_fallback, "_bytes", lambda buffer, outside: 4)
     model = conditional()
     compiled = compile_split(model, 7)
-    with pytest.raises(BraidError, match="on 'gpu:0': kernel_.*, block 0, thread"):
+    with pytest.raises(BraidError, match=r"on 'gpu:0': kernel_.*, block 0, thread"):
         compiled.run_named(random_inputs(model, 0))

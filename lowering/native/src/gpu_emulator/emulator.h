@@ -86,7 +86,7 @@ EMULATED void braid_gpu_leave_warp(int thread);
 EMULATED bool braid_gpu_start_block(void);
 
 /* The stacks of fibers, one after the other. */
-enum { STACK_BYTES = 128 * 1024 };
+enum { STACK_BYTES = 64 * 1024 };
 EMULATED char *braid_gpu_stack(int thread);
 
 /* Saves where the caller is, and goes on where `to` was saved. */

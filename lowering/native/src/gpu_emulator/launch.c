@@ -148,15 +148,20 @@ static void run_block(void) {
   }
 }
 
-static bool make_stacks(void) {
-  if (stacks != NULL)
-    return true;
-  void *memory = mmap(NULL, (size_t)MAX_THREADS * STACK_BYTES, PROT_READ | PROT_WRITE,
+/* For the launch alone: what stays mapped would drive code that is loaded later so far apart that
+ * it cannot reach itself. */
+static bool map_stacks(void) {
+  size_t bytes = (size_t)L->threads * STACK_BYTES;
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
-    return false;
-  stacks = memory;
-  return true;
+  stacks = memory == MAP_FAILED ? NULL : memory;
+  return stacks != NULL;
+}
+
+static void unmap_stacks(void) {
+  if (stacks != NULL)
+    munmap(stacks, (size_t)L->threads * STACK_BYTES);
+  stacks = NULL;
 }
 
 /* Runs a kernel: `body` on `slots` for each thread of each block. */
@@ -175,10 +180,11 @@ EMULATED void braid_gpu_launch(const char *name, void (*body)(void *const *), vo
   L->thread = SCHEDULER;
   if (!failed && (threads < 1 || threads > MAX_THREADS))
     braid_gpu_fail("a block of %lld threads, expected 1 to %d", (long long)threads, MAX_THREADS);
-  if (!failed && !make_stacks())
+  if (!failed && !map_stacks())
     braid_gpu_fail("out of memory for the stacks of threads");
   for (; L->block < blocks && !failed; ++L->block)
     run_block();
+  unmap_stacks();
   pthread_mutex_unlock(&one_launch);
 }
 
