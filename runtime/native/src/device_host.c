@@ -2,8 +2,8 @@
  *
  * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, whose account
  * is the time that a simulation of the chip said when the model was compiled, and not that of the
- * host; `gpu-emulated`, whose functions have the kernels of a GPU; and the one that stands for a device that is missing, which is no faster than that device
- * would be.
+ * host; `gpu-emulated`, whose functions have the kernels of a GPU; and the one that stands for a
+ * device that is missing, which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as lanes do.

@@ -20,8 +20,9 @@ typedef struct braid_loaded_device {
   void *program;
 } braid_loaded_device;
 
-/* Plugins of the runtime: a thread of the host, one that keeps to a core, one in simulated time, one
- * that emulates a GPU, and one for a device that is missing, delayed to what that would take. */
+/* Plugins of the runtime: a thread of the host, one that keeps to a core, one in simulated time,
+ * one that emulates a GPU, and one for a device that is missing, delayed to what that would take.
+ */
 extern const braid_device_plugin braid_plugin_cpu, braid_plugin_core, braid_plugin_npu_sim,
     braid_plugin_gpu_emulated, braid_plugin_emulated;
 

@@ -152,8 +152,8 @@ static void run_block(void) {
  * it cannot reach itself. */
 static bool map_stacks(void) {
   size_t bytes = (size_t)L->threads * STACK_BYTES;
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   stacks = memory == MAP_FAILED ? NULL : memory;
   return stacks != NULL;
 }
