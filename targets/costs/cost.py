@@ -6,10 +6,15 @@ from enum import StrEnum
 
 
 class Source(StrEnum):
-    """Who knew a figure."""
+    """Who knew a figure.
+
+    `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
+    took for what they were predicted to.
+    """
 
     DECLARED = "declared"
     MEASURED = "measured"
+    CORRECTED = "corrected"
     FAMILY = "family"
     ROOFLINE = "roofline"
 

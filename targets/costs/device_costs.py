@@ -29,10 +29,11 @@ from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.costs.declared_units import declared_amounts, names_units
 from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.group_matches import GroupMatches
+from braid.targets.kernels.group_matches import GroupMatches, GroupMemo
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Device
@@ -66,10 +67,14 @@ class DeviceCosts(DeviceRates):
         *,
         families: Iterable[KernelFamily] | None = None,
     ) -> None:
-        """`families` are by default those of the backend, `records` those of this user."""
+        """`families` are by default those of the backend, `records` those of this user.
+
+        With `records`, nothing else that was measured counts.
+        """
         super().__init__(backend)
         self.asked: Counter[Source] = Counter()
         self._families, self._given = families, records
+        self._factors = GroupMemo(self._factor)
         self._reorders: dict[tuple[AnyTensor, Layout, Layout], Cost] = {}
 
     @staticmethod
@@ -126,12 +131,13 @@ class DeviceCosts(DeviceRates):
             choices = flexible_choices(op) if isinstance(op, FusedOp) else [as_typed(op)]
             estimate = self._estimate(op)
             predicted = [(choice, estimate) for choice in choices]
+        predicted = [(choice, self._corrected(op, cost)) for choice, cost in predicted]
         found = [(p, _or_profiled(op, choice, p)) for choice, p in predicted]
-        ratios = [c.seconds / p.seconds for p, c in found if c.started and p.seconds]
+        ratios = [c.seconds / p.seconds for p, c in found if c is not p and p.seconds]
         factor = sum(ratios) / len(ratios) if ratios else 1.0
         return [
-            (choice, cost if cost.started else replace(cost, seconds=factor * cost.seconds))
-            for (choice, _), (_, cost) in zip(predicted, found, strict=True)
+            (choice, cost if cost is not p else replace(cost, seconds=factor * cost.seconds))
+            for (choice, _), (p, cost) in zip(predicted, found, strict=True)
         ]
 
     def options(self, group: FusedOp) -> list[KernelOption]:
@@ -202,13 +208,14 @@ class DeviceCosts(DeviceRates):
             choice = stored_choice(op) if layouts is None else layouts
             if (match := self.match_for(op, choice)) is not None:
                 option = _option(match, choice, self._records.of_group(op))
-                return _or_profiled(op, choice, self._predicted(option, amounts_of(op)))
+                predicted = self._predicted(option, amounts_of(op))
+                return _or_profiled(op, choice, self._corrected(op, predicted))
         if op.regions and not isinstance(op, GroupOp):
             blocks = (block for region in op.regions for block in region.blocks)
             parts = [self._on_one_core(each, None) for block in blocks for each in block.ops]
             seconds = sum(part.seconds for part in parts)
             return Cost(seconds, amounts_of(op).moved, flops(op), Source.ROOFLINE)
-        return self._by_roofline(op, amounts_of(op, static=True))
+        return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def declaration(self, op: OpaqueOp) -> DeclaredCost | None:
         """What `op` declares for this backend, or for all."""
@@ -221,6 +228,27 @@ class DeviceCosts(DeviceRates):
     @cached_property
     def _records(self) -> CostRecords:
         return load_records() if self._given is None else self._given
+
+    @cached_property
+    def _ratios(self) -> MeasuredRatios:
+        return load_ratios(self.backend) if self._given is None else MeasuredRatios()
+
+    def _corrected(self, op: Operation, cost: Cost) -> Cost:
+        """`cost` of a group, by what was measured of it or of others of its kind, if it was.
+
+        What was measured counts the start of the kernel.
+        """
+        is_known = cost.started or cost.source is Source.MEASURED
+        if not self._ratios or is_known or not cost.seconds or not isinstance(op, FusedOp):
+            return cost
+        factor = self._factors.of(op)
+        seconds = factor.ratio * (cost.seconds + self.launch_seconds)
+        source = Source.MEASURED if factor.is_own else Source.CORRECTED
+        return replace(cost, seconds=seconds, source=source, started=True)
+
+    def _factor(self, group: FusedOp) -> Factor:
+        first = next(iter(self.matches.of(group)), None)
+        return self._ratios.of_group(group, "" if first is None else first.family.name)
 
     def _predicted(self, option: KernelOption, amounts: Amounts) -> Cost:
         """What the kernel costs without a profile of its group."""

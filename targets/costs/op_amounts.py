@@ -63,7 +63,7 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
     inner = list(op.body.block.ops) if isinstance(op, GroupOp) else [op]
     matrix = sum(flops(each) for each in inner if isinstance(each, MATRIX_OPS))
     vector = sum(flops(each) for each in inner if not isinstance(each, MATRIX_OPS))
-    size = value_bytes if static else _bytes
+    size = value_bytes if static else moved_bytes
     operands = dict.fromkeys(op.operands)
     load = sum(map(size, operands))
     read = sum(round(size(value) * read_share(op, value)) for value in operands)
@@ -81,7 +81,8 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
     )
 
 
-def _bytes(value: SSAValue) -> int:
+def moved_bytes(value: SSAValue) -> int:
+    """Bytes of a tensor, 0 of anything else; open dims count as 1."""
     is_tensor = isinstance(value.type, TensorType)
     return logical_bytes(cast(AnyTensor, value.type)) if is_tensor else 0
 

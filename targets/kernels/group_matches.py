@@ -1,6 +1,7 @@
 """Which kernel families take a group, each asked once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -13,6 +14,26 @@ from braid.targets.kernels.kernel_family import KernelFamily
 _State = tuple[str | Operation | SSAValue | Attribute, ...]
 
 
+_Fact = TypeVar("_Fact")
+
+
+class GroupMemo(Generic[_Fact]):
+    """Remembers a fact of groups, until these are changed: make one for each pass."""
+
+    def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
+        """`find` is asked once for each group, and again for one that was changed."""
+        self._find = find
+        self._known: dict[FusedOp, tuple[_State, _Fact]] = {}
+
+    def of(self, group: FusedOp) -> _Fact:
+        """The fact of `group`."""
+        state = tuple(_state(group))
+        known = self._known.get(group)
+        if known is None or known[0] != state:
+            known = self._known[group] = (state, self._find(group))
+        return known[1]
+
+
 class GroupMatches:
     """Remembers what families found in groups, until these are changed: make one for each pass."""
 
@@ -20,17 +41,15 @@ class GroupMatches:
         """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
         self._families = tuple(families)
         family_calls.check_families(self._families)
-        self._matches: dict[FusedOp, tuple[_State, tuple[Match, ...]]] = {}
+        self._matches = GroupMemo(self._found)
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
         """The candidates of all families that take `group`."""
-        state = tuple(_state(group))
-        known = self._matches.get(group)
-        if known is None or known[0] != state:
-            found = (family_calls.match(family, group) for family in self._families)
-            known = (state, tuple(match for match in found if match is not None))
-            self._matches[group] = known
-        return known[1]
+        return self._matches.of(group)
+
+    def _found(self, group: FusedOp) -> tuple[Match, ...]:
+        found = (family_calls.match(family, group) for family in self._families)
+        return tuple(match for match in found if match is not None)
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
         """Those that take it in `choice`, strides included."""

@@ -1,0 +1,79 @@
+"""Of which kinds a group is whose predictions are off alike.
+
+What predictions of kernels leave out depends on who makes the kernel, and on where its time goes:
+a product that uses each weight once waits for memory, one that uses it a hundred times does not,
+and small kernels spend their time around their loops.
+"""
+
+import math
+from collections.abc import Iterable
+
+from xdsl.ir import Operation
+
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.regions import GroupOp, YieldOp
+from braid.dialects.braid.transposed_convolution import ConvTransposeOp
+from braid.targets.costs.op_amounts import (
+    MATRIX_OPS,
+    amounts_of,
+    computed_type,
+    flops,
+    moved_bytes,
+)
+
+NO_FAMILY = "roofline"
+"""Stands for the family of what none makes."""
+
+_LEAST_REUSE, _MOST_REUSE = -1, 9
+"""Binary logarithms of operations per byte of weights: beyond them arithmetic takes the time."""
+_SIZES = 4.0
+"""By which factor the sizes of a kind may differ."""
+
+
+def kinds_of(op: Operation, family: str) -> tuple[str, str, str]:
+    """The kinds of `op`, a group or what is none, from coarse to fine.
+
+    Who makes its kernel and in which type; which op takes most of it, and how often that uses each
+    byte of its weights; and how large it is.
+    """
+    main = main_op(op)
+    coarse = f"{family or NO_FAMILY} {computed_type(op)}"
+    middle = f"{coarse} {kind_name(main)}"
+    weights = _weight_bytes(main)
+    if weights:
+        reuse = math.floor(math.log2(max(flops(main), 1) / weights))
+        middle += f" reuse {min(max(reuse, _LEAST_REUSE), _MOST_REUSE)}"
+    amounts = amounts_of(op)
+    size = max(amounts.by_resource["flops"], amounts.moved, 1.0)
+    return coarse, middle, f"{middle} size {math.floor(math.log(size, _SIZES))}"
+
+
+def kind_name(op: Operation) -> str:
+    """The kind of an op: its name, or that of an opaque one."""
+    return op.kind.data if isinstance(op, OpaqueOp) else op.name
+
+
+def main_op(op: Operation) -> Operation:
+    """The member of a group that computes most, the first of equals; of other ops, themselves."""
+    members = list(_members(op))
+    return max(members, key=flops) if members else op
+
+
+def _members(op: Operation) -> Iterable[Operation]:
+    if isinstance(op, GroupOp):
+        for inner in op.body.block.ops:
+            if not isinstance(inner, YieldOp | ConstantOp):
+                yield from _members(inner)
+    else:
+        yield op
+
+
+def _weight_bytes(op: Operation) -> int:
+    """Bytes of the second factor of a product, which each row of the first one needs anew."""
+    if not isinstance(op, MATRIX_OPS):
+        return 0
+    assert isinstance(op, ConvOp | ConvTransposeOp | MatmulOp)
+    return moved_bytes(op.operands[1])

@@ -1,0 +1,130 @@
+"""What was tried on devices by `braid targets calibrate --model`, in this user's record store.
+
+A record is about one thing, by its text: an op of a model on its own (`of_op`), which tells whether
+the device runs it and how fast, or a group of a model that ran as a whole, in which it finds caches
+as it does in models. Records are kept under a digest of all that they depend on besides, the
+*scope*: the machine with what was measured of it, the backend and what the target says of its
+units, the plugin, and the versions of braid and of the code generators. So a record that no longer
+fits is never found.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, cast
+
+from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.toolchain import braid_version, distribution_version, toolchain
+from braid.targets.backends import backend, backend_names
+from braid.targets.machines.identity import machine_text, processor_name
+from braid.targets.machines.target import BackendDescription
+
+PROBE = "probe"
+"""The kind of these records."""
+
+VERSION = 1
+"""Raised when what is tried, or how, changes: older records are not found then."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What came of running one thing `runs` times, of which `failures` did not end well.
+
+    `text` says what it is, `what` says that to people; `op` and `type` are the kind of its main op
+    and what this computes with. `seconds` is the median of the runs that ended well, `spread` the
+    distance of their quartiles as a part of it, both 0 where none did; `message` says why the last
+    one failed. `predicted` are the seconds of costs that know no record, 0 where they say nothing,
+    and `kinds` those of `group_kinds.kinds_of`.
+    """
+
+    text: str
+    what: str
+    op: str
+    type: str
+    of_op: bool
+    runs: int
+    failures: int = 0
+    seconds: float = 0.0
+    spread: float = 0.0
+    predicted: float = 0.0
+    kinds: tuple[str, ...] = ()
+    message: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether it ran at all."""
+        return self.runs > self.failures
+
+
+def device_scope(description: BackendDescription) -> str:
+    """Digest of all that records of a device depend on; `description` is `Target.backend_of`."""
+    device = description.device
+    assert device is not None, "probes are of devices"
+    own = replace(description, operations=(), device=None)
+    machine = device.machine
+    installed = device.backend in backend_names()
+    maker = _package_of(backend(device.backend)) if installed else ""
+    parts = (
+        str(VERSION),
+        device.plugin,
+        machine_text(machine),
+        repr(machine.facts),
+        repr(own),
+        maker,
+        braid_version(),
+        *toolchain(),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def keep_probes(scope: str, probes: Iterable[Probe], store: RecordStore | None = None) -> None:
+    """Add what was tried in a scope to a store, by default the user's; the last of a text counts.
+
+    Raises BraidError where the store cannot be written.
+    """
+    machine = processor_name()
+    rows = [
+        Record(PROBE, _key(scope, probe), {"scope": scope, **asdict(probe)}, machine)
+        for probe in probes
+    ]
+    (store or default_store()).append(rows)
+
+
+def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
+    """All records of a store, by default the user's; the same object while none are added."""
+    return (store or default_store()).read(PROBE)
+
+
+def probes_in(scope: str, records: Mapping[str, Fields]) -> list[Probe]:
+    """Those of a scope that hold what they should."""
+    own = (value for value in records.values() if value.get("scope") == scope)
+    return [probe for value in own if (probe := _checked(value)) is not None]
+
+
+def _key(scope: str, probe: Probe) -> str:
+    parts = (scope, str(probe.of_op), probe.text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _package_of(thing: object) -> str:
+    inner = getattr(thing, "backend", thing)  # what is of another package is wrapped
+    return distribution_version(type(inner).__module__.partition(".")[0])
+
+
+def _checked(value: Fields) -> Probe | None:
+    """The probe that a record holds, None where it holds something else."""
+    names = [field.name for field in fields(Probe)]
+    if any(name not in value for name in names):
+        return None
+    given: dict[str, Any] = {name: value[name] for name in names}
+    texts = [given[name] for name in ("text", "what", "op", "type", "message")]
+    numbers = [given[name] for name in ("seconds", "spread", "predicted")]
+    counts = [given[name] for name in ("runs", "failures")]
+    kinds = given["kinds"]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(kinds, list):
+        return None
+    if not all(isinstance(n, int | float) and 0 <= n < math.inf for n in (*numbers, *counts)):
+        return None
+    named = tuple(str(kind) for kind in cast(list[object], kinds))
+    return Probe(**{**given, "kinds": named})
