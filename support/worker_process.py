@@ -1,7 +1,10 @@
 """Python processes that answer requests, so that what crashes ends only one of these."""
 
+import contextlib
 import os
 import pickle
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -24,8 +27,10 @@ class WorkerProcess:
         self._process = process
         self._messages = messages
 
-    def ask(self, request: object) -> Any:
+    def ask(self, request: object, *, seconds: float | None = None) -> Any:
         """The answer to a request; both must be picklable.
+
+        Without one within `seconds`, the process is ended, with those that it has started.
 
         Raises:
             WorkerEndedError: there is none, and there will be none to later requests.
@@ -35,15 +40,23 @@ class WorkerProcess:
         try:
             pickle.dump(request, self._process.stdin)
             self._process.stdin.flush()
+            if not select.select([self._process.stdout], [], [], seconds)[0]:
+                self.kill()
+                raise WorkerEndedError(f"it did not end within {seconds:g} s")
             return pickle.load(self._process.stdout)
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             raise WorkerEndedError(self._last_words()) from None
+
+    def kill(self) -> None:
+        """End the process, and those that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _last_words(self) -> str:
         self._process.wait()
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
-        return lines[0] if lines else f"exit status {self._process.returncode}"
+        return lines[0] if lines else _ended(self._process.returncode)
 
 
 @contextmanager
@@ -56,25 +69,39 @@ def worker_process(module: str) -> Generator[WorkerProcess]:
             stdout=subprocess.PIPE,
             stderr=messages,
             env={**os.environ, "PYTHONPATH": _python_path()},
+            process_group=0,
         )
+        worker = WorkerProcess(process, messages)
         try:
-            yield WorkerProcess(process, messages)
+            yield worker
         except BaseException:
-            process.kill()
+            worker.kill()
             raise
         finally:
             process.communicate()
 
 
 def serve(answer: Callable[[Any], object]) -> None:
-    """Answer the requests on the standard input until there are no more."""
-    while True:
-        try:
-            request = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        pickle.dump(answer(request), sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+    """Answer the requests on the standard input until there are no more.
+
+    What anything here prints meanwhile goes to the standard error.
+    """
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        while True:
+            try:
+                request = pickle.load(sys.stdin.buffer)
+            except EOFError:
+                return
+            pickle.dump(answer(request), answers)
+            answers.flush()
+
+
+def _ended(status: int) -> str:
+    """How a process ended that wrote nothing."""
+    if status >= 0:
+        return f"exit status {status}"
+    return f"it ended by {signal.Signals(-status).name}"
 
 
 def _python_path() -> str:

@@ -2,18 +2,14 @@
 
 import time
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compiler import compile
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.constants import ParameterOp
-from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid.relayout import Array
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.tuning.made_up import made_up_array, made_up_parameters
 
 AFTER_ORDER = "select-storage,outline-kernels"
 """What the default pipeline runs when the order is fixed."""
@@ -28,14 +24,10 @@ def prepare_on_host(module: ModuleOp) -> Run:
     Inputs and weights are halves, whose products are normal numbers, or 0, a valid index. Raises
     BraidError for what cannot be compiled.
     """
-    parameters = {
-        op.key.data: _array(shape_of(op.output), to_numpy(element_type_of(op.output)))
-        for op in module.walk()
-        if isinstance(op, ParameterOp)
-    }
+    parameters = made_up_parameters(module)
     with collect_remarks():  # those of a model of which nothing stays
         model = compile(module, passes=list(parse_pipeline(AFTER_ORDER)), parameters=parameters)
-    inputs = [_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
+    inputs = [made_up_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
     outputs = model.run(inputs)
 
     def run() -> float:
@@ -44,10 +36,3 @@ def prepare_on_host(module: ModuleOp) -> Run:
         return time.perf_counter() - start
 
     return run
-
-
-def _array(shape: tuple[int, ...], dtype: np.dtype) -> Array:
-    array = np.zeros(shape, dtype)
-    if array.dtype.kind == "f":
-        array.fill(0.5)
-    return cast(Array, array)

@@ -8,7 +8,8 @@ and small kernels spend their time around their loops.
 import math
 from collections.abc import Iterable
 
-from xdsl.ir import Operation
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
 
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -37,10 +38,13 @@ def kinds_of(op: Operation, family: str) -> tuple[str, str, str]:
     """The kinds of `op`, a group or what is none, from coarse to fine.
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
-    byte of its weights; and how large it is.
+    byte of its weights; and how large it is. What only moves elements is often done by storing its
+    operands where they are wanted, except those that come into a function from outside.
     """
     main = main_op(op)
     coarse = f"{family or NO_FAMILY} {computed_type(op)}"
+    if not flops(op):
+        coarse += " moved from outside" if _is_from_outside(op) else " moved"
     middle = f"{coarse} {kind_name(main)}"
     weights = _weight_bytes(main)
     if weights:
@@ -69,6 +73,11 @@ def _members(op: Operation) -> Iterable[Operation]:
                 yield from _members(inner)
     else:
         yield op
+
+
+def _is_from_outside(op: Operation) -> bool:
+    owners = [value.owner for value in op.operands]
+    return any(isinstance(o, Block) and isinstance(o.parent_op(), FuncOp) for o in owners)
 
 
 def _weight_bytes(op: Operation) -> int:

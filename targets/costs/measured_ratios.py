@@ -45,7 +45,7 @@ class MeasuredRatios:
         return bool(self.own)
 
     def of_group(self, group: FusedOp, family: str) -> Factor:
-        """The factor of a group, of which `family` is the first to make a kernel, empty for none."""
+        """The factor of a group; `family` is the first that makes its kernel, empty for none."""
         own = self.own.get(canonical_text(group))
         if own is not None:
             return Factor(own, is_own=True)
@@ -57,12 +57,13 @@ def load_ratios(description: BackendDescription) -> MeasuredRatios:
     device, records = description.device, stored_probes()
     if not records or device is None or not device.name:
         return MeasuredRatios()
-    scope = device_scope(description)
-    known = _loaded.get(scope)
+    scopes = tuple(device_scope(description, of_op=each) for each in (False, True))
+    known = _loaded.get(scopes)
     if known is None or known[0] is not records:
-        known = _loaded[scope] = (records, MeasuredRatios.of(probes_in(scope, records)))
+        probes = [probe for scope in scopes for probe in probes_in(scope, records)]
+        known = _loaded[scopes] = (records, MeasuredRatios.of(probes))
     return known[1]
 
 
-_loaded: dict[str, tuple[Mapping[str, Fields], MeasuredRatios]] = {}
-"""By scope, for the records of which they were made."""
+_loaded: dict[tuple[str, ...], tuple[Mapping[str, Fields], MeasuredRatios]] = {}
+"""By scopes, for the records of which they were made."""

@@ -57,8 +57,12 @@ class Probe:
         return self.runs > self.failures
 
 
-def device_scope(description: BackendDescription) -> str:
-    """Digest of all that records of a device depend on; `description` is `Target.backend_of`."""
+def device_scope(description: BackendDescription, *, of_op: bool) -> str:
+    """Digest of all that records of a device depend on; `description` is `Target.backend_of`.
+
+    Those of ops depend on the plugin too: whether it takes the code is what they are about. Kernels
+    in a model are as fast whoever starts them.
+    """
     device = description.device
     assert device is not None, "probes are of devices"
     own = replace(description, operations=(), device=None)
@@ -67,7 +71,7 @@ def device_scope(description: BackendDescription) -> str:
     maker = _package_of(backend(device.backend)) if installed else ""
     parts = (
         str(VERSION),
-        device.plugin,
+        device.plugin if of_op else "",
         machine_text(machine),
         repr(machine.facts),
         repr(own),
@@ -126,5 +130,5 @@ def _checked(value: Fields) -> Probe | None:
         return None
     if not all(isinstance(n, int | float) and 0 <= n < math.inf for n in (*numbers, *counts)):
         return None
-    named = tuple(str(kind) for kind in cast(list[object], kinds))
-    return Probe(**{**given, "kinds": named})
+    given["kinds"] = tuple(str(kind) for kind in cast(list[object], kinds))
+    return Probe(**given)

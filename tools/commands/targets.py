@@ -3,10 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from braid.support.errors import BraidError
+from braid.tools.commands.options import ShapeOption, TargetOption, parse_shapes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,12 +77,46 @@ def show(
 
 
 @targets.command()
-def calibrate(json_file: _JsonOption = None) -> None:
+def calibrate(
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Try each op of this model on each device of the target too: .onnx or .mlir.",
+        ),
+    ] = None,
+    target: TargetOption = None,
+    shape: ShapeOption = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=1.0,
+            help="What hangs longer has failed: an op; of the model as a whole, ten times that.",
+        ),
+    ] = 60.0,
+    json_file: _JsonOption = None,
+) -> None:
     """Measure this machine: operations, bandwidths, starting kernels, joining threads.
 
     It takes less than a minute, best while the machine does nothing else. All later costs are made
     of what was measured, for this processor and version of the code generator.
+
+    With --model, a machine that was measured before is not measured again. Each distinct op of the
+    model is compiled and run on each device that is there, in a process that may crash or hang, and
+    the model as a whole where devices run kernels: which ops work, and how fast they are, is kept.
+    'braid targets show' lists it.
     """
+    if model is None and (target is not None or shape):
+        raise BraidError("--target and --shape are about a model", hint="give --model too")
+    if model is None:
+        _calibrate_machine(json_file)
+    else:
+        _try_model(model, target, shape, time_limit, json_file)
+
+
+def _calibrate_machine(json_file: Path | None) -> None:
     import sys
 
     from rich.console import Console
@@ -100,6 +138,34 @@ def calibrate(json_file: _JsonOption = None) -> None:
     if json_file is not None:
         write_files({json_file: json.dumps(_as_json(host, figures), indent=1).encode()})
     Console().print(_figures(figures[host.host]))
+
+
+def _try_model(
+    model: Path, target: str | None, shape: list[str] | None, limit: float, json_file: Path | None
+) -> None:
+    import sys
+
+    from braid.targets.machines.calibration import keep_calibration, load_calibration
+    from braid.targets.machines.cpus import NATIVE, cpu_machine
+    from braid.tools.commands.diagnostics import compiling
+    from braid.tools.outputs import check_outputs, write_files
+    from braid.tuning.calibrate import calibrate as measure
+    from braid.tuning.probe import Limits, probe_model
+
+    check_outputs(json_file)
+    machine = cpu_machine(NATIVE)
+    tell = partial(print, file=sys.stderr)
+    with compiling(model):
+        if load_calibration(machine) is None:
+            keep_calibration(machine, measure(machine, tell))
+        limits = Limits(op=limit, model=10 * limit)
+        shapes = parse_shapes(shape)
+        reports = probe_model(model, target=target, shapes=shapes, limits=limits, notify=tell)
+    if json_file is not None:
+        text = json.dumps([asdict(report) for report in reports], indent=1)
+        write_files({json_file: text.encode()})
+    for report in reports:
+        print(report.describe())
 
 
 def _as_json(target: "Target", figures: "dict[str, tuple[Figure, ...]]") -> dict[str, Any]:

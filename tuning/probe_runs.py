@@ -1,0 +1,215 @@
+"""Compiling a module for a device and running it there, in the process that may crash of it."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
+
+import braid
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.clusters import is_placed
+from braid.analysis.structure.nesting import ops_outside_groups
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.names import set_names
+from braid.dialects.braid.regions import FusedOp
+from braid.frontends.mlir import parse_mlir
+from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.read_source import read_source
+from braid.sources.source_model import SourceModel
+from braid.support.diagnostics import handle_diagnostics
+from braid.support.errors import BraidError
+from braid.targets.costs.backend_support import priority_on
+from braid.targets.costs.cost import Source
+from braid.targets.costs.cost_records import RecordTable
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.group_kinds import kind_name, kinds_of, main_op
+from braid.targets.costs.op_amounts import computed_type
+from braid.targets.kernels.keys import canonical_text
+from braid.targets.machines.resolve import device_of, set_target, target_of
+from braid.tuning.made_up import made_up_array, made_up_parameters
+from braid.universe import make_context
+
+_KERNELS = "outline-kernels"
+"""Behind it, kernels are no ops any more that costs could be asked of."""
+_FEWEST, _MOST = 3, 25
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class OpTrial:
+    """Run the `@main` of a module, as text, on `device` of a target, for some seconds."""
+
+    text: str
+    target: str
+    device: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ModelTrial:
+    """Run the model at `path` with all ops on `device` that it takes, for some seconds."""
+
+    path: Path
+    shapes: Shapes | None
+    target: str
+    device: str
+    seconds: float
+
+
+@dataclass
+class GroupTimes:
+    """A group on the device: `text` and `kinds`, its main op, what it was predicted to take."""
+
+    text: str
+    what: str
+    op: str
+    type: str
+    kinds: tuple[str, ...]
+    predicted: float
+    seconds: list[float] = field(default_factory=list[float])
+
+
+@dataclass
+class Outcome:
+    """The seconds of each run on the device, and those of its groups.
+
+    `message` says why it failed, if it did; `at_load` that the code was made, and not taken: the
+    device may be missing.
+    """
+
+    seconds: list[float] = field(default_factory=list[float])
+    groups: list[GroupTimes] = field(default_factory=list[GroupTimes])
+    message: str = ""
+    at_load: bool = False
+
+
+def run_trial(trial: OpTrial | ModelTrial) -> Outcome:
+    """What came of a trial; what raises is an outcome as well."""
+    outcome = Outcome()
+    try:
+        with collect_remarks(), handle_diagnostics(lambda _: None):
+            _run(trial, outcome)
+    except Exception as error:
+        outcome.message = str(error).strip().partition("\n")[0] or type(error).__name__
+    return outcome
+
+
+def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
+    context = make_context()
+    if isinstance(trial, OpTrial):
+        source = _parsed(context, trial)
+    else:
+        source = read_source(context, trial.path, shapes=trial.shapes, target=trial.target)
+        _place(source.module, trial.device)
+    decided = _decide(context, source.module)
+    outcome.groups = _groups(decided, trial.device)
+    compiled = partial(
+        braid.compile, decided, passes=_KERNELS, parameters=source.parameters, profile=True, jobs=1
+    )
+    try:
+        model = compiled()
+    except BraidError:
+        compiled(load=False)
+        outcome.at_load = True
+        raise
+    inputs = [made_up_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    _time(lambda: model.run(inputs), model, trial, outcome)
+
+
+def _time(
+    run: Callable[[], object], model: braid.Model, trial: OpTrial | ModelTrial, outcome: Outcome
+) -> None:
+    """Runs until the seconds are over; the first run, which fills caches, does not count."""
+    run()
+    end = time.monotonic() + trial.seconds
+    while len(outcome.seconds) < _FEWEST or (
+        time.monotonic() < end and len(outcome.seconds) < _MOST
+    ):
+        model.reset_profile()
+        before = model.launched_seconds().get(trial.device, 0.0)
+        run()
+        profile = model.profile()
+        for number, group in enumerate(outcome.groups):
+            entry = profile.get(_name(number))
+            group.seconds.append(entry.seconds / max(entry.count, 1) if entry else 0.0)
+        launched = model.launched_seconds()
+        outcome.seconds.append(
+            launched[trial.device] - before
+            if trial.device in launched
+            else sum(entry.seconds for entry in profile.values())
+        )
+
+
+def _parsed(context: Context, trial: OpTrial) -> SourceModel:
+    """The module of one op, whose weights are made up."""
+    module = parse_mlir(context, trial.text, "op.mlir").module
+    set_target(module, trial.target)
+    return SourceModel("op", module, made_up_parameters(module))
+
+
+def _place(module: ModuleOp, device: str) -> None:
+    """Says of all ops that `device` takes that they run there."""
+    target = target_of(module)
+    backend = target.backend_of(target.device(device))
+    for function in runtime_functions(module):
+        for op in ops_outside_groups(function):
+            if is_placed(op) and priority_on(op, backend) is not None:
+                op.attributes[DEVICE] = StringAttr(device)
+
+
+def _decide(context: Context, module: ModuleOp) -> ModuleOp:
+    """Runs the default pipeline up to where kernels are outlined."""
+    passes = passes_for(module)
+    names = [each.name for each in passes]
+    run_pipeline(context, module, passes[: names.index(_KERNELS)])
+    return module
+
+
+def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
+    """The groups of `device`, which are named by their number then."""
+    target = target_of(module)
+    costs = CostSource(target, RecordTable())
+    found: list[GroupTimes] = []
+    for group in [op for op in module.walk() if isinstance(op, FusedOp)]:
+        on = device_of(group, target)
+        set_names(group, [])
+        if on.name != device:
+            continue
+        own = costs.on(on)
+        cost, main = own.cost(group), main_op(group)
+        known = cost.source in (Source.FAMILY, Source.ROOFLINE)
+        predicted = cost.seconds + own.start_of(cost) if known else 0.0
+        families = own.matches.of(group)
+        kinds = kinds_of(group, families[0].family.name if families else "")
+        set_names(group, [_name(len(found))])
+        text, kind, type = canonical_text(group), kind_name(main), computed_type(group)
+        found.append(GroupTimes(text, _described(main), kind, type, kinds, predicted))
+    return found
+
+
+def _name(number: int) -> str:
+    return f"group {number}"
+
+
+def _described(op: Operation) -> str:
+    types = ", ".join(str(value.type) for value in op.operands)
+    return f"{kind_name(op)} {types}"
+
+
+def middle_and_spread(seconds: list[float]) -> tuple[float, float]:
+    """The median, and the distance of the quartiles as a part of it."""
+    middle = median(seconds)
+    low, high = np.quantile(seconds, [0.25, 0.75])
+    return middle, float(high - low) / middle if middle else 0.0

@@ -1,0 +1,16 @@
+"""A process that tries ops and models on devices: `python -m braid.tuning.probe_worker`.
+
+What crashes, hangs or takes all memory ends only this process.
+"""
+
+import os
+import resource
+
+from braid.support.worker_process import serve
+from braid.tuning.probe_runs import run_trial
+
+if __name__ == "__main__":
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    serve(run_trial)
