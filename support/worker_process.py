@@ -17,7 +17,7 @@ import braid
 
 
 class WorkerEndedError(Exception):
-    """The process ended before it answered; the message is the first line that it wrote."""
+    """The process ended before it answered: the message has the first line that it wrote."""
 
 
 class WorkerProcess:
@@ -56,7 +56,8 @@ class WorkerProcess:
         self._process.wait()
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
-        return lines[0] if lines else _ended(self._process.returncode)
+        ended = _ended(self._process.returncode)
+        return f"{lines[0]} ({ended})" if lines else ended
 
 
 @contextmanager

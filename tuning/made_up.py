@@ -1,5 +1,6 @@
 """Values for what is run for its time alone."""
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:
     return array
 
 
-def made_up_parameters(module: ModuleOp) -> dict[str, Array]:
-    """A value for each parameter of `module`."""
+def made_up_parameters(module: ModuleOp, known: Container[str] = ()) -> dict[str, Array]:
+    """A value for each parameter of `module` but the `known` ones."""
     return {
         op.key.data: made_up_array(shape_of(op.output), to_numpy(element_type_of(op.output)))
         for op in module.walk()
-        if isinstance(op, ParameterOp)
+        if isinstance(op, ParameterOp) and op.key.data not in known
     }

@@ -28,6 +28,7 @@ from braid.targets.costs.probe_records import (
     probes_in,
     stored_probes,
 )
+from braid.targets.machines.resolve import target_name
 from braid.targets.machines.target import Device, Target
 from braid.tuning.probe_modules import distinct_ops, module_of, simplify
 from braid.tuning.probe_runs import (
@@ -121,6 +122,7 @@ def probe_model(
     """
     source = read_source(make_context(), path, shapes=shapes, target=target)
     found = known_target(source.module)
+    name = target_name(source.module)
     simplify(make_context(), source.module)
     ops = distinct_ops(source.module) if alone else {}
     reports: list[DeviceReport] = []
@@ -131,16 +133,17 @@ def probe_model(
             scope = device_scope(found.backend_of(device), of_op=True)
             if scope not in seen:
                 seen.add(scope)
-                trials = _Trials(found, device, worker, limits, notify)
+                trials = _Trials(found, name, device, worker, limits, notify)
                 reports.append(trials.run(ops, path, shapes))
     return reports
 
 
 @dataclass(frozen=True)
 class _Trials:
-    """All that is tried on one device."""
+    """All that is tried on one device of `target`, which modules know by `name`."""
 
     target: Target
+    name: str
     device: Device
     worker: ProbeWorker
     limits: Limits
@@ -168,7 +171,7 @@ class _Trials:
                 continue
             self.notify(f"{self.device.name}: op {number} of {len(ops)}, {kind_name(op)}")
             module = str(module_of(op, self.device))
-            trial = OpTrial(module, self.target.name, self.device.name, self.limits.op_timed)
+            trial = OpTrial(module, self.name, self.device.name, self.limits.op_timed)
             outcome = self.worker.outcome(trial, self.limits.op)
             refused += outcome.at_load
             found.append(_of_op(text, op, outcome))
@@ -184,7 +187,7 @@ class _Trials:
         trial = ModelTrial(
             path,
             shapes,
-            self.target.name,
+            self.name,
             self.device.name,
             self.limits.model_timed,
         )

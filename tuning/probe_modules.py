@@ -4,7 +4,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from braid.analysis.diagnostics.remarks import collect_remarks
@@ -12,17 +12,17 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
-from braid.dialects.braid.attribute_names import CANDIDATES, DEVICE
+from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.clusters import Placement, set_placement
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.ports import name_dictionaries
-from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.pipelines import DEFAULT
-from braid.targets.kernels.keys import canonical_text
+from braid.targets.kernels.op_text import op_text
 from braid.targets.machines.target import Device
 
 _BEFORE_DEVICES = DEFAULT[: DEFAULT.index("assign-devices")]
@@ -43,11 +43,6 @@ def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
             if is_placed(op) and not known.all_known(op.results) and _is_static(op):
                 found.setdefault(op_text(op), op)
     return found
-
-
-def op_text(op: Operation) -> str:
-    """What says which op it is, in whatever layouts: equal for ops that compute the same."""
-    return canonical_text(_group_of(op))
 
 
 def module_of(op: Operation, device: Device) -> ModuleOp:
@@ -71,7 +66,8 @@ def module_of(op: Operation, device: Device) -> ModuleOp:
         body.add_op(leaf)
         values[value] = leaf.results[0]
     copy = op.clone(values)
-    copy.attributes[DEVICE] = StringAttr(device.name)
+    # As a cluster of its own, so that it is launched, also on the default device.
+    set_placement(copy, Placement(0, device.name))
     copy.attributes[CANDIDATES] = DictionaryAttr({device.backend: IntegerAttr(1, i64)})
     set_names(copy, ["tried"])
     body.add_ops([copy, func.ReturnOp(*copy.results)])
@@ -83,20 +79,6 @@ def module_of(op: Operation, device: Device) -> ModuleOp:
         res_attrs=name_dictionaries(f"output_{n}" for n in range(len(copy.results))),
     )
     return ModuleOp([function])
-
-
-def _group_of(op: Operation) -> FusedOp:
-    """A group with a copy of `op` alone."""
-    if isinstance(op, FusedOp):
-        return op
-    read = list(dict.fromkeys(op.operands))
-    types = [value.type for value in read]
-    body, outside = Block(arg_types=types), Block(arg_types=types)
-    copy = op.clone(dict(zip(read, body.args, strict=True)))
-    body.add_ops([copy, YieldOp(*copy.results)])
-    group = FusedOp(outside.args, [result.type for result in copy.results], body)
-    outside.add_op(group)
-    return group
 
 
 def _is_static(op: Operation) -> bool:

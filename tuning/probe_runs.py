@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,16 +24,16 @@ from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
+from braid.read_source import chain_parameters, read_source
 from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
-from braid.targets.costs.backend_support import priority_on
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.group_kinds import kind_name, kinds_of, main_op
 from braid.targets.costs.op_amounts import computed_type
+from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
 from braid.tuning.made_up import made_up_array, made_up_parameters
@@ -111,6 +111,8 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         source = _parsed(context, trial)
     else:
         source = read_source(context, trial.path, shapes=trial.shapes, target=trial.target)
+        made_up = made_up_parameters(source.module, source.parameters)
+        source = replace(source, parameters=chain_parameters(source.parameters, made_up))
         _place(source.module, trial.device)
     decided = _decide(context, source.module)
     outcome.groups = _groups(decided, trial.device)
@@ -162,10 +164,10 @@ def _parsed(context: Context, trial: OpTrial) -> SourceModel:
 def _place(module: ModuleOp, device: str) -> None:
     """Says of all ops that `device` takes that they run there."""
     target = target_of(module)
-    backend = target.backend_of(target.device(device))
+    support, backend = ProbedSupport(target), target.device(device).backend
     for function in runtime_functions(module):
         for op in ops_outside_groups(function):
-            if is_placed(op) and priority_on(op, backend) is not None:
+            if is_placed(op) and backend in support.of(op):
                 op.attributes[DEVICE] = StringAttr(device)
 
 

@@ -46,6 +46,7 @@ from braid.solvers.partition.replicas import solve_with_replicas
 from braid.support.errors import BraidError
 from braid.targets.backends import has_all_backends
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.machines.resolve import target_of
 
 Seconds = NDArray[np.float64]
@@ -147,9 +148,10 @@ class _Assignment:
     ) -> None:
         self._options, self._ctx, self._module, self._graph = options, ctx, module, graph
         self._target = target = graph.target
-        self._candidates = [candidates_of(op, target) for _, op in graph.placed]
+        support = ProbedSupport(target)
+        self._candidates = [candidates_of(op, support) for _, op in graph.placed]
         allowed = [
-            allowed_devices(op, candidates, pins, target)
+            allowed_devices(op, candidates, pins, support)
             for (_, op), candidates in zip(graph.placed, self._candidates, strict=True)
         ]
         for (_, op), candidates, able in zip(graph.placed, self._candidates, allowed, strict=True):

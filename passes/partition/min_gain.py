@@ -16,6 +16,7 @@ from braid.passes.partition.requests import candidates_of
 from braid.passes.pipelines import GROUPS
 from braid.solvers.partition import Objective, PartitionProblem, cost
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.machines.target import Target
 
 
@@ -31,8 +32,10 @@ class Gains:
         self._node = {op: node for node, op in graph.placed}
         self._devices = {device.name: place for place, device in enumerate(target.devices)}
         self._host = self._devices[target.host]
+        support = ProbedSupport(target)
         allowed = [
-            {d.name for d in target.devices if d.backend in candidates_of(op, target)} for op in ops
+            {d.name for d in target.devices if d.backend in candidates_of(op, support)}
+            for op in ops
         ]
         trial = Trial.run(ctx, module, GROUPS, ops, {}, option)
         seconds = np.zeros((len(graph.ops), len(target.devices)))

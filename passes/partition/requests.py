@@ -1,6 +1,6 @@
 """What is asked of where ops run: pins, by `braid.device` and by options, and candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
@@ -15,10 +15,10 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.support.errors import BraidError, Note, UnsupportedError
 from braid.support.suggestions import did_you_mean
 from braid.targets.costs.backend_support import (
-    priority_on,
     require_known_operations,
     similar_operation,
 )
+from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.machines.target import Device, Target
 
 _OF_KIND = "op:"
@@ -76,17 +76,19 @@ def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
             )
 
 
-def candidates_of(op: Operation, target: Target) -> dict[str, int]:
+def candidates_of(op: Operation, support: ProbedSupport) -> dict[str, int]:
     """The backends that run `op`, with the priority of each.
 
     Raises UnsupportedError, naming the nearest support, where there is none.
     """
-    found = {b.name: p for b in target.backends if (p := priority_on(op, b)) is not None}
+    found, target = support.of(op), support.target
     if not found:
+        failures = [(b.name, support.failure(op, b.name)) for b in target.backends]
+        tried = [f"backend '{name}' fails to run it: {why}" for name, why in failures if why]
         raise UnsupportedError(
             f"no device of target '{target.name}' runs {_described(op)}",
             location=source_location(op),
-            hint=_nearest_support(op, target),
+            hint="; ".join(tried) or _nearest_support(op, target),
         )
     return found
 
@@ -97,8 +99,16 @@ def set_candidates(op: Operation, candidates: dict[str, int]) -> None:
     op.attributes[CANDIDATES] = DictionaryAttr(priorities)
 
 
+def able_devices(
+    op: Operation, candidates: Mapping[str, int], support: ProbedSupport
+) -> list[Device]:
+    """The devices of its backends that run `op`."""
+    devices = support.target.devices
+    return [d for d in devices if d.backend in candidates and support.runs_on(op, d)]
+
+
 def allowed_devices(
-    op: Operation, candidates: dict[str, int], pins: Sequence[Pin], target: Target
+    op: Operation, candidates: Mapping[str, int], pins: Sequence[Pin], support: ProbedSupport
 ) -> list[Device]:
     """The devices that run `op` and where pins let it be.
 
@@ -106,8 +116,8 @@ def allowed_devices(
     """
     mine = [pin for pin in pins if pin.is_about(op)]
     if (said := device_name(op)) is not None:
-        mine.append(Pin(op.name, target.device(said).name))
-    able = [device for device in target.devices if device.backend in candidates]
+        mine.append(Pin(op.name, support.target.device(said).name))
+    able = able_devices(op, candidates, support)
     allowed = [device for device in able if all(pin.allows(device) for pin in mine)]
     if not allowed:
         asked = " and ".join(sorted({pin.where for pin in mine}))

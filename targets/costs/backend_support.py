@@ -92,13 +92,22 @@ def priority_on(op: Operation, backend: BackendDescription) -> int | None:
         inner = [priority_on(each, backend) for each in _computing(op)]
         known = [priority for priority in inner if priority is not None]
         return max(known, default=BEST_PRIORITY) if len(known) == len(inner) else None
-    listed = next((e.priority for e in backend.operations if _takes(e, op, backend)), None)
+    entry = entry_for(op, backend)
+    listed = None if entry is None else entry.priority
     if listed is None and is_addressing(op):
         return BEST_PRIORITY
     if isinstance(op, OpaqueOp) and op.backends is not None:
         named = _named_backends(op.backends)
         return (listed or BEST_PRIORITY) if backend.name in named else None
     return listed
+
+
+def entry_for(op: Operation, backend: BackendDescription) -> MappingEntry | None:
+    """The first entry of the mapping list that takes `op`.
+
+    Raises BraidError for one that asks for what such ops do not have.
+    """
+    return next((entry for entry in backend.operations if _takes(entry, op, backend)), None)
 
 
 def measure(op: Operation, name: str) -> Sequence[float]:

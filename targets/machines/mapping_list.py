@@ -17,7 +17,8 @@ class MappingEntry:
     `operation` is the name of an op (`braid.conv`, or `conv` for short), the kind of an opaque one,
     or `*` for all. The others restrict it, and are empty where they do not: the element types of
     the first operand, by their MLIR names; least and greatest values of measures (see
-    `backend_support.measure`); and the values of attributes.
+    `backend_support.measure`); and the values of attributes. With `is_own`, the priority was given
+    for this entry, and not for the backend.
     """
 
     operation: str
@@ -26,6 +27,7 @@ class MappingEntry:
     at_least: tuple[tuple[str, float], ...] = ()
     at_most: tuple[tuple[str, float], ...] = ()
     attributes: tuple[tuple[str, str | int], ...] = ()
+    is_own: bool = False
 
     def names(self, operation: str) -> bool:
         """Whether it is about the op of this full name, or the opaque one of this kind."""
@@ -69,7 +71,7 @@ def parse_mapping_list(table: Table) -> tuple[MappingEntry, ...]:
         own = Table({name: entry}, f"{table.path}.operations", table.location)
         _checked_name(own, name)
         if isinstance(entry, int) and not isinstance(entry, bool):
-            entries.append(MappingEntry(name, _priority(own, entry)))
+            entries.append(MappingEntry(name, _priority(own, entry), is_own=True))
             continue
         tables = own.tables(name) if isinstance(entry, list) else [_table(own, name)]
         entries += [_entry(name, each) for each in tables]
@@ -93,6 +95,7 @@ def _entry(name: str, table: Table) -> MappingEntry:
         _measures(table, "at_least"),
         _measures(table, "at_most"),
         _attributes(table),
+        is_own="priority" in table.data,
     )
 
 

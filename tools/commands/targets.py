@@ -15,6 +15,7 @@ from braid.tools.commands.options import ShapeOption, TargetOption, parse_shapes
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from braid.targets.costs.tried_ops import TriedOp
     from braid.targets.machines.figures import Figure
     from braid.targets.machines.mapping_list import MappingEntry
     from braid.targets.machines.target import BackendDescription, Target
@@ -48,6 +49,7 @@ def show(
     """
     from rich.console import Console
 
+    from braid.targets.costs.tried_ops import ops_tried
     from braid.targets.machines.figures import figures_of
     from braid.targets.machines.load import target_names
     from braid.targets.machines.resolve import CPU_OPTION, resolve_target
@@ -57,7 +59,9 @@ def show(
     found = resolve_target(target, {} if cpu is None else {CPU_OPTION: cpu})
     figures = {device.name: figures_of(device, found) for device in found.devices}
     if json_file is not None:
-        write_files({json_file: json.dumps(_as_json(found, figures), indent=1).encode()})
+        tried_ops = [asdict(each) for each in ops_tried(found)]
+        everything = _as_json(found, figures) | {"tried": tried_ops}
+        write_files({json_file: json.dumps(everything, indent=1).encode()})
     console = Console()
     print(f"target {found.name}, its host is {found.host}")
     console.print(_devices(found))
@@ -66,6 +70,9 @@ def show(
     if len(found.backends) > 1:
         print("ops by backend, with the priority of each, 1 the best")
         console.print(_mapping_list(found))
+    if tried := ops_tried(found):
+        print("ops that were tried by 'braid targets calibrate --model'")
+        console.print(_tried(tried))
     for backend in found.backends:
         if backend.units:
             print(f"backend {backend.name}")
@@ -231,6 +238,23 @@ def _mapping_list(target: "Target") -> "Table":
         cells = ([e for e in b.operations if e.operation == name] for b in target.backends)
         table.add_row(name, *("\n".join(map(_entry, cell)) for cell in cells))
     return table
+
+
+def _tried(ops: "Sequence[TriedOp]") -> "Table":
+    rows = [
+        (
+            op.name,
+            op.device,
+            "-" if op.priority is None else f"{op.priority}",
+            op.source,
+            f"{op.failures} of {op.runs} runs",
+            _seconds(op.seconds) if op.seconds else "-",
+            f"{100 * op.spread:.0f} %" if op.seconds else "-",
+        )
+        for op in ops
+    ]
+    words = ("op", "device", "priority", "from")
+    return _table(words, ("failed", "median", "spread"), rows)
 
 
 def _entry(entry: "MappingEntry") -> str:
