@@ -96,7 +96,7 @@ def test_what_crashes_is_not_supported(plugins, model, tmp_path, monkeypatch, ca
     assert devices(target) == ["cpu:0"] * 3
     assert main(["targets", "show", target]) == 0
     shown = capsys.readouterr().out
-    for text in ("braid.matmul f32", "braid.exp f32", "it ended by SIGABRT", "of 3 runs"):
+    for text in ("braid.matmul f32", "braid.exp f32", "it ended by SIGABRT", "1 of 1 runs"):
         assert text in shown, shown
 
 
