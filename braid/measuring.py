@@ -1,14 +1,20 @@
-"""Measuring the kernels of a model before it is compiled."""
+"""Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
+
+from collections.abc import Callable
 
 from xdsl.passes import ModulePass
 
 from braid.compiler import known_target
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.sources.signature import check_model
 from braid.targets.backends import kernel_families
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
+from braid.tuning.search import Rule, Step
+from braid.tuning.tune_kernels import TuningReport, tune_kernels
 from braid.universe import make_context
 
 
@@ -44,12 +50,55 @@ def measure_model(
         cpu=cpu,
         gpu_arch=gpu_arch,
     )
-    run_pipeline(context, model.module, _before_layouts(passes_for(model.module)))
+    run_pipeline(context, model.module, _before(SelectLayoutsPass.name, passes_for(model.module)))
     host = known_target(model.module).host_device
     families = kernel_families(host)
     return measure_layouts(model.module, families, time_limit, jobs=jobs)
 
 
-def _before_layouts(passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
+def tune_model(
+    source: ModelSource,
+    rule: Rule,
+    time_limit: float,
+    *,
+    target: str | None = None,
+    shapes: Shapes | None = None,
+    shape_buckets: Buckets | None = None,
+    shape_bounds: Bounds | None = None,
+    jobs: int | None = None,
+    again: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    goes_on: Callable[[Step], bool] = lambda _: True,
+) -> TuningReport:
+    """Search the schedules of a model's kernels on the CPU of this machine.
+
+    What is found is kept in braid's cache directory, and every later compilation of kernels that
+    compute the same uses it. `rule` says when the search of a kernel stops, and after `time_limit`
+    seconds none is begun. `say` gets a line for each step, and `goes_on` may stop the search of a
+    kernel after a level. What was searched before is left as it is, unless `again`. The other
+    parameters are those of `braid.compile`.
+
+    Raises:
+        BraidError: as `compile`, or what is found cannot be kept.
+
+    """
+    context = make_context()
+    model = read_source(
+        context,
+        source,
+        shapes=shapes,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+        target=target,
+    )
+    known_target(model.module)
+    check_model(model.module)
+    run_pipeline(context, model.module, _before(SelectSchedulesPass.name, passes_for(model.module)))
+    return tune_kernels(
+        model.module, rule, time_limit, jobs=jobs, again=again, say=say, goes_on=goes_on
+    )
+
+
+def _before(name: str, passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
     names = [pass_.name for pass_ in passes]
-    return passes[: names.index(SelectLayoutsPass.name)]
+    return passes[: names.index(name)]

@@ -47,6 +47,7 @@ PASSES: dict[str, str] = {
     "select-rematerialization": (
         "braid.passes.rematerialization.select_rematerialization:SelectRematerializationPass"
     ),
+    "select-schedules": "braid.passes.kernels.select_schedules:SelectSchedulesPass",
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",

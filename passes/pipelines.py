@@ -48,6 +48,8 @@ DEFAULT = (
     "select-storage",
     # What a backend does with its functions when all of this is decided.
     "prepare-backends{before=kernels}",
+    # What was searched for is known by the group and how its tensors are stored.
+    "select-schedules",
     # From here on the order of kernels is fixed. Memory is planned by the lowering, which knows
     # how much scratch each kernel needs.
     "outline-kernels",

@@ -20,6 +20,7 @@ from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.targets import targets
+from braid.tools.commands.tune import tune
 from braid.tools.commands.verify import verify
 from braid.tools.exhaustion import INTERRUPTED, exhausted
 from braid.tools.standard_output import checked_output
@@ -38,6 +39,7 @@ app.command("reduce")(reduce)
 app.command("run")(run)
 app.command("bench")(bench)
 app.command("simulate")(simulate)
+app.command("tune")(tune)
 app.command("verify")(verify)
 app.add_typer(cache)
 app.add_typer(profile)

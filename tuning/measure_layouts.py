@@ -3,20 +3,15 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.base import AnyTensor, element_type_of
-from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.tuning.layout_candidates import Candidate, layout_candidates
-from braid.tuning.timing import Clock, TimingRequest
+from braid.tuning.timing import Clock, TimingRequest, stored_arguments
 from braid.tuning.timing_worker import timing_worker
 
 _ROUNDS = 2
@@ -115,18 +110,10 @@ def _requests(
         yield (
             candidate,
             TimingRequest(
-                object_code, kernel.symbol, kernel.grid, kernel.scratch_bytes, _arguments(candidate)
+                object_code,
+                kernel.symbol,
+                kernel.grid,
+                kernel.scratch_bytes,
+                stored_arguments(candidate.group, candidate.choice),
             ),
         )
-
-
-def _arguments(candidate: Candidate) -> tuple[tuple[str, int], ...]:
-    """Element types and counts of the operands and results, as stored."""
-    group, choice = candidate.group, candidate.choice
-    arguments: list[tuple[str, int]] = []
-    layouts = (*choice.operands, *choice.results)
-    for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):
-        dtype = np.dtype(to_numpy(element_type_of(value)))
-        size = storage_bytes(cast(AnyTensor, value.type), layout)
-        arguments.append((dtype.str, -(-size // dtype.itemsize)))
-    return tuple(arguments)

@@ -3,9 +3,15 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import AnyTensor, element_type_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
 
 _COLD_BYTES = 8 << 20
@@ -53,6 +59,17 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
         call()
         times.append(clock() - start)
     return float(np.quantile(times, 0.25, method="lower"))
+
+
+def stored_arguments(group: FusedOp, choice: LayoutChoice) -> tuple[tuple[str, int], ...]:
+    """Element types and counts of the operands and results of a group, as stored."""
+    arguments: list[tuple[str, int]] = []
+    layouts = (*choice.operands, *choice.results)
+    for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):
+        dtype = np.dtype(to_numpy(element_type_of(value)))
+        size = storage_bytes(cast(AnyTensor, value.type), layout)
+        arguments.append((dtype.str, -(-size // dtype.itemsize)))
+    return tuple(arguments)
 
 
 def _array(argument: tuple[str, int]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:

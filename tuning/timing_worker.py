@@ -1,27 +1,40 @@
-"""Times kernels in a process of their own, so that a crash costs one measurement."""
+"""Runs and times kernels in a process of their own, so that a crash costs one measurement."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
+from braid.dialects.braid.relayout import Array
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.tuning.kernel_runs import RunRequest
 from braid.tuning.timing import TimingRequest
 
 WORKER = "braid.tuning.worker"
+MOST_SECONDS = 60.0
+"""After which a kernel counts as one that hangs: a measurement takes far less than a second."""
 
 
 class TimingWorker:
-    """Starts the process when the first kernel is timed, and again after a crash."""
+    """Starts the process when the first kernel is timed, and again after a crash or a hang."""
 
-    def __init__(self, ending: ExitStack) -> None:
+    def __init__(self, ending: ExitStack, most_seconds: float = MOST_SECONDS) -> None:
         self._process: WorkerProcess | None = None
         self._ending = ending
+        self._most_seconds = most_seconds
 
     def seconds(self, request: TimingRequest) -> float | None:
         """Seconds of one run as `time_kernel` says; None where the kernel ended the process."""
+        return self._ask(request)
+
+    def results(self, request: RunRequest) -> tuple[Array, ...] | None:
+        """Results of one run; None where the kernel ended the process."""
+        return self._ask(request)
+
+    def _ask(self, request: object) -> Any:
         if self._process is None:
             self._process = self._ending.enter_context(worker_process(WORKER))
         try:
-            return float(self._process.ask(request))
+            return self._process.ask(request, seconds=self._most_seconds)
         except WorkerEndedError:
             self._process = None
             self._ending.close()
@@ -29,7 +42,7 @@ class TimingWorker:
 
 
 @contextmanager
-def timing_worker() -> Generator[TimingWorker]:
+def timing_worker(most_seconds: float = MOST_SECONDS) -> Generator[TimingWorker]:
     """A worker whose process, if it started one, ends with the block."""
     with ExitStack() as ending:
-        yield TimingWorker(ending)
+        yield TimingWorker(ending, most_seconds)

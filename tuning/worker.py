@@ -1,10 +1,17 @@
-"""A process that times kernels: `python -m braid.tuning.worker`.
+"""A process that runs and times kernels: `python -m braid.tuning.worker`.
 
 A kernel that is wrong ends only this process.
 """
 
 from braid.support.worker_process import serve
-from braid.tuning.timing import time_kernel
+from braid.tuning.kernel_runs import RunRequest, run_kernel
+from braid.tuning.timing import TimingRequest, time_kernel
+
+
+def answer(request: TimingRequest | RunRequest) -> object:
+    """Seconds of one run, or the results of one."""
+    return run_kernel(request) if isinstance(request, RunRequest) else time_kernel(request)
+
 
 if __name__ == "__main__":
-    serve(time_kernel)
+    serve(answer)

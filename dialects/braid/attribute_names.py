@@ -120,6 +120,8 @@ are for the reduced dims, in the order of the op's structure."""
 
 # ---- What a kernel is like: outline-kernels and code generation ----
 
+SCHEDULE = "braid.schedule"
+"""On a group or its kernel: by which family, and with which schedule, the kernel is made."""
 GRID = "braid.grid"
 """On a kernel's function: how many independent iterations it has."""
 WORKERS = "braid.workers"

@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from xdsl.dialects import func
 from xdsl.ir import Block
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.strided_storage import STORAGE_DECISIONS, stored_choice
+from braid.analysis.structure.verification import InvalidIRError
+from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.kernels.kernel_schedule import find_match, schedule_of
 
 
 def group_of(function: func.FuncOp) -> FusedOp:
@@ -26,7 +30,7 @@ def group_of(function: func.FuncOp) -> FusedOp:
     operands = Block(arg_types=function.function_type.inputs.data)
     group = FusedOp(operands.args, function.function_type.outputs.data, body)
     operands.add_op(group)
-    for name in STORAGE_DECISIONS:
+    for name in (*STORAGE_DECISIONS, SCHEDULE):
         if (attribute := function.attributes.get(name)) is not None:
             group.attributes[name] = attribute
     return group
@@ -38,6 +42,27 @@ class KernelSelection:
     def __init__(self, families: Sequence[KernelFamily]) -> None:
         """Raises BraidError for a family that lacks a part of the protocol."""
         self._costs = DeviceCosts.of_families(families)
+
+    def choose(self, group: FusedOp) -> tuple[Match, Schedule] | None:
+        """The family and the schedule that `braid.schedule` names, else those of `match`.
+
+        The schedule is the family's default then; None where no family takes the group. Raises
+        InvalidIRError where no family has the schedule for the group as its tensors are stored.
+        """
+        chosen = schedule_of(group)
+        if chosen is None:
+            match = self.match(group)
+            return None if match is None else (match, match.default_schedule())
+        takers = self._costs.matches.in_choice(group, stored_choice(group))
+        match = find_match(takers, chosen)
+        if match is None:
+            names = ", ".join(match.family.name for match in takers) or "none"
+            raise InvalidIRError(
+                f"no kernel family has the schedule '{chosen}' for this group",
+                location=source_location(group),
+                hint=f"leave out '{SCHEDULE}'; families that take the group: {names}",
+            )
+        return match, chosen.schedule
 
     def match(self, group: FusedOp) -> Match | None:
         """That of the cheapest family that takes `group` as its tensors are stored."""

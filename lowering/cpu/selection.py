@@ -9,11 +9,12 @@ from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 
 
 def emit_selected(symbol: str, group: FusedOp, selection: KernelSelection) -> Kernel:
-    """The kernel of `group` under this symbol, with its family's default schedule."""
-    match = selection.match(group)
-    if match is None:
+    """The kernel of `group` under this symbol; raises InvalidIRError as `choose` does."""
+    chosen = selection.choose(group)
+    if chosen is None:
         return emit_fallback(group, symbol)
-    return match.emit(symbol, match.default_schedule())
+    match, schedule = chosen
+    return match.emit(symbol, schedule)
 
 
 def emit_kernel(symbol: str, group: FusedOp, families: Sequence[KernelFamily]) -> Kernel:

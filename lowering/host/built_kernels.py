@@ -123,9 +123,10 @@ def _order(
     function: func.FuncOp, selection: KernelSelection, fallback: Fallback, machine: Machine
 ) -> _Order:
     group = group_of(function)
-    match = selection.match(group)
+    chosen = selection.choose(group)
+    match = None if chosen is None else chosen[0]
+    schedule: Schedule = {} if chosen is None else chosen[1]
     family = None if match is None else match.family
-    schedule: Schedule = {} if match is None else match.default_schedule()
     key = KernelKey.of(
         group,
         GroupKey.of(stored_text(group), machine),

@@ -3,7 +3,7 @@
 Braid's own families are believed: what they raise is a bug of braid.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,6 +77,11 @@ class Match:
             if schedule is None:
                 raise TypeError("level 0 has no schedule, expected the default one")
         return schedule
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """As in `Candidate`."""
+        with self._named("space"):
+            yield from self.candidate.space(level)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """As in `Candidate`."""

@@ -1,0 +1,87 @@
+"""By which family, and with which schedule, the kernel of a group is made: `braid.schedule`.
+
+```mlir
+%y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
+```
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.verification import InvalidIRError
+from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import LEVELS, Schedule
+
+
+@dataclass(frozen=True)
+class KernelSchedule:
+    """A schedule of the family of this name; `items` are its entries, sorted."""
+
+    family: str
+    items: tuple[tuple[str, int], ...]
+
+    @staticmethod
+    def of(family: str, schedule: Schedule) -> "KernelSchedule":
+        """The schedule, as what can be compared and hashed."""
+        return KernelSchedule(family, tuple(sorted(schedule.items())))
+
+    @property
+    def schedule(self) -> Schedule:
+        """As families take it."""
+        return dict(self.items)
+
+    def __str__(self) -> str:
+        entries = " ".join(f"{name}={value}" for name, value in self.items)
+        return f"{self.family} {entries}".strip()
+
+
+def schedule_of(op: Operation) -> KernelSchedule | None:
+    """What `braid.schedule` says; None where it does not stand.
+
+    Raises InvalidIRError where it is not a family's name and a dictionary of integers.
+    """
+    attribute = op.attributes.get(SCHEDULE)
+    if attribute is None:
+        return None
+    none: Mapping[str, Attribute] = {}
+    fields = attribute.data if isinstance(attribute, DictionaryAttr) else none
+    family, schedule = fields.get("family"), fields.get("schedule")
+    if (
+        fields.keys() == {"family", "schedule"}
+        and isinstance(family, StringAttr)
+        and isinstance(schedule, DictionaryAttr)
+        and all(isinstance(value, IntegerAttr) for value in schedule.data.values())
+    ):
+        entries = cast("dict[str, IntegerAttr[Any]]", schedule.data)
+        return KernelSchedule.of(
+            family.data, {name: entry.value.data for name, entry in entries.items()}
+        )
+    raise InvalidIRError(
+        f"'{SCHEDULE}' is {attribute}, expected a family's name and a schedule",
+        location=source_location(op),
+        hint='such as {family = "gemm", schedule = {rows = 4 : i64}}',
+    )
+
+
+def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
+    """Writes `braid.schedule`."""
+    entries = {name: IntegerAttr(value, i64) for name, value in chosen.items}
+    op.attributes[SCHEDULE] = DictionaryAttr(
+        {"family": StringAttr(chosen.family), "schedule": DictionaryAttr(entries)}
+    )
+
+
+def find_match(matches: Iterable[Match], chosen: KernelSchedule) -> Match | None:
+    """The one among `matches` whose space has the schedule; None where none has."""
+    for match in matches:
+        if match.family.name == chosen.family:
+            for level in range(LEVELS):
+                if any(KernelSchedule.of(chosen.family, s) == chosen for s in match.space(level)):
+                    return match
+    return None

@@ -1,0 +1,215 @@
+"""Schedules that are faster and right are recorded, and models are compiled with them."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import braid
+import braid.tuning.tune_kernels
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.compiler import emit_model
+from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
+from braid.frontends.mlir import parse_mlir
+from braid.graph_pipeline import passes_for
+from braid.measuring import tune_model
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.errors import BraidError
+from braid.support.record_store import Record, default_store
+from braid.targets.costs.schedule_records import (
+    SCHEDULE_KIND,
+    TunedKernel,
+    append_tuned,
+    load_tuned,
+)
+from braid.targets.kernels.kernel_schedule import KernelSchedule, schedule_of
+from braid.tuning.kernel_runs import RunRequest, run_kernel
+from braid.tuning.layout_candidates import layout_candidates
+from braid.tuning.search import Rule
+from braid.tuning.timing import TimingRequest
+from braid.tuning.timing_worker import timing_worker
+from braid.universe import make_context
+from test.unit.tuning.test_measure_layouts import FAMILIES, model, request_of
+
+MODEL = """
+func.func @main(%x: tensor<24x40xf32> {braid.name = "x"}, %w: tensor<40x48xf32> {braid.name = "w"})
+    -> (tensor<24x48xf32> {braid.name = "y"}) {
+  %y = braid.matmul %x, %w : (tensor<24x40xf32>, tensor<40x48xf32>) -> tensor<24x48xf32>
+  func.return %y : tensor<24x48xf32>
+}
+"""
+
+
+class FakeWorker:
+    """Kernels run, and take what the test says: the n-th to be timed first takes `times[n]`."""
+
+    def __init__(self, times: Callable[[int], float | None], wrong: set[int]) -> None:
+        self.times, self.wrong = times, wrong
+        self.seen: dict[bytes, int] = {}
+
+    def seconds(self, request: TimingRequest) -> float | None:
+        return self.times(self.seen.setdefault(request.object_code, len(self.seen)))
+
+    def results(self, request: RunRequest) -> tuple[Array, ...]:
+        results = run_kernel(request)
+        if self.seen[request.object_code] in self.wrong:
+            results[0].flat[-1] += 1
+        return results
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
+
+
+def tune(
+    monkeypatch: pytest.MonkeyPatch,
+    times: Callable[[int], float | None],
+    wrong: frozenset[int] = frozenset(),
+    rule: Rule | None = None,
+    **options: bool,
+) -> tuple[str, list[str]]:
+    """The report, and what was said."""
+
+    @contextmanager
+    def fake() -> Generator[FakeWorker]:
+        yield FakeWorker(times, set(wrong))
+
+    monkeypatch.setattr(braid.tuning.tune_kernels, "timing_worker", fake)
+    said: list[str] = []
+    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    report = tune_model(module, rule or Rule(trials=6), 600, jobs=1, say=said.append, **options)
+    return str(report), said
+
+
+def only_record() -> TunedKernel:
+    (record,) = load_tuned().values()
+    return record
+
+
+def test_the_fastest_is_recorded_and_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    report, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
+    assert report.startswith("1 kernels searched, 1 of them are faster, together 1.818 times")
+    record = only_record()
+    assert record.chosen is not None and record.chosen.family == "gemm"
+    assert (record.seconds, record.baseline) == (1.1, 2.0)
+    assert said[0].startswith("matmul -> 24x48") and "level 0" in said[1]
+    context = make_context()
+    module = parse_mlir(context, MODEL, "m.mlir").module
+    names = [pass_.name for pass_ in passes_for(module)]
+    decided = passes_for(module)[: names.index("outline-kernels")]
+    with collect_remarks() as remarks:
+        run_pipeline(context, module, decided)
+    (group,) = (op for op in module.walk() if isinstance(op, FusedOp))
+    assert schedule_of(group) == record.chosen
+    assert "1 of 1 groups have a record of a search" in [remark.message for remark in remarks]
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((24, 40), np.float32)
+    w = generator.standard_normal((40, 48), np.float32)
+    compiled = braid.compile(parse_mlir(context, MODEL, "m.mlir").module, jobs=1)
+    np.testing.assert_allclose(compiled(x, w), x @ w, rtol=1e-4, atol=1e-4)
+
+
+def test_the_schedule_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = emit_model(parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", jobs=1)
+    tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
+    after = emit_model(parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", jobs=1)
+    assert before != after
+
+
+def test_wrong_kernels_and_crashes_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {0: 2.0, 1: None, 2: 0.5, 3: 0.7, 4: 0.9}
+    tune(monkeypatch, lambda number: times.get(number, 3.0), wrong=frozenset({2}))
+    record = only_record()
+    assert record.chosen is not None and record.seconds == 0.7
+
+
+def test_gains_within_the_noise_are_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = iter(range(10**6))
+
+    def times(number: int) -> float:
+        return 0.9 if number else 1.0 + 0.5 * (next(turns) % 2)
+
+    _, said = tune(monkeypatch, times)
+    assert only_record().chosen is None and "the default schedule stays" in said[-1]
+
+
+def test_what_was_searched_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, lambda _: 1.0)
+    report, said = tune(monkeypatch, lambda _: 1.0)
+    assert report == "0 kernels searched, 0 of them are faster; 1 known before, 0 left"
+    assert said == []
+    assert tune(monkeypatch, lambda _: 1.0, again=True)[0].startswith("1 kernels searched")
+
+
+def test_all_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0, rule=Rule())
+    assert ["level 0" in said[1], "level 1" in said[2], "level 2" in said[3]] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"schedule": {"rows": 999}},
+        {"family": "none"},
+        {"family": 3},
+        {"schedule": {"rows": "4"}},
+        {"schedule": []},
+        {"seconds": -1.0},
+        {"version": None},
+    ],
+)
+def test_records_that_do_not_fit_are_not_used(
+    changed: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0)
+    ((key, value),) = default_store().read(SCHEDULE_KIND).items()
+    default_store().append([Record(SCHEDULE_KIND, key, {**value, **changed})])
+    x, w = np.ones((24, 40), np.float32), np.ones((40, 48), np.float32)
+    compiled = braid.compile(parse_mlir(make_context(), MODEL, "m.mlir").module, jobs=1)
+    np.testing.assert_allclose(compiled(x, w), x @ w, rtol=1e-5)
+
+
+def test_a_record_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0)
+    ((key, record),) = load_tuned().items()
+    append_tuned(key, TunedKernel(record.chosen, record.version + 1, 1.0, 2.0))
+    context = make_context()
+    module = parse_mlir(context, MODEL, "m.mlir").module
+    names = [pass_.name for pass_ in passes_for(module)]
+    run_pipeline(context, module, passes_for(module)[: names.index("outline-kernels")])
+    assert not any(SCHEDULE in op.attributes for op in module.walk())
+
+
+def test_a_schedule_by_hand_that_no_family_has() -> None:
+    text = MODEL.replace(
+        "braid.matmul %x, %w :",
+        'braid.matmul %x, %w {braid.schedule = {family = "gemm", schedule = {rows = 9 : i64}}} :',
+    )
+    module = parse_mlir(make_context(), text, "m.mlir").module
+    run_pipeline(make_context(), module, "select-fusion,apply-fusion")
+    for op in module.walk():
+        if isinstance(op, FusedOp):
+            op.attributes[SCHEDULE] = next(
+                inner.attributes[SCHEDULE] for inner in op.walk() if SCHEDULE in inner.attributes
+            )
+    with pytest.raises(BraidError, match="no kernel family has the schedule 'gemm rows=9'"):
+        braid.compile(module, passes="outline-kernels", jobs=1)
+
+
+def test_a_kernel_that_hangs_costs_one_measurement() -> None:
+
+    [candidates, _] = layout_candidates(model((1, 16, 2, 3)), FAMILIES)
+    with timing_worker(most_seconds=3.0) as worker:
+        assert worker.seconds(request_of(candidates[0], budget_seconds=1e9)) is None
+        assert worker.seconds(request_of(candidates[0])) is not None
+
+
+def test_schedules_are_told_apart() -> None:
+    one = KernelSchedule.of("gemm", {"rows": 4, "vectors": 2})
+    assert one == KernelSchedule.of("gemm", {"vectors": 2, "rows": 4})
+    assert one != KernelSchedule.of("gemm", {"rows": 4}) and str(one) == "gemm rows=4 vectors=2"

@@ -1,0 +1,96 @@
+"""One run of a compiled kernel on given arrays, in a worker; and what it should have computed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_float, to_numpy
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array, to_storage
+from braid.lowering.cpu.call import LoadedKernel
+
+TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-10}
+"""Largest ‖y − ref‖∞ / ‖ref‖∞ by bytes of a float: what another order of sums may change."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A compiled kernel, its operands as stored, and its results as they are before it runs."""
+
+    object_code: bytes
+    symbol: str
+    grid: int
+    scratch_bytes: int
+    operands: tuple[Array, ...]
+    results: tuple[Array, ...]
+
+
+def run_kernel(request: RunRequest) -> tuple[Array, ...]:
+    """The results as stored."""
+    kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
+    kernel(*request.operands, *request.results)
+    return request.results
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Random operands of a group and its results by the numpy semantics, both as stored."""
+
+    operands: tuple[Array, ...]
+    results: tuple[Array, ...]
+
+    @staticmethod
+    def of(group: FusedOp, choice: LayoutChoice, seed: int = 0) -> "Reference | None":
+        """None for a group with ops that say no numpy semantics. Integers are 0, a valid index."""
+        generator = np.random.default_rng(seed)
+        logical = [_operand(value, generator) for value in group.body.block.args]
+        values: dict[SSAValue, Array] = dict(zip(group.body.block.args, logical, strict=True))
+        for op in group.body.block.ops:
+            if op is group.terminator:
+                continue
+            if not isinstance(op, TensorOp):
+                return None
+            results = op.evaluate(*(values[operand] for operand in op.operands))
+            values.update(zip(op.results, results, strict=True))
+        results = [values[value] for value in group.terminator.arguments]
+        return Reference(_stored(logical, choice.operands), _stored(results, choice.results))
+
+    def unwritten(self) -> tuple[Array, ...]:
+        """Results before a kernel has run: what is not written shows."""
+        return tuple(np.full_like(array, 77) for array in self.results)
+
+    def agrees(self, results: Sequence[Array]) -> bool:
+        """Whether `results`, as stored, are right up to the order of sums."""
+        return all(map(_close, results, self.results))
+
+
+def _operand(value: SSAValue, generator: np.random.Generator) -> Array:
+    type = cast("TensorType[Attribute]", value.type)
+    dtype = to_numpy(element_type_of(value))
+    if not is_float(type.element_type):
+        return np.zeros(shape_of(value), dtype)
+    return generator.uniform(-1, 1, shape_of(value)).astype(dtype)
+
+
+def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, ...]:
+    pairs = zip(arrays, layouts, strict=True)
+    return tuple(np.ascontiguousarray(to_storage(a, layout)) for a, layout in pairs)
+
+
+def _close(actual: Array, expected: Array) -> bool:
+    if expected.dtype.kind in "biu":
+        return np.array_equal(actual, expected)
+    wide, reference = actual.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(reference)
+    if not np.array_equal(wide[~finite], reference[~finite], equal_nan=True):
+        return False
+    largest = np.abs(reference[finite]).max(initial=0.0)
+    error = np.abs(wide[finite] - reference[finite]).max(initial=0.0)
+    return bool(error <= TOLERANCES.get(expected.dtype.itemsize, 2e-2) * largest)
