@@ -31,9 +31,10 @@ class TimingWorker:
         return self._ask(request)
 
     def _ask(self, request: object) -> Any:
-        if self._process is None:
-            self._process = self._ending.enter_context(worker_process(WORKER))
         try:
+            if self._process is None:
+                self._process = self._ending.enter_context(worker_process(WORKER))
+                self._process.ask(None)  # what it takes to start is no part of a measurement
             return self._process.ask(request, seconds=self._most_seconds)
         except WorkerEndedError:
             self._process = None

@@ -8,8 +8,10 @@ from braid.tuning.kernel_runs import RunRequest, run_kernel
 from braid.tuning.timing import TimingRequest, time_kernel
 
 
-def answer(request: TimingRequest | RunRequest) -> object:
-    """Seconds of one run, or the results of one."""
+def answer(request: TimingRequest | RunRequest | None) -> object:
+    """Seconds of one run, or the results of one; None to who only asks whether this is there."""
+    if request is None:
+        return None
     return run_kernel(request) if isinstance(request, RunRequest) else time_kernel(request)
 
 

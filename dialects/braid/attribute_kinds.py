@@ -96,10 +96,7 @@ _KINDS: Mapping[str, _Kind] = {
         'a dictionary from layouts to seconds, such as {"ab->ba" = 2.0e-3 : f64}',
         _holds_times,
     ),
-    PROFILE_KEYS: _Kind((DictionaryAttr,), "a dictionary of strings"),
     SCHEDULE: _Kind((DictionaryAttr,), "a dictionary with a family and a schedule"),
-    SECONDS: _Kind((FloatAttr,), "a number, such as 2.0e-3 : f64"),
-    LAYOUT_SECONDS: _Kind((DictionaryAttr,), "a dictionary from layouts to seconds"),
 }
 
 
