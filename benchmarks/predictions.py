@@ -4,10 +4,12 @@
 
 Each model is run as a whole, once, by what `braid targets calibrate --model` does, and its records
 are set aside. For each tested model the records are then those of all others; it is split over the
-target `host-2` by `assign-devices{strategy=throughput}` and run as a stream. Printed are, for each
-stage and for the stream (the busiest device), predicted ÷ measured, and the same without any
-records. Stages are single threads that keep to their cores. A round tells how long a stage takes by
-its fastest piece of so many seconds, since whatever else the machine does makes it longer.
+target `host-2` by `assign-devices{strategy=throughput}`, with `--replicate` also by letting stages
+take turns on both cores, and run as a stream. Printed are, for each stage and for the stream (the
+busiest device), predicted ÷ measured, and the same without any records. Stages are single threads
+that keep to their cores. Of the rounds, of so many seconds each, the fastest counts for each stage:
+whatever else the machine does makes it longer. All times are divided by how slow the machine was
+at that moment: a fixed kernel tells.
 """
 
 import argparse
@@ -16,30 +18,75 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import braid
 from benchmarks.models.inputs import random_inputs
 from benchmarks.streams import TARGET, Arrays, repeat
+from braid.graph_pipeline import passes_for, with_partition
+from braid.lowering.host.codegen.compiler import compile_kernels
+from braid.passes.partition.assign_devices import AssignDevicesPass
+from braid.read_source import read_source
 from braid.support.record_store import Record, default_store
 from braid.targets.costs.probe_records import PROBE
 from braid.targets.machines.calibration import keep_calibration, load_calibration
 from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.resolve import target_of
 from braid.tuning.calibrate import calibrate
 from braid.tuning.probe import probe_model
+from braid.tuning.rate_kernels import multiply_adds
+from braid.tuning.timing import TimingRequest
+from braid.tuning.timing_worker import TimingWorker, timing_worker
+from braid.universe import make_context
 
 OFF = 0.2
 """By which part a prediction may be off."""
 
 
-def probe(path: Path) -> list[Record]:
-    """What running the model as a whole says of its groups."""
+class Pace:
+    """How slow the machine is at the moment: seconds of a fixed kernel ÷ those at first.
+
+    Virtual machines get slower and faster by a fifth within minutes, whatever runs on them.
+    """
+
+    def __init__(self, worker: TimingWorker, first: float | None) -> None:
+        """`first` are the seconds that count as 1, by default those of now."""
+        kernel = multiply_adds("f32", cpu_machine(NATIVE), 100_000)
+        (code,) = compile_kernels([kernel.kernel])
+        symbol, grid = kernel.kernel.symbol, kernel.kernel.grid
+        self._request = TimingRequest(
+            code, symbol, grid, 0, kernel.arguments, cold=False, budget_seconds=0.5
+        )
+        self._worker = worker
+        self.first = self._seconds() if first is None else first
+
+    def now(self) -> float:
+        """1 is as at first, more is slower."""
+        return self._seconds() / self.first
+
+    def _seconds(self) -> float:
+        seconds = self._worker.seconds(self._request)
+        if seconds is None:
+            raise SystemExit("the kernel that tells how fast the machine is crashed")
+        return seconds
+
+
+def probe(path: Path, pace: Pace) -> list[Record]:
+    """What running the model as a whole says of its groups, on a machine as at first."""
     forget()
+    before = pace.now()
     for report in probe_model(path, target=TARGET, alone=False):
         if report.failures:
             raise SystemExit(f"{path.stem}: {report.failures}")
-    return [row for row in default_store().rows() if row is not None and row.kind == PROBE]
+    slow = (before + pace.now()) / 2
+    rows = [row for row in default_store().rows() if row is not None and row.kind == PROBE]
+    print(f"{path.stem}: {len(rows)} groups, machine {slow:.2f}", flush=True)
+    return [
+        replace(row, value={**row.value, "seconds": row.value["seconds"] / slow}) for row in rows
+    ]
 
 
 def forget() -> None:
@@ -51,26 +98,43 @@ def forget() -> None:
     store.append(kept)
 
 
-def measure(path: Path, inputs: Arrays, seconds: float, rounds: int) -> dict[str, Any]:
-    """The stages of the model as a stream, predicted and measured."""
-    model = braid.compile(path, target=TARGET, partition="throughput")
+def compile_split(path: Path, *, replicate: bool) -> braid.Model:
+    """The model for two cores, by what is predicted."""
+    source = read_source(make_context(), path, target=TARGET)
+    passes = with_partition(passes_for(source.module), "throughput", (), target_of(source.module))
+    chosen = [
+        replace(p, replicate=replicate) if isinstance(p, AssignDevicesPass) else p for p in passes
+    ]
+    return braid.compile(source.module, parameters=source.parameters, passes=chosen)
+
+
+def measure(
+    model: braid.Model, inputs: Arrays, seconds: float, rounds: int, pace: Pace
+) -> dict[str, Any]:
+    """The stages of the model as a stream, predicted and measured, on a machine as at first."""
     best: dict[str, Any] = {}
     intervals: list[float] = []
     for _ in range(rounds):
+        before = pace.now()
         with model.stream(repeat(inputs), copy=False) as stream:
             next(stream)
             begin, count = time.perf_counter(), 0
             while time.perf_counter() - begin < seconds:
                 next(stream)
                 count += 1
-            intervals.append((time.perf_counter() - begin) / count)
-            for stage in stream.stages():
-                known = best.setdefault(stage.name, {"measured": float("inf")})
-                known["device"], known["predicted"] = stage.device, stage.expected_seconds
-                known["measured"] = min(known["measured"], stage.seconds / max(1, stage.count))
+            interval, stages = (time.perf_counter() - begin) / count, stream.stages()
+        slow = (before + pace.now()) / 2
+        intervals.append(interval / slow)
+        for stage in stages:
+            known = best.setdefault(stage.name, {"measured": float("inf")})
+            known["device"], known["predicted"] = stage.device, stage.expected_seconds
+            known["replicas"] = stage.replicas
+            known["measured"] = min(known["measured"], stage.seconds / max(1, stage.count) / slow)
     loads: dict[str, float] = {}
     for stage in best.values():
-        loads[stage["device"]] = loads.get(stage["device"], 0.0) + stage["predicted"]
+        own = (stage["device"], *stage["replicas"])
+        for name in own:
+            loads[name] = loads.get(name, 0.0) + stage["predicted"] / len(own)
     stream_row = {"device": "stream", "predicted": max(loads.values()), "measured": min(intervals)}
     return {**best, "stream": stream_row}
 
@@ -88,6 +152,7 @@ def main() -> None:
     parser.add_argument("--test", nargs="*", help="names of the models to test, by default all")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--replicate", action="store_true", help="let stages run on both cores")
     parser.add_argument("--cache", type=Path, help="directory that keeps what is compiled")
     parser.add_argument("--records", type=Path, help="file with what was probed; written if new")
     parser.add_argument("--json", type=Path)
@@ -105,7 +170,47 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     machine = cpu_machine(NATIVE)
     if load_calibration(machine) is None:
         keep_calibration(machine, calibrate(machine))
-    probed = probes_of(options.models, options.records)
+    kept = Kept.read(options.records)
+    with timing_worker() as worker:
+        pace = Pace(worker, kept.first)
+        kept = kept.completed(options.models, pace)
+        if options.records is not None:
+            options.records.write_text(json.dumps(kept.to_json()))
+        probed = {path.stem: kept.rows[path.stem] for path in options.models}
+        return tested(options, probed, pace)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The records of each model, for a machine whose fixed kernel takes `first` seconds."""
+
+    first: float | None
+    rows: dict[str, list[Record]]
+
+    @staticmethod
+    def read(file: Path | None) -> "Kept":
+        """What the file holds, if there is one."""
+        if file is None or not file.exists():
+            return Kept(None, {})
+        data = json.loads(file.read_text())
+        rows = {name: [Record(**row) for row in rows] for name, rows in data["rows"].items()}
+        return Kept(data["first"], rows)
+
+    def completed(self, models: Sequence[Path], pace: Pace) -> "Kept":
+        """With the records of these models, too."""
+        missing = [path for path in models if path.stem not in self.rows]
+        return Kept(pace.first, self.rows | {path.stem: probe(path, pace) for path in missing})
+
+    def to_json(self) -> dict[str, Any]:
+        """As `read` reads it."""
+        rows = {name: [vars(row) for row in rows] for name, rows in self.rows.items()}
+        return {"first": self.first, "rows": rows}
+
+
+def tested(
+    options: argparse.Namespace, probed: dict[str, list[Record]], pace: Pace
+) -> dict[str, Any]:
+    """The figures of all tested models."""
     results: dict[str, Any] = {}
     for path in options.models:
         if options.test and path.stem not in options.test:
@@ -113,30 +218,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         named = random_inputs(path)
         inputs = list(named.values())
         forget()
-        before = measure(path, inputs, options.seconds / 4, 1)
+        split = partial(compile_split, path, replicate=options.replicate)
+        before = measure(split(), inputs, options.seconds / 4, 1, pace)
         default_store().append(
             row for name, rows in probed.items() if name != path.stem for row in rows
         )
-        after = measure(path, inputs, options.seconds, options.rounds)
+        after = measure(split(), inputs, options.seconds, options.rounds, pace)
         results[path.stem] = {"without": before, "with": after}
         show(path.stem, before, after)
     return results
-
-
-def probes_of(models: Sequence[Path], file: Path | None) -> dict[str, list[Record]]:
-    """The records of each model, of which some may be in `file`."""
-    found: dict[str, list[Record]] = {}
-    if file is not None and file.exists():
-        for name, rows in json.loads(file.read_text()).items():
-            found[name] = [Record(**row) for row in rows]
-    for path in models:
-        if path.stem not in found:
-            found[path.stem] = probe(path)
-            print(f"{path.stem}: {len(found[path.stem])} groups", flush=True)
-    if file is not None:
-        plain = {name: [vars(row) for row in rows] for name, rows in found.items()}
-        file.write_text(json.dumps(plain))
-    return {path.stem: found[path.stem] for path in models}
 
 
 def show(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:

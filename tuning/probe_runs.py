@@ -31,7 +31,7 @@ from braid.support.errors import BraidError
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
-from braid.targets.costs.group_kinds import kind_name, kinds_of, main_op
+from braid.targets.costs.group_kinds import kind_name, main_op
 from braid.targets.costs.op_amounts import computed_type
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_text
@@ -193,8 +193,7 @@ def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
         cost, main = own.cost(group), main_op(group)
         known = cost.source in (Source.FAMILY, Source.ROOFLINE)
         predicted = cost.seconds + own.start_of(cost) if known else 0.0
-        families = own.matches.of(group)
-        kinds = kinds_of(group, families[0].family.name if families else "")
+        kinds = own.kinds(group)
         set_names(group, [_name(len(found))])
         text, kind, type = canonical_text(group), kind_name(main), computed_type(group)
         found.append(GroupTimes(text, _described(main), kind, type, kinds, predicted))

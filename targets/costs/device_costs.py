@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -29,6 +29,7 @@ from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.costs.declared_units import declared_amounts, names_units
 from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.costs.group_kinds import kinds_of, model_weight_bytes
 from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
 from braid.targets.kernels.family_calls import Match
@@ -37,6 +38,9 @@ from braid.targets.kernels.group_matches import GroupMatches, GroupMemo
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Device
+
+_PARTS_OF_CACHE = 2
+"""What a core uses of the last cache, in parts for each core, while others do not need theirs."""
 
 DeclaredCost = float | Mapping[str, float]
 """Seconds, or amounts by resource and seconds by unit."""
@@ -75,6 +79,7 @@ class DeviceCosts(DeviceRates):
         self.asked: Counter[Source] = Counter()
         self._families, self._given = families, records
         self._factors = GroupMemo(self._factor)
+        self._weights: dict[ModuleOp, int] = {}
         self._reorders: dict[tuple[AnyTensor, Layout, Layout], Cost] = {}
 
     @staticmethod
@@ -247,8 +252,28 @@ class DeviceCosts(DeviceRates):
         return replace(cost, seconds=seconds, source=source, started=True)
 
     def _factor(self, group: FusedOp) -> Factor:
+        return self._ratios.of_group(group, self._first_family(group), is_far=self._is_far(group))
+
+    def kinds(self, group: FusedOp) -> tuple[str, ...]:
+        """The kinds of `group` by which others that are measured correct its predictions."""
+        return kinds_of(group, self._first_family(group), is_far=self._is_far(group))
+
+    def _first_family(self, group: FusedOp) -> str:
         first = next(iter(self.matches.of(group)), None)
-        return self._ratios.of_group(group, "" if first is None else first.family.name)
+        return "" if first is None else first.family.name
+
+    def _is_far(self, group: FusedOp) -> bool | None:
+        """Whether the weights of the model come from memory in each run; None if not known.
+
+        A core alone gets more than its part of the last cache: twice is assumed.
+        """
+        cache = self.machine.fact("last_cache_bytes", 0.0)
+        module = group.get_toplevel_object()
+        if not cache or not isinstance(module, ModuleOp):
+            return None
+        if module not in self._weights:
+            self._weights[module] = model_weight_bytes(module)
+        return self._weights[module] > _PARTS_OF_CACHE * cache
 
     def _predicted(self, option: KernelOption, amounts: Amounts) -> Cost:
         """What the kernel costs without a profile of its group."""

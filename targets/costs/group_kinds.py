@@ -8,10 +8,12 @@ and small kernels spend their time around their loops.
 import math
 from collections.abc import Iterable
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from braid.dialects.braid.constants import ConstantOp
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.opaque import OpaqueOp
@@ -34,12 +36,14 @@ _SIZES = 4.0
 """By which factor the sizes of a kind may differ."""
 
 
-def kinds_of(op: Operation, family: str) -> tuple[str, str, str]:
+def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple[str, ...]:
     """The kinds of `op`, a group or what is none, from coarse to fine.
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
-    byte of its weights; and how large it is. What only moves elements is often done by storing its
-    operands where they are wanted, except those that come into a function from outside.
+    byte of its weights; whether the model's weights stay in caches from run to run or come from
+    memory (`is_far`, None for unknown); and how large it is. What only moves elements is often done
+    by storing its operands where they are wanted, except those that come into a function from
+    outside.
     """
     main = main_op(op)
     coarse = f"{family or NO_FAMILY} {computed_type(op)}"
@@ -50,9 +54,26 @@ def kinds_of(op: Operation, family: str) -> tuple[str, str, str]:
     if weights:
         reuse = math.floor(math.log2(max(flops(main), 1) / weights))
         middle += f" reuse {min(max(reuse, _LEAST_REUSE), _MOST_REUSE)}"
+    place = middle
+    if is_far is not None and flops(op):
+        place += " far" if is_far else " near"
     amounts = amounts_of(op)
     size = max(amounts.by_resource["flops"], amounts.moved, 1.0)
-    return coarse, middle, f"{middle} size {math.floor(math.log(size, _SIZES))}"
+    return coarse, middle, place, f"{place} size {math.floor(math.log(size, _SIZES))}"
+
+
+def model_weight_bytes(op: Operation) -> int:
+    """Bytes of the weights that the functions of the module around `op` read, each counted once."""
+    module = op.get_toplevel_object()
+    if not isinstance(module, ModuleOp):
+        return 0
+    found = {
+        inner.key.data: moved_bytes(inner.output)
+        for function in runtime_functions(module)
+        for inner in function.walk()
+        if isinstance(inner, ParameterOp)
+    }
+    return sum(found.values())
 
 
 def kind_name(op: Operation) -> str:

@@ -44,12 +44,15 @@ class MeasuredRatios:
         """Whether anything was measured."""
         return bool(self.own)
 
-    def of_group(self, group: FusedOp, family: str) -> Factor:
-        """The factor of a group; `family` is the first that makes its kernel, empty for none."""
+    def of_group(self, group: FusedOp, family: str, *, is_far: bool | None = None) -> Factor:
+        """The factor of a group; `family` is the first that makes its kernel, empty for none.
+
+        `is_far` as in `kinds_of`.
+        """
         own = self.own.get(canonical_text(group))
         if own is not None:
             return Factor(own, is_own=True)
-        return Factor(self.kinds.of_kinds(kinds_of(group, family)), is_own=False)
+        return Factor(self.kinds.of_kinds(kinds_of(group, family, is_far=is_far)), is_own=False)
 
 
 def load_ratios(description: BackendDescription) -> MeasuredRatios:

@@ -62,7 +62,6 @@ def predicted(group: Operation) -> float:
 
 def probe_of(group: FusedOp, ratio: float) -> Probe:
     before = predicted(group)
-    family = CostSource(HOST).on(HOST.host_device).matches.of(group)[0].family.name
     return Probe(
         canonical_text(group),
         "conv",
@@ -72,7 +71,7 @@ def probe_of(group: FusedOp, ratio: float) -> Probe:
         runs=5,
         seconds=ratio * before,
         predicted=before,
-        kinds=kinds_of(group, family),
+        kinds=CostSource(HOST).on(HOST.host_device).kinds(group),
     )
 
 
@@ -149,7 +148,7 @@ def test_records_of_another_device_do_not_count() -> None:
     [((64, 14), (64, 12), True), ((64, 14), (64, 3), False), ((64, 56), (256, 56), True)],
 )
 def test_kinds_tell_how_often_weights_are_used(first, second, alike) -> None:
-    coarse, middle, _ = kinds_of(conv(*first), "direct")
+    coarse, middle, *_ = kinds_of(conv(*first), "direct")
     other = kinds_of(conv(*second), "direct")
     assert coarse == other[0] == "direct f32"
     assert (middle == other[1]) is alike
