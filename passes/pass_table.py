@@ -13,6 +13,9 @@ PASSES: dict[str, str] = {
     "assign-devices": "braid.passes.partition.assign_devices:AssignDevicesPass",
     "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "convert-qdq-to-integers": (
+        "braid.passes.quantization.convert_qdq_to_integers:ConvertQdqToIntegersPass"
+    ),
     "convert-stablehlo-to-braid": (
         "braid.passes.stablehlo.convert_stablehlo_to_braid:ConvertStablehloToBraidPass"
     ),

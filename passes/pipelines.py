@@ -9,6 +9,9 @@ DEFAULT = (
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",
+    # Before devices are assigned, which run integers or do not; what is known is folded again.
+    "convert-qdq-to-integers",
+    "simplify",
     # Which device runs what; the mapping lists of the target decide unless a strategy is asked for.
     "assign-devices",
     # Where ops say which device they are for; what is inserted from here on joins its readers.

@@ -23,6 +23,7 @@ from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ChannelOp, CopyOp, ReorderOp
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.quantization import QUANTIZATION
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.resize import ResizeOp
@@ -35,6 +36,7 @@ Braid = Dialect(
     "braid",
     [
         *ELEMENTWISE.values(),
+        *QUANTIZATION,
         ArgReduceOp,
         AwaitOp,
         BroadcastOp,

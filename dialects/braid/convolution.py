@@ -9,17 +9,18 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
+from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
     require,
+    require_summable,
     shape_of,
 )
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.scalar import Apply
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -29,17 +30,18 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
-from braid.dialects.braid.windowed import WindowedOp, require_products, window_attributes
+from braid.dialects.braid.windowed import WindowedOp, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 
 @irdl_op_definition
-class ConvOp(WindowedOp, StructuredOp):
+class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     """Convolution (cross-correlation) over any number of spatial dims.
 
     Operands: input `[N, C, spatial…]`, weight `[O, C / groups, window…]`.
     Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
-    The input is padded with zeros. A bias is a separate `braid.add`.
+    The input is padded with zeros. A bias is a separate `braid.add`. Narrow integers are
+    multiplied and added up in `accumulator`, where it is given.
     Fails verification for other ranks or element types, channel counts that do not fit, or an
     empty result.
 
@@ -67,6 +69,7 @@ class ConvOp(WindowedOp, StructuredOp):
         pad_high: Sequence[int],
         dilations: Sequence[int],
         groups: int = 1,
+        accumulator: IntegerType | None = None,
     ) -> "ConvOp":
         """Builds a convolution from plain integers."""
         return ConvOp.on(
@@ -74,6 +77,7 @@ class ConvOp(WindowedOp, StructuredOp):
             weight,
             **window_attributes(strides, dilations, pad_low, pad_high),
             groups=IntegerAttr(groups, i64),
+            accumulator=accumulator,
         )
 
     @property
@@ -88,18 +92,19 @@ class ConvOp(WindowedOp, StructuredOp):
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
         require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
-        require_products(self.input, self.weight)
+        element_type = self.sum_type(element_type_of(self.input), element_type_of(self.weight))
+        require_summable(element_type)
         require(
             x[1] in (DYNAMIC, w[1] * groups),
             f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",
         )
         require(w[0] % groups == 0, f"{w[0]} output channels do not divide by {groups} groups")
         spatial = self.windows.output_shape(x[2:])
-        return [TensorType(element_type_of(self.input), (x[0], w[0], *spatial))]
+        return [TensorType(element_type, (x[0], w[0], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Sums of products of windows, group by group; 16-bit floats are summed in 32 bits."""
-        x, w = map(wide, operands)
+        x, w = map(self.widened, operands)
         groups = self.groups.value.data
         windows = padded_windows(x, self.windows, 0)
         # Windows as rows [positions, elements]: `np.tensordot` leaves out products with a single 0.
@@ -112,7 +117,7 @@ class ConvOp(WindowedOp, StructuredOp):
             elements = math.prod(ws.shape[1:])
             y = xs.reshape(math.prod(rows), elements) @ ws.reshape(len(ws), elements).T
             outputs.append(np.moveaxis(y.reshape(*rows, len(ws)), -1, 1))
-        return (np.concatenate(outputs, axis=1).astype(operands[0].dtype),)
+        return (self.narrowed(np.concatenate(outputs, axis=1), operands[0]),)
 
     def structure(self) -> Structure:
         """Dims: n, o, output spatial…, then input channel of the group and window…"""
@@ -141,7 +146,7 @@ class ConvOp(WindowedOp, StructuredOp):
             AffineMap(len(d), 0, tuple(d[: 2 + rank])),
             out,
             element_type,
-            Apply("mul", (Argument(0), Argument(1)), element_type),
+            Apply("mul", (self.addend(0), self.addend(1)), element_type),
             "add",
         )
         return Structure((stage,), (0,))

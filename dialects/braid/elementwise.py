@@ -24,7 +24,7 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
-from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_stored_only, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
@@ -35,8 +35,8 @@ from braid.dialects.braid.structure import Access, OperandSource, Stage, Structu
 class Elementwise:
     """One row of the table.
 
-    `result` is `same` (the type of the last operand), `bool`, or `any` (the result type is
-    given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit, relative to
+    `result` is `same` (the type of the last operand), `bool`, `float` (f32), or `any` (the result
+    type is given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit, relative to
     an add. `kinds` are those of element types that it takes: bool, integer, float.
     """
 
@@ -124,6 +124,8 @@ class ElementwiseOp(StructuredOp):
         element_type = element_type_of(self.inputs[-1])
         if row.result == "bool":
             element_type = i1
+        elif row.result == "float":
+            element_type = f32
         elif row.result == "any":
             element_type = element_type_of(self.results[0])
         return [TensorType(element_type, shape)]

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
@@ -17,9 +18,8 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.scalar import Apply
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -31,11 +31,13 @@ from braid.dialects.braid.structure import (
 
 
 @irdl_op_definition
-class MatmulOp(StructuredOp):
+class MatmulOp(AccumulatingOp, StructuredOp):
     """Matrix product of the last two dims; leading dims are batches.
 
     Operands: `[batch…, M, K]` and `[batch…, K, N]` of one rank; batch dims of size 1 are repeated.
     Result: `[batch…, M, N]`. A transposed operand is a `braid.transpose` or a layout.
+    Narrow integers, of which one may be signed and the other not, are multiplied and added up in
+    `accumulator` where that is given: `{accumulator = i32}`.
     Fails verification for other ranks, extents or element types.
 
     ```mlir
@@ -54,19 +56,18 @@ class MatmulOp(StructuredOp):
         a, b = shape_of(self.lhs), shape_of(self.rhs)
         require(len(a) >= 2, f"the left operand has rank {len(a)}, expected at least 2")
         require(len(a) == len(b), f"operands have ranks {len(a)} and {len(b)}")
-        left, right = element_type_of(self.lhs), element_type_of(self.rhs)
-        require(left == right, f"operands have element types {left} and {right}")
-        require_summable(left)
+        element_type = self.sum_type(element_type_of(self.lhs), element_type_of(self.rhs))
+        require_summable(element_type)
         require(
             a[-1] == b[-2] or DYNAMIC in (a[-1], b[-2]),
             f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",
         )
         batch = repeated_shape([a[:-2], b[:-2]])
-        return [TensorType(left, (*batch, a[-2], b[-1]))]
+        return [TensorType(element_type, (*batch, a[-2], b[-1]))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's matmul; 16-bit floats are summed in 32 bits."""
-        return (np.matmul(*map(wide, operands)).astype(operands[0].dtype),)
+        return (self.narrowed(np.matmul(*map(self.widened, operands)), operands[0]),)
 
     def structure(self) -> Structure:
         """Dims: batch…, m, n, then k."""
@@ -89,7 +90,7 @@ class MatmulOp(StructuredOp):
             AffineMap(rank + 1, 0, tuple(d[:rank])),
             shape,
             element_type,
-            Apply("mul", (Argument(0), Argument(1)), element_type),
+            Apply("mul", (self.addend(0), self.addend(1)), element_type),
             "add",
         )
         return Structure((stage,), (0,))

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
+from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
@@ -18,10 +19,8 @@ from braid.dialects.braid.base import (
     require_summable,
     shape_of,
 )
-from braid.dialects.braid.numpy_functions import wide
-from braid.dialects.braid.reduction import UFUNCS, neutral_of
+from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_sum
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Argument
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -39,14 +38,15 @@ COMBINES = {"max": "maximum", "add": "add"}
 
 
 @irdl_op_definition
-class PoolOp(WindowedOp, StructuredOp):
+class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
     """Combines the elements of every window over the spatial dims.
 
     Operand: `[N, C, spatial…]`; `window`, `strides`, `dilations`, `pad_low` and `pad_high` have
     one entry per spatial dim.
     Result: `[N, C, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
     `kind` is `max` (NaN if any is NaN; padded with the least value) or `add` (padded with 0; an
-    average is this times the reciprocals of the counts).
+    average is this times the reciprocals of the counts). Narrow integers are added up in
+    `accumulator`, where it is given.
     Fails verification for another `kind`, lists of the wrong length, or an empty result.
 
     ```mlir
@@ -73,12 +73,14 @@ class PoolOp(WindowedOp, StructuredOp):
         pad_low: Sequence[int],
         pad_high: Sequence[int],
         dilations: Sequence[int],
+        accumulator: IntegerType | None = None,
     ) -> "PoolOp":
         """Builds a pooling from plain values."""
         return PoolOp.on(
             input,
             kind=StringAttr(kind),
             window=integers(window),
+            accumulator=accumulator,
             **window_attributes(strides, dilations, pad_low, pad_high),
         )
 
@@ -104,16 +106,18 @@ class PoolOp(WindowedOp, StructuredOp):
         require(len(shape) >= 3, f"the input has rank {len(shape)}, expected at least 3")
         if self.combine == "add":
             require_summable(element_type_of(self.input))
+        require_sum(self.combine, self.accumulator)
         spatial = self.windows.output_shape(shape[2:])
-        return [TensorType(element_type_of(self.input), (*shape[:2], *spatial))]
+        element_type = self.sum_type(element_type_of(self.input))
+        return [TensorType(element_type, (*shape[:2], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reduction of a view of all windows."""
         x = operands[0]
         windows = self.windows.clipped(x.shape[2:])
-        views = padded_windows(wide(x), windows, self.padding_value)
+        views = padded_windows(self.widened(x), windows, self.padding_value)
         result = UFUNCS[self.combine].reduce(views, axis=tuple(range(x.ndim, views.ndim)))
-        return (np.asarray(result).astype(x.dtype),)
+        return (self.narrowed(result, x),)
 
     def structure(self) -> Structure:
         """Dims: n, c, output spatial…, then window…"""
@@ -132,7 +136,7 @@ class PoolOp(WindowedOp, StructuredOp):
             AffineMap(len(d), 0, tuple(d[: 2 + rank])),
             out,
             result.element_type,
-            Argument(0),
+            self.addend(0),
             self.combine,
         )
         return Structure((stage,), (0,))

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
+from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
@@ -26,7 +27,6 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
-from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Scalar
 from braid.dialects.braid.structure import (
@@ -69,6 +69,14 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
         require_summable(element_type)
 
 
+def require_sum(kind: str, accumulator: IntegerType | None) -> None:
+    """Raises VerifyException for an accumulator of what is no sum."""
+    require(
+        accumulator is None or kind == "add",
+        f"kind '{kind}' with an accumulator, expected 'add': other kinds need no wider type",
+    )
+
+
 def reduce_stage(
     kind: str,
     source: Source,
@@ -101,11 +109,12 @@ def reduce_stage(
 
 
 @irdl_op_definition
-class ReduceOp(StructuredOp):
+class ReduceOp(AccumulatingOp, StructuredOp):
     """Combines all elements along `dims`, which stay with size 1.
 
     `kind` is `add`, `mul`, `maximum`, `minimum` (NaN if any is NaN), `and` or `or` (integers,
-    bitwise). A dim of extent 0 gives the neutral element.
+    bitwise). A dim of extent 0 gives the neutral element. Narrow integers are added up in
+    `accumulator`, where it is given.
     Fails verification for a dim that does not exist or is named twice, or another `kind`.
 
     ```mlir
@@ -122,9 +131,16 @@ class ReduceOp(StructuredOp):
     output = result_def(TensorType)
 
     @staticmethod
-    def get(input: SSAValue | Operation, kind: str, dims: Sequence[int]) -> "ReduceOp":
+    def get(
+        input: SSAValue | Operation,
+        kind: str,
+        dims: Sequence[int],
+        accumulator: IntegerType | None = None,
+    ) -> "ReduceOp":
         """Builds a reduction from plain values."""
-        return ReduceOp.on(input, kind=StringAttr(kind), dims=integers(dims))
+        return ReduceOp.on(
+            input, kind=StringAttr(kind), dims=integers(dims), accumulator=accumulator
+        )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
@@ -135,16 +151,17 @@ class ReduceOp(StructuredOp):
         for dim in dims:
             require_dim(dim, len(shape))
             shape[dim] = 1
-        return [TensorType(element_type, shape)]
+        require_sum(self.kind.data, self.accumulator)
+        return [TensorType(self.sum_type(element_type), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reduction; 16-bit floats are summed in 32 bits."""
         x = operands[0]
-        initial: Any = neutral_of(self.kind.data, element_type_of(self.input))
+        initial: Any = neutral_of(self.kind.data, self.result_type().element_type)
         result = UFUNCS[self.kind.data].reduce(
-            wide(x), axis=self.dims.get_values(), keepdims=True, initial=initial
+            self.widened(x), axis=self.dims.get_values(), keepdims=True, initial=initial
         )
-        return (np.asarray(result).astype(x.dtype),)
+        return (self.narrowed(result, x),)
 
     def structure(self) -> Structure:
         """One stage, see `reduce_stage`."""
@@ -153,6 +170,7 @@ class ReduceOp(StructuredOp):
             OperandSource(0),
             shape_of(self.input),
             self.dims.get_values(),
-            element_type_of(self.input),
+            self.result_type().element_type,
+            self.addend(0),
         )
         return Structure((stage,), (0,))

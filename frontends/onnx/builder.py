@@ -36,8 +36,6 @@ class Builder:
         self.parameters = parameters
         self.prologue: list[Operation] = []
         self.new_ops: list[Operation] = []
-        self.float_twins: dict[SSAValue, SSAValue] = {}
-        """Of some integer tensors, the same numbers as f32."""
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
         self._known: dict[SSAValue, Array] = {}
@@ -91,6 +89,10 @@ class Builder:
         self.block.add_op(op)
         self.new_ops.append(op)
         return op
+
+    def insert_one(self, op: TensorOp) -> SSAValue:
+        """As `insert`; the result of an op that has one."""
+        return self.insert(op).results[0]
 
     def use(self, value: SSAValue) -> SSAValue:
         """Makes sure that the op behind `value` will be in the module."""

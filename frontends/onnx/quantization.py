@@ -7,10 +7,20 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.convolution import convolve, with_channel_bias
-from braid.frontends.onnx.expressions import apply, cast, matmul, normalized, reshape, scalar
+from braid.frontends.onnx.expressions import (
+    apply,
+    cast,
+    matmul,
+    normalized,
+    reshape,
+    scalar,
+    with_rank,
+)
 from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
@@ -27,24 +37,33 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
         kind = from_numpy(node.dtype("output_dtype"))
     wide = cast(b, x, f32)
     scale = _along_axis(b, node, cast(b, scale, f32), x)
-    offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
-    return quantized(b, apply(b, "div", wide, scale), offset, kind)
+    if not is_quantized(kind):
+        offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
+        return quantized(b, apply(b, "div", wide, scale), offset, kind)
+    offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
+    return b.emit(QuantizeOp.on(wide, scale, offset))
 
 
 @importer("DequantizeLinear")
 def dequantize_linear(b: Builder, node: Node) -> SSAValue:
-    """(x - zero point) · scale.
-
-    What was just quantized is taken as the f32 numbers that it was: between two quantized
-    operators nothing is then left but f32 arithmetic, which kernels compute in their epilogues.
-    """
+    """(x - zero point) · scale."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
-    scale_type = element_type_of(scale)
-    numbers = b.float_twins[x] if x in b.float_twins else decoded(b, x)
-    value = centered(b, numbers, offset)
+    kind, scale_type = element_type_of(x), element_type_of(scale)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
+    if is_quantized(kind) or kind == i32:
+        offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
+        real = DequantizeOp.on(x, wide, offset)
+        # Quantized weights stay what they are, however few they are.
+        emit = b.insert_one if int(np.prod(shape_of(x))) > 1 else b.emit
+        return cast(b, emit(real), scale_type)
+    offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
+    value = centered(b, decoded(b, x), offset)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
+
+
+def _no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
+    """The zero point 0, of this type, for all of `like`."""
+    return b.constant(np.zeros([1] * len(shape_of(like)), to_numpy(kind)))
 
 
 def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
@@ -68,8 +87,12 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
     """x - zero point, in i32, or in the type of x if that is a float type."""
     if is_float(element_type := element_type_of(x)):
         return x if zero is None else apply(b, "sub", x, cast(b, zero, element_type))
-    wide = cast(b, x, i32)
-    return wide if zero is None else apply(b, "sub", wide, cast(b, zero, i32))
+    # Inserted, not computed: quantized weights stay what they are.
+    wide = b.insert_one(elementwise("cast", x, element_type=i32))
+    if zero is None:
+        return wide
+    aligned = with_rank(b, zero, len(shape_of(x)))
+    return b.insert_one(elementwise("sub", wide, cast(b, aligned, i32)))
 
 
 def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -> SSAValue:
@@ -84,9 +107,7 @@ def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -
     value = apply(b, "maximum", value, scalar(b, limits.min, value))
     value = apply(b, "minimum", value, scalar(b, limits.max, value))
     whole = cast(b, value, i32)
-    result = encoded(b, whole, kind) if is_stored_only(kind) else cast(b, whole, kind)
-    b.float_twins[result] = value
-    return result
+    return encoded(b, whole, kind) if is_stored_only(kind) else cast(b, whole, kind)
 
 
 @importer("MatMulInteger")
@@ -144,8 +165,14 @@ def _per_filter(b: Builder, node: Node, index: int, weight: int) -> SSAValue | N
 def _requantized(
     b: Builder, node: Node, product: SSAValue, scale: SSAValue, first: int
 ) -> SSAValue:
-    """An i32 product of scale `scale` in the scale and zero point of inputs `first` and next."""
-    zero = node.input(first + 1)
-    factor = apply(b, "div", scale, cast(b, node.input(first), f32))
-    value = apply(b, "mul", cast(b, product, f32), factor)
-    return quantized(b, value, zero, element_type_of(zero))
+    """An i32 product of scale `scale` in the scale and zero point of inputs `first` and next.
+
+    The quotient of the scales is that of the product, as the standard rounds it.
+    """
+    rank = len(shape_of(product))
+    zero = with_rank(b, node.input(first + 1), rank)
+    factor = with_rank(b, apply(b, "div", scale, cast(b, node.input(first), f32)), rank)
+    value = b.emit(DequantizeOp.on(product, factor, _no_zero(b, i32, product)))
+    if not is_quantized(element_type_of(zero)):
+        return quantized(b, value, zero, element_type_of(zero))
+    return b.emit(QuantizeOp.on(value, scalar(b, 1, value), zero))

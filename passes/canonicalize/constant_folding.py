@@ -21,6 +21,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import CopyingOp
+from braid.dialects.braid.quantization import DequantizeOp
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""
@@ -41,11 +42,20 @@ def can_be_constants(op: Operation) -> bool:
     return (
         isinstance(op, TensorOp)
         and not isinstance(op, _KEPT)
+        and not is_quantized_weight(op)
         and not op.regions
         and not any(DYNAMIC in shape_of(result) for result in op.results)
         and not any(is_stored_only(element_type_of(result)) for result in op.results)
         and all(layout_of(result.type).is_row_major for result in op.results)
     )
+
+
+def is_quantized_weight(op: Operation) -> bool:
+    """Whether `op` makes real numbers, more than one, of quantized ones.
+
+    They stay what they are: products want them.
+    """
+    return isinstance(op, DequantizeOp) and math.prod(shape_of(op.output)) > 1
 
 
 def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:

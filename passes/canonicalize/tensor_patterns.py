@@ -11,10 +11,11 @@ from typing import cast
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeated_shape
+from braid.dialects.braid.elementwise import ElementwiseOp, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
@@ -104,6 +105,7 @@ def clip_windows(op: Operation, rewriter: PatternRewriter) -> None:
             pad_low=clipped.pad_low,
             pad_high=clipped.pad_high,
             dilations=clipped.dilations,
+            accumulator=op.accumulator,
         )
         rewriter.replace(op, pool)
 
@@ -140,8 +142,11 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
             continue
         candidate = [*op.operands[:index], inner.input, *op.operands[index + 1 :]]
         if repeated_shape([shape_of(value) for value in candidate]) == shape_of(op.output):
-            element_type = op.result_type().element_type if op.ROW.result == "any" else None
-            merged = elementwise(op.ROW.name, *candidate, element_type=element_type)
+            merged = type(op).create(
+                operands=candidate,
+                result_types=[op.output.type],
+                attributes={k: v for k, v in op.attributes.items() if k != NAME},
+            )
             merge(op, inner, merged, rewriter)
             if rewriter.has_done_action:
                 return

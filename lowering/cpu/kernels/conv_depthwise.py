@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
+
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
@@ -23,22 +25,26 @@ _STRIDED_EFFICIENCY = 0.6
 
 @dataclass(frozen=True)
 class ConvDepthwiseFamily(VectorFamily):
-    """`braid.conv` of f32 with as many groups as input and output channels, without padding.
+    """`braid.conv` of f32 or bytes with as many groups as input and output channels, without padding.
 
     Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
     channels first, with a row-major weight, for strides of at most 2.
     """
 
     name: str = "conv-depthwise"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
         found = match_convolution(group)
+        integers = found is None
+        found = found or match_convolution(group, integers=True)
         if found is None or not found.is_depthwise:
             return None
         x, weight, points = found.input, found.weight, found.points
-        return _Depthwise(group, self.unit, found.op, x, weight, points, 0.0, _multiply_add)
+        combine = _multiply_add_integers if integers else _multiply_add
+        wider = found.op.accumulator
+        return _Depthwise(group, self.unit, found.op, x, weight, points, 0, combine, wider)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +91,11 @@ def _vectors_of(choice: LayoutChoice) -> str:
     if choice.results[0].is_row_major:
         return "lines"
     return "channels" if choice.results[0].is_permutation else "blocks"
+
+
+def _multiply_add_integers(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
+    assert weight is not None
+    return e.insert(arith.AddiOp(sum, e.insert(arith.MuliOp(x, weight))))
 
 
 def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:

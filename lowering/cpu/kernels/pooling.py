@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import BlockArgument
+from xdsl.ir import Attribute, BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import line_schedules
+from braid.lowering.cpu.kernels.windows.problem import Combine
 from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
@@ -24,13 +25,13 @@ _PART_OF_PEAK = 1 / 4
 
 @dataclass(frozen=True)
 class PoolFamily(VectorFamily):
-    """`braid.pool` of f32 in two dims without padding, with an elementwise epilogue.
+    """`braid.pool` of f32 or bytes in two dims without padding, with an elementwise epilogue.
 
     Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
 
     name: str = "pool"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
@@ -40,13 +41,16 @@ class PoolFamily(VectorFamily):
         op, x = pools[0], pools[0].input
         if not isinstance(x, BlockArgument):
             return None
-        if element_type_of(x) != Float32Type() or len(shape_of(x)) != 4 or op.windows.is_padded:
+        kind = element_type_of(x)
+        if not (kind == Float32Type() or is_byte(kind)) or len(shape_of(x)) != 4:
             return None
-        points = pointwise(group, op)
-        if points is None or min(shape_of(x)) == 0:
+        points = None if op.windows.is_padded else pointwise(group, op)
+        if points is None or min(shape_of(x)) == 0 or (op.accumulator and x in points.leaves):
             return None
-        combine = _maximum if op.combine == "maximum" else _add
-        return _Pool(group, self.unit, op, x, None, points, float(op.padding_value), combine)
+        combine, neutral = _combine(op.combine, op.accumulator or kind), op.padding_value
+        return _Pool(
+            group, self.unit, op, x, None, points, neutral, combine, accumulator=op.accumulator
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +78,8 @@ class _Pool(WindowCandidate):
         return self.steps / (self.unit.flops * _PART_OF_PEAK)
 
 
-def _maximum(e: Emitter, largest: Value, x: Value, weight: Value | None) -> Value:
-    return e.insert(arith.MaximumfOp(largest, x))
-
-
-def _add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
-    return e.insert(arith.AddfOp(sum, x))
+def _combine(operation: str, element_type: Attribute) -> Combine:
+    """The elementwise operation of this name on two vectors."""
+    emit = emitter_of(operation, [element_type] * 2, element_type)
+    assert emit is not None, f"no '{operation}' of {element_type}"
+    return lambda e, value, x, weight: emit(e, [value, x])

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
@@ -22,6 +23,7 @@ class ContractionKernel:
     tile: Tile
     lanes: int
     columns_outside: bool
+    arithmetic: Arithmetic = FLOATS
 
     @property
     def block(self) -> int:
@@ -100,6 +102,7 @@ class TileWriter:
             self.buffers[problem.b],
             e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
             [None] * len(masks) if problem.columns_padded else masks,
+            kernel.arithmetic,
         )
         tile = Tile(self.rows, kernel.tile.vectors, kernel.tile.unroll)
         sums = accumulate(e, operands, problem.reduction, tile)

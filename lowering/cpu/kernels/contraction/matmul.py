@@ -4,13 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
@@ -28,8 +30,11 @@ class MatmulMatch:
     points: Pointwise
 
 
-def match_matmul(group: FusedOp) -> MatmulMatch | None:
-    """The only product of the group: f32, not empty, its right operand read by nothing else."""
+def match_matmul(group: FusedOp, integers: bool = False) -> MatmulMatch | None:
+    """The only product of the group: not empty, its right operand read by nothing else.
+
+    Of f32, or of bytes that are added up in i32.
+    """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
         return None
@@ -37,28 +42,44 @@ def match_matmul(group: FusedOp) -> MatmulMatch | None:
     lhs, rhs = op.lhs, op.rhs
     if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
         return None
-    if element_type_of(op.lhs) != Float32Type():
+    if not has_types(op, integers):
         return None
     points = pointwise(group, op)
-    if points is None or rhs in points.leaves:
+    if points is None or rhs in points.leaves or (integers and lhs in points.leaves):
         return None
     extents = (*shape_of(lhs), *shape_of(rhs))
     return MatmulMatch(op, lhs, rhs, points) if min(extents) > 0 else None
 
 
-def matmul_size(match: MatmulMatch, packed: bool) -> ContractionSize:
-    """How large the product is; batches that share B count as rows."""
+def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionSize:
+    """How large the product is; batches that share B count as rows.
+
+    The depth counts steps of so many bytes, or of one f32.
+    """
     *batch, m, n = match.points.shape
     shared = math.prod(shape_of(match.rhs)[:-2]) == 1
     count = math.prod(batch)
-    depth = shape_of(match.lhs)[-1]
+    depth = -(-shape_of(match.lhs)[-1] // step)
     batches, rows = (1, count * m) if shared else (count, m)
     constants = match.points.constants
     return ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
 
 
-def matmul_contraction(group: FusedOp, match: MatmulMatch, block: int, lanes: int) -> Contraction:
-    """The loop dims and strides of the group, for column blocks of `block`."""
+def has_types(op: ConvOp | MatmulOp, integers: bool) -> bool:
+    """Whether the product is of f32, or of bytes that are added up in i32."""
+    kinds = [element_type_of(operand) for operand in op.operands]
+    if integers:
+        return op.accumulator == i32 and all(map(is_byte, kinds))
+    return op.accumulator is None and kinds[0] == Float32Type()
+
+
+def matmul_contraction(
+    group: FusedOp, match: MatmulMatch, block: int, lanes: int, step: int = 1
+) -> Contraction:
+    """The loop dims and strides of the group, for column blocks of `block`.
+
+    A step of the reduction is over `step` rows of B, which are neighbours in its blocks.
+    """
     points = match.points
     shape = points.shape
     choice = stored_choice(group)
@@ -77,14 +98,15 @@ def matmul_contraction(group: FusedOp, match: MatmulMatch, block: int, lanes: in
     row = LoopDim(1, (0,) * len(columns))
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
+    steps = -(-a_shape[-1] // step)
     if layout.is_row_major:
         k_stride, block_stride = stored[-2], block
     else:
-        k_stride, block_stride = block, block * a_shape[-1]
+        k_stride, block_stride = block * step, block * step * steps
     return Contraction(
         outer=outer,
         row=row,
-        reduction=(LoopDim(a_shape[-1], (1, k_stride)),),
+        reduction=(LoopDim(steps, (step, k_stride)),),
         columns=shape[-1],
         columns_padded=not layout.is_row_major,
         block_stride=block_stride,

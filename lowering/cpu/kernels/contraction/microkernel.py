@@ -9,6 +9,7 @@ Functionality", TOMS 2015) with B packed and A read where it lies.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -42,13 +43,14 @@ class TileOperands:
     b: Buffer
     b_base: Index
     masks: Sequence[Value | None]
+    arithmetic: Arithmetic = FLOATS
 
 
 def accumulate(
     e: Emitter, operands: TileOperands, reduction: Sequence[LoopDim], tile: Tile
 ) -> Accumulators:
     """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
-    zero = e.constant(0.0, e.vector_type(operands.a.element_type))
+    zero = operands.arithmetic.zero(e, operands.a)
     initial = [zero] * (tile.rows * tile.vectors)
     sums = _reduce(e, operands, reduction, tile, operands.a_base, operands.b_base, initial)
     return [list(sums[r * tile.vectors : (r + 1) * tile.vectors]) for r in range(tile.rows)]
@@ -96,15 +98,18 @@ def _multiply_add(
     sums: Sequence[Value],
 ) -> Sequence[Value]:
     """One step of the innermost dim: an outer product added to the tile."""
+    arithmetic = operands.arithmetic
+    step = e.lanes * arithmetic.group
     columns = [
-        operands.b.load(e, e.add(b_offset, vector * e.lanes), operands.masks[vector])
+        arithmetic.column(e, operands.b, e.add(b_offset, vector * step), operands.masks[vector])
         for vector in range(tile.vectors)
     ]
     result: list[Value] = []
     for row in range(tile.rows):
-        a = operands.a.splat(e, e.add(a_offset, row * operands.a_row))
+        a = arithmetic.repeated(e, operands.a, e.add(a_offset, row * operands.a_row))
         for vector, column in enumerate(columns):
-            result.append(e.fma(a, column, sums[row * tile.vectors + vector]))
+            place = row * tile.vectors + vector
+            result.append(arithmetic.multiply_add(e, a, column, sums[place]))
     return result
 
 

@@ -24,12 +24,15 @@ POSITIONS_WEIGHT = Layout.parse("bcda")
 class ConvContraction:
     """A convolution in the layouts of `choice`; vectors have `lanes` elements.
 
+    A step of the reduction is over `step` input channels, which are neighbours in the weight too.
+
     Vectors run over output positions where the result is row-major.
     """
 
     match: ConvMatch
     choice: LayoutChoice
     lanes: int
+    step: int = 1
 
     @property
     def over_positions(self) -> bool:
@@ -82,6 +85,8 @@ class ConvContraction:
             return None
         nothing = LoopDim(1, (0,) * (2 + len(self._outputs)))
         *outer, row = merged(self._positions((0, 2, 3), 0)) or (nothing,)
+        if self.step > 1:
+            return self._by_steps(block, outer, row)
         group = self._channel_groups(x.stride(1, depth), kh * kw * depth * match.columns)
         piece = x.layout.block(1) if x.layout.block(1) > 1 else depth
         reduction = (
@@ -98,6 +103,32 @@ class ConvContraction:
             columns=match.columns,
             columns_padded=packed or match.columns % block == 0,
             block_stride=kh * kw * depth * block if packed else block,
+            a=match.input.index,
+            b=match.weight.index,
+            anchor=match.op.output,
+            points=match.points,
+            vector_steps=tuple(self._step(tensor, 1) for tensor in self._outputs),
+        )
+
+    def _by_steps(self, block: int, outer: Sequence[LoopDim], row: LoopDim) -> Contraction:
+        """Channels last, the weight in blocks of output channels and of a step's input ones."""
+        match, x, windows = self.match, self._x, self.match.op.windows
+        width = self.choice.operands[match.weight.index].block(0) * self.step
+        steps = -(-match.depth // self.step)
+        kh, kw = windows.size
+        group = self._channel_groups(match.depth, kh * kw * steps * self.step * match.columns)
+        reduction = (
+            LoopDim(kh, (x.stride(2) * windows.dilations[0], kw * steps * width)),
+            LoopDim(kw, (x.stride(3) * windows.dilations[1], steps * width)),
+            LoopDim(steps, (self.step, width)),
+        )
+        return Contraction(
+            outer=(*merged([group]), *outer),
+            row=row,
+            reduction=merged(reduction) or (LoopDim(1, (self.step, width)),),
+            columns=match.columns,
+            columns_padded=True,
+            block_stride=kh * kw * steps * block * self.step,
             a=match.input.index,
             b=match.weight.index,
             anchor=match.op.output,

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.matmul import has_types
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 
@@ -41,8 +41,11 @@ class ConvMatch:
         return self.groups > 1 and self.depth == self.columns == 1
 
 
-def match_convolution(group: FusedOp) -> ConvMatch | None:
-    """The convolution of the group: f32, static, two spatial dims, padded by its producer."""
+def match_convolution(group: FusedOp, integers: bool = False) -> ConvMatch | None:
+    """The convolution of the group: static, two spatial dims, padded by its producer.
+
+    Of f32, or of bytes that are added up in i32.
+    """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:
         return None
@@ -50,9 +53,9 @@ def match_convolution(group: FusedOp) -> ConvMatch | None:
     x, w = op.input, op.weight
     if not isinstance(x, BlockArgument) or not isinstance(w, BlockArgument) or x is w:
         return None
-    if element_type_of(x) != Float32Type() or len(shape_of(x)) != 4 or op.windows.is_padded:
+    if not has_types(op, integers) or len(shape_of(x)) != 4 or op.windows.is_padded:
         return None
     points = pointwise(group, op)
-    if points is None or w in points.leaves:
+    if points is None or w in points.leaves or (integers and x in points.leaves):
         return None
     return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None

@@ -3,9 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType, i1
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    Signedness,
+    i1,
+)
 from xdsl.ir import Attribute, Operation
 
+from braid.lowering.common.element_types import signless
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -62,7 +70,8 @@ def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 _WIDTHS: dict[Attribute, int] = {IntegerType(bits): bits for bits in (1, 8, 16, 32, 64)}
-_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_WIDTHS} - {i1}
+_UNSIGNED: set[Attribute] = {IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)}
+_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_WIDTHS, *_UNSIGNED} - {i1}
 
 _BITS: dict[str, Emit] = {
     "and": _op(arith.AndIOp),
@@ -111,6 +120,16 @@ _INTEGERS: dict[str, Emit] = _BITS | {
     "neg": _negate,
     "abs": _op(math.AbsIOp),
 }
+_WITHOUT_SIGN: dict[str, Emit] = {
+    name: emit for name, emit in _INTEGERS.items() if name not in ("neg", "abs")
+} | {
+    "maximum": _op(arith.MaxUIOp),
+    "minimum": _op(arith.MinUIOp),
+    "lt": _compare("ult"),
+    "le": _compare("ule"),
+    "gt": _compare("ugt"),
+    "ge": _compare("uge"),
+}
 
 
 def is_number(element_type: Attribute) -> bool:
@@ -126,11 +145,14 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
         return lambda e, a: choose(e, *a)
     if operation == "cast":
         return _cast(operands[0], result)
+    if operation == "bitcast":
+        return _bitcast(operands[0], result)
     element_type = operands[0]
     if element_type == i1:
         return _BITS.get(operation)
     if not isinstance(element_type, AnyFloat):
-        return _INTEGERS.get(operation)
+        table = _WITHOUT_SIGN if element_type in _UNSIGNED else _INTEGERS
+        return table.get(operation)
     if element_type == Float32Type() and operation in _F32_FUNCTIONS:
         return _F32_FUNCTIONS[operation]
     return _FLOATS.get(operation)
@@ -138,13 +160,26 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
 
 def _cast(source: Attribute, target: Attribute) -> Emit | None:
     """Conversions whose result is defined for every operand, as C's are not from float."""
-    if source == target:
+    if signless(source) == signless(target):
         return lambda e, a: a[0]
-    op = _conversion(source, target)
+    op = conversion(source, target)
     return None if op is None else lambda e, a: e.convert(op, a[0], target)
 
 
-def _conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
+def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
+    """The same bits; those of vectors of integers need no op."""
+    if i1 in (source, target):
+        return None
+    if signless(source) == signless(target):
+        return lambda e, a: a[0]
+    return lambda e, a: e.convert(arith.BitcastOp, a[0], target)
+
+
+def conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
+    """The op that converts between element types of numbers that are not the same bits.
+
+    None for floats to integers, which have no op of a result that is always defined.
+    """
     if isinstance(source, AnyFloat):
         widths: dict[Attribute, int] = {Float32Type(): 32, Float64Type(): 64}
         if target not in widths:
@@ -152,8 +187,9 @@ def _conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
         return arith.ExtFOp if widths[target] > widths[source] else arith.TruncFOp
     if target == i1:
         return None
+    without_sign = source == i1 or source in _UNSIGNED
     if isinstance(target, AnyFloat):
-        return arith.UIToFPOp if source == i1 else arith.SIToFPOp
-    if _WIDTHS[target] < _WIDTHS[source]:
+        return arith.UIToFPOp if without_sign else arith.SIToFPOp
+    if _WIDTHS[signless(target)] < _WIDTHS[signless(source)]:
         return arith.TruncIOp
-    return arith.ExtUIOp if source == i1 else arith.ExtSIOp
+    return arith.ExtUIOp if without_sign else arith.ExtSIOp

@@ -11,12 +11,14 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     VectorType,
     i1,
 )
 from xdsl.dialects.vector import BroadcastOp, CreateMaskOp, FMAOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from braid.lowering.common.element_types import signless
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 
 Index: TypeAlias = int | SSAValue
@@ -49,8 +51,8 @@ class Emitter:
         self._block.add_op(op)
 
     def vector_type(self, element_type: Attribute) -> VectorType[Any]:
-        """The vector of `lanes` elements."""
-        return VectorType(element_type, [self.lanes])
+        """The vector of `lanes` elements; unsigned integers become signless ones."""
+        return VectorType(signless(element_type), [self.lanes])
 
     def constant(self, value: float | int, type: Attribute) -> Value:
         """`value` as a scalar, or in every lane of a vector type."""
@@ -206,8 +208,17 @@ class Emitter:
         self._block = outer
 
 
+def _signed(value: float | int, type: Attribute) -> float | int:
+    """A number as a signless integer type holds it: large unsigned ones are negative."""
+    if not isinstance(type, IntegerType) or type == i1:
+        return value
+    bits = cast(IntegerType, type).width.data
+    return int(value) - (1 << bits) if value >= 1 << (bits - 1) else value
+
+
 def _constant_attribute(value: float | int, type: Attribute) -> Any:
     if isinstance(type, VectorType):
+        value = _signed(value, cast(VectorType[Attribute], type).element_type)
         return cast(Any, DenseIntOrFPElementsAttr).from_list(type, [value])
     if isinstance(type, AnyFloat):
         return FloatAttr(value, type)

@@ -20,6 +20,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
+from braid.lowering.common.element_types import signless
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -30,12 +31,15 @@ Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 
 
 def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
-    """The memref of the physical shape of a tensor type in `layout`, by default its own."""
+    """The memref of the physical shape of a tensor type in `layout`, by default its own.
+
+    Unsigned integers become signless ones: their operations say what they are.
+    """
     type = cast(TensorType[Any], tensor)
     layout = layout or layout_of(type)
     shape = layout.storage_shape(type.get_shape())
     strides = NoneAttr() if layout.strides is None else StridedLayoutAttr(layout.strides, 0)
-    return MemRefType(type.element_type, shape, strides)
+    return MemRefType(signless(type.element_type), shape, strides)
 
 
 def grid_kernel(

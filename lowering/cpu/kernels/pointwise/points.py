@@ -10,9 +10,11 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.quantization import QuantizationOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.pointwise.quantization import quantization_emitter
 from braid.lowering.cpu.kernels.pointwise.specialize import specialized, splat
 
 Leaf = Callable[[BlockArgument], Value]
@@ -94,6 +96,8 @@ def _emit_of(op: ElementwiseOp) -> Emit | None:
     special = specialized(op)
     if special is not None:
         return special
+    if isinstance(op, QuantizationOp):
+        return quantization_emitter(op)
     operands = [element_type_of(operand) for operand in op.operands]
     return emitter_of(op.ROW.name, operands, op.result_type().element_type)
 

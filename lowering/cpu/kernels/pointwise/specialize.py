@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import dense_is_splat
+from braid.dialects.braid.dtypes import dense_is_splat, is_unsigned
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
@@ -41,7 +41,7 @@ def specialized(op: ElementwiseOp) -> Emit | None:
     exponents only: small ones as products, fractions by exp and log, which are NaN for negative
     numbers, as the power is.
     """
-    if op.ROW.name in _LIMITS:
+    if op.ROW.name in _LIMITS and not is_unsigned(op.result_type().element_type):
         return _limit(op)
     if op.ROW.name == "pow" and element_type_of(op.operands[0]) == Float32Type():
         exponent = _known(op.operands[1])

@@ -4,14 +4,18 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument
+from xdsl.ir import Attribute, BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.wide_buffer import WideBuffer
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
@@ -35,11 +39,11 @@ _WEIGHT = Layout.parse("bcda")
 
 @dataclass(frozen=True, eq=False)
 class WindowCandidate(VectorCandidate):
-    """An op over unpadded windows of a block argument of f32 in two dims, and its epilogue.
+    """An op over unpadded windows of a block argument in two dims, and its epilogue.
 
     Takes feature maps channels last, in blocks of a vector, or first for small strides. Every
     output is the `combine` of the inputs in its window, each with the weight if there is one,
-    from `neutral` on.
+    from `neutral` on; both are combined in `accumulator` where there is one.
     """
 
     op: ConvOp | PoolOp
@@ -48,6 +52,7 @@ class WindowCandidate(VectorCandidate):
     points: Pointwise
     neutral: float
     combine: Combine
+    accumulator: Attribute | None = None
 
     @abstractmethod
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
@@ -100,8 +105,22 @@ class WindowCandidate(VectorCandidate):
             combine=self.combine,
         )
         kernel = window_kernel(problem, self.completed(schedule))
-        body, in_place = kernel.iteration, problem.in_place
-        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
+
+        def body(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+            kernel.iteration(e, self._widened(buffers), index)
+
+        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, problem.in_place)
+
+    def _widened(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
+        """The buffers, of which those of input and weight are read as the accumulator."""
+        if self.accumulator is None:
+            return buffers
+        result = [*buffers]
+        for argument in (self.input, self.weight):
+            if argument is not None:
+                own, stored = buffers[argument.index], element_type_of(argument)
+                result[argument.index] = WideBuffer(own.ref, self.accumulator, stored)
+        return result
 
     def _choice(self, layout: Layout) -> LayoutChoice:
         """Feature maps in `layout`, the weight with channels innermost unless they are lines."""

@@ -1,0 +1,66 @@
+"""Sums of narrow integers in a wider type: `accumulator` of products, windows and reductions."""
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation, opt_attr_def
+
+from braid.dialects.braid.base import require
+from braid.dialects.braid.dtypes import bytes_of, i1, is_stored_only, to_numpy
+from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.scalar import Apply, Argument, Scalar
+
+
+class AccumulatingOp(IRDLOperation):
+    """An op whose sums may be in a wider integer type, `accumulator`, than what it reads.
+
+    Operands are then integers narrower than that, and of a product one may be signed and the
+    other not. Sums wrap around.
+    """
+
+    accumulator = opt_attr_def(IntegerType)
+
+    def sum_type(self, *operands: Attribute) -> Attribute:
+        """The element type of the result for operands of these types.
+
+        Raises VerifyException where they are not of one type, or not narrower integers.
+        """
+        wider = self.accumulator
+        if wider is None:
+            for other in operands[1:]:
+                require(
+                    other == operands[0],
+                    f"operands have element types {operands[0]} and {other}; "
+                    "only integers with an 'accumulator' may differ",
+                )
+            return operands[0]
+        for type in operands:
+            is_narrow = (
+                isinstance(type, IntegerType)
+                and type != i1
+                and not is_stored_only(type)
+                and bytes_of(type) < bytes_of(wider)
+            )
+            require(is_narrow, f"an operand has element type {type}, expected narrower than {wider}")
+        return wider
+
+    def addend(self, index: int) -> Scalar:
+        """Argument `index` as it is multiplied or added."""
+        wider = self.accumulator
+        return Argument(index) if wider is None else Apply("cast", (Argument(index),), wider)
+
+    def widened(self, array: Array) -> Array:
+        """An operand as numpy computes sums of it.
+
+        Sums of products of up to 16 bits are exact in f64, which numpy multiplies faster.
+        """
+        if self.accumulator is None:
+            return wide(array)
+        return array.astype(np.float64 if array.dtype.itemsize <= 2 else np.int64)
+
+    def narrowed(self, array: Array, operand: Array) -> Array:
+        """A sum of what `widened` made of an operand, in the element type of the result."""
+        if self.accumulator is None:
+            return np.asarray(array).astype(operand.dtype)
+        return np.asarray(array).astype(np.int64).astype(to_numpy(self.accumulator))

@@ -1,0 +1,75 @@
+"""Quantizing, dequantizing and requantizing vectors: see the ops for what they mean."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Attribute
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import f32
+from braid.dialects.braid.quantization import (
+    DequantizeOp,
+    QuantizationOp,
+    QuantizeOp,
+    RequantizeOp,
+    limits_of,
+)
+from braid.lowering.common.element_types import signless
+from braid.lowering.cpu.kernels.emit.compare import choose, clamp, compare
+from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, conversion
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+
+
+def quantization_emitter(op: QuantizationOp) -> Emit | None:
+    """How an op between integers and real numbers is written, None for other ops."""
+    kind = op.result_type().element_type
+    if isinstance(op, QuantizeOp):
+        return partial(_quantize, kind)
+    if isinstance(op, DequantizeOp):
+        return partial(_dequantize, element_type_of(op.operands[0]))
+    if isinstance(op, RequantizeOp):
+        return partial(_requantize, kind, op.rounding.data == "half_even")
+    return None
+
+
+def _converted(e: Emitter, value: Value, source: Attribute, target: Attribute) -> Value:
+    if signless(source) == signless(target):
+        return value
+    op = conversion(source, target)
+    assert op is not None, f"no conversion of {source} to {target}"
+    return e.convert(op, value, target)
+
+
+def _quantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
+    x, scale, zero = a
+    rounded = e.insert(math.RoundEvenOp(e.insert(arith.DivfOp(x, scale))))
+    value = e.insert(arith.AddfOp(rounded, _converted(e, zero, kind, f32)))
+    limited = clamp(e, value, *limits_of(kind))
+    # The conversion of NaN means nothing.
+    is_nan = compare(e, "uno", limited, limited)
+    number = choose(e, is_nan, e.constant(0.0, limited.type), limited)
+    return _converted(e, e.convert(arith.FPToSIOp, number, i32), i32, kind)
+
+
+def _dequantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
+    q, scale, zero = (a[0], a[1], a[2])
+    wide = [_converted(e, value, kind, i32) for value in (q, zero)]
+    centered = e.insert(arith.SubiOp(*wide))
+    return e.insert(arith.MulfOp(_converted(e, centered, i32, f32), scale))
+
+
+def _requantize(kind: Attribute, half_even: bool, e: Emitter, a: Sequence[Value]) -> Value:
+    x, multiplier, shift = (_converted(e, value, i32, i64) for value in a[:3])
+    zero = _converted(e, a[3], kind, i64)
+    one = e.constant(1, e.vector_type(i64))
+    product = e.insert(arith.MuliOp(x, multiplier))
+    half = e.insert(arith.ShLIOp(one, e.insert(arith.SubiOp(shift, one))))
+    if half_even:
+        below_half = e.insert(arith.SubiOp(half, one))
+        odd = e.insert(arith.AndIOp(e.insert(arith.ShRSIOp(product, shift)), one))
+        half = e.insert(arith.AddiOp(below_half, odd))
+    rounded = e.insert(arith.ShRSIOp(e.insert(arith.AddiOp(product, half)), shift))
+    value = clamp(e, e.insert(arith.AddiOp(rounded, zero)), *limits_of(kind))
+    return _converted(e, value, i64, kind)

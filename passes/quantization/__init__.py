@@ -1,0 +1,1 @@
+"""Quantized models in integer arithmetic."""

@@ -1,0 +1,71 @@
+"""`convert-qdq-to-integers`: what quantized models say in floating point is done in integers."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+)
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.names import inherit_names
+from braid.passes.quantization.movement import rewrite_movement
+from braid.passes.quantization.products import rewrite_product
+from braid.passes.quantization.requantization import rewrite_quantization
+from braid.passes.quantization.sums import rewrite_sum
+
+
+@dataclass
+class _ToIntegers(RewritePattern):
+    """The rewrites of this folder, the first that applies."""
+
+    expressions: ParameterExpressions
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        """Rewrites `op`, if it reads what was dequantized."""
+        if not isinstance(op, TensorOp):
+            return
+        for rewrite in (rewrite_product, rewrite_movement, rewrite_sum, rewrite_quantization):
+            if (result := rewrite(op, rewriter, self.expressions)) is not None:
+                rewriter.replace(op, [], [result])
+                return
+
+
+@dataclass(frozen=True)
+class ConvertQdqToIntegersPass(ModulePass):
+    """Computes with quantized numbers as they are, where their real values are only passed on.
+
+    In: any module; `braid.quantize` and `braid.dequantize` stand between quantized and real
+    numbers, and what importers make of integer operators is products of centered i32 operands.
+    Out: products of 8-bit operands, of which the right one is known, are in i32, with zero points
+    and biases in constant terms. What is dequantized and quantized again is a
+    `braid.requantize`; additions, multiplications, maxima, averages, concatenations and movements
+    in between are on integers too. Every result is within one step of its type of what it was:
+    the new one is the exact result, rounded once (sums of two scales: to 2^-20 of the larger).
+    Negative scales, 16-bit numbers and products of two activations stay as they are.
+
+    ```mlir
+    %x = braid.dequantize %q, %sx, %zx
+    %w = braid.dequantize %p, %sw, %zw
+    %y = braid.conv %x, %w …               // %y = braid.conv %q, %p {accumulator = i32, …}
+    %r = braid.quantize %y, %sy, %zy       // %r = braid.requantize (%y - %zx · sums of %p), …
+    ```
+    """
+
+    name = "convert-qdq-to-integers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites all functions of `op`."""
+        PatternRewriteWalker(
+            _ToIntegers(ParameterExpressions()),
+            post_walk_func=region_dce,
+            listener=PatternRewriterListener(operation_replacement_handler=[inherit_names]),
+        ).rewrite_module(op)

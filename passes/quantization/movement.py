@@ -1,0 +1,94 @@
+"""What only moves numbers, or takes the largest of some, works on quantized ones instead."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.dtypes import number_attribute
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.quantization import DequantizeOp, is_quantized
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.shaping import DeclaredShapeOp
+from braid.passes.quantization.emitter import Emitter, equal, is_single, number_of
+
+_MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
+
+
+def rewrite_movement(
+    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+) -> SSAValue | None:
+    """Moves the numbers of dequantized operands of one scale, and dequantizes them then."""
+    if not isinstance(op, _MOVING) and not _takes_extreme(op):
+        return None
+    sources = dequantized_operands(op)
+    if sources is None or not is_quantized(element_type_of(sources[0].operands[0])):
+        return None
+    emit, parts = Emitter(op, rewriter), sources[0].operands
+    if is_single(parts[1]) and is_single(parts[2]):
+        if not all(_are_alike(sources[0], other) for other in sources[1:]):
+            return None
+        zero = number_of(parts[2])
+        if isinstance(op, PadOp) and (op.value.value.data != 0 or zero is None):
+            return None
+        moved = emit.insert(repeated(op, [source.operands[0] for source in sources], zero))
+        ones = tuple(1 for _ in shape_of(moved))
+        scale, zero_point = (emit.reshape(part, ones) for part in parts[1:])
+        return emit.insert(DequantizeOp.on(moved, scale, zero_point))
+    if isinstance(op, TransposeOp):
+        parts = [emit.insert(repeated(op, [part])) for part in parts]
+        return emit.insert(DequantizeOp.on(*parts))
+    if isinstance(op, ReshapeOp) and len(shape_of(parts[0])) == 1:
+        # A vector with a scale for each element.
+        shape = shape_of(op.output)
+        ones = tuple(1 for _ in shape)
+        parts = [emit.reshape(p, ones if is_single(p) else shape) for p in parts]
+        return emit.insert(DequantizeOp.on(*parts))
+    return None
+
+
+def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:
+    """The ops that dequantize each operand, unless an operand is made otherwise or elsewhere."""
+    owners = [operand.owner for operand in op.operands]
+    found = [owner for owner in owners if isinstance(owner, DequantizeOp)]
+    if not found or len(found) < len(owners) or not all(run_together(o, op) for o in found):
+        return None
+    return found
+
+
+def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = None) -> TensorOp:
+    """`op` on other operands; what a pad adds is then `zero`."""
+    if isinstance(op, DeclaredShapeOp):
+        return type(op).get(operands[0], shape_of(op.output))
+    own: dict[str, Any] = {k: v for k, v in op.attributes.items() if not k.startswith("braid.")}
+    if isinstance(op, PadOp):
+        own["value"] = number_attribute(zero or 0, element_type_of(operands[0]))
+    return type(op).on(*operands, **own)
+
+
+def _takes_extreme(op: TensorOp) -> bool:
+    """Whether the result is the largest or smallest of some elements, of which there are any."""
+    if isinstance(op, PoolOp):
+        return op.kind.data == "max"
+    if not isinstance(op, ReduceOp) or op.kind.data not in ("maximum", "minimum"):
+        return False
+    shape = shape_of(op.input)
+    return math.prod(shape[dim] for dim in op.dims.get_values()) > 0
+
+
+def _are_alike(left: DequantizeOp, right: DequantizeOp) -> bool:
+    """Whether two operands have one scale and zero point."""
+    return all(map(equal, left.operands[1:], right.operands[1:]))

@@ -1,0 +1,67 @@
+"""Convolutions and matrix products of dequantized operands."""
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.quantization import DequantizeOp
+from braid.passes.quantization.emitter import Emitter, is_single
+from braid.passes.quantization.integer_products import (
+    Quantized,
+    centered_operand,
+    integer_product,
+    is_sum_of_bytes,
+)
+
+
+def rewrite_product(
+    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+) -> SSAValue | None:
+    """A product with known weights in i32, dequantized afterwards where it was of real numbers."""
+    if not isinstance(op, ConvOp | MatmulOp) or op.accumulator is not None:
+        return None
+    left, right = op.operands
+    if not expressions.is_known(right) or expressions.is_known(left):
+        return None
+    if element_type_of(left) == i32:
+        return _centered_product(op, rewriter)
+    x, w = left.owner, right.owner
+    if not isinstance(x, DequantizeOp) or not isinstance(w, DequantizeOp):
+        return None
+    numbers = [Quantized(value.operands[0], value.operands[2]) for value in (x, w)]
+    scales = x.operands[1], w.operands[1]
+    if not run_together(x, op) or not _is_per_result(op, *scales):
+        return None
+    if not is_sum_of_bytes(op, numbers[0], numbers[1]):
+        return None
+    emit = Emitter(op, rewriter)
+    product = integer_product(emit, op, numbers[0], numbers[1])
+    scale = emit.apply("mul", scales[0], _per_column(emit, op, scales[1]))
+    return emit.insert(DequantizeOp.on(product, scale, emit.number(0, product)))
+
+
+def _centered_product(op: ConvOp | MatmulOp, rewriter: PatternRewriter) -> SSAValue | None:
+    left, right = map(centered_operand, op.operands)
+    if left is None or right is None or not is_sum_of_bytes(op, left, right):
+        return None
+    return integer_product(Emitter(op, rewriter), op, left, right)
+
+
+def _is_per_result(op: ConvOp | MatmulOp, left: SSAValue, right: SSAValue) -> bool:
+    """Whether all products that are added up have one scale."""
+    if isinstance(op, ConvOp):
+        return is_single(left) and all(extent == 1 for extent in shape_of(right)[1:])
+    return shape_of(left)[-1] == 1 and shape_of(right)[-2] == 1
+
+
+def _per_column(emit: Emitter, op: ConvOp | MatmulOp, scale: SSAValue) -> SSAValue:
+    """The scale of the weights in the shape of the result."""
+    if isinstance(op, MatmulOp):
+        return scale
+    shape = shape_of(scale)
+    return emit.reshape(scale, (1, shape[0], *(1 for _ in shape[2:])))

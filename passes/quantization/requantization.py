@@ -1,0 +1,155 @@
+"""What is quantized again: in another scale, after an addition, a product, a limit, or joined."""
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp
+from braid.dialects.braid.movement import ConcatOp
+from braid.dialects.braid.quantization import (
+    DequantizeOp,
+    QuantizeOp,
+    RequantizeOp,
+    limits_of,
+)
+from braid.passes.quantization.emitter import (
+    Emitter,
+    equal,
+    fixed_point,
+    is_single,
+    number_of,
+)
+from braid.passes.quantization.integer_products import as_type, i8, has_bytes, ui8
+from braid.passes.quantization.movement import dequantized_operands
+
+_UNIT_BITS = 20
+"""The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
+
+
+def rewrite_quantization(
+    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+) -> SSAValue | None:
+    """Quantizes without floating point what was dequantized."""
+    if isinstance(op, DequantizeOp):
+        return _unsigned(op, rewriter)
+    if not isinstance(op, QuantizeOp):
+        return None
+    x, scale, zero = op.operands
+    source = x.owner
+    if not isinstance(source, Operation) or not run_together(source, op):
+        return None
+    emit = Emitter(op, rewriter)
+    if isinstance(source, DequantizeOp):
+        return _requantized(emit, source, scale, zero)
+    if not isinstance(source, TensorOp):
+        return None
+    result = None
+    if isinstance(source, ConcatOp):
+        result = _joined(emit, source, scale, zero)
+    elif isinstance(source, ELEMENTWISE["maximum"] | ELEMENTWISE["minimum"]):
+        result = _limited(emit, source, scale, zero, expressions)
+    elif isinstance(source, ELEMENTWISE["add"] | ELEMENTWISE["sub"] | ELEMENTWISE["mul"]):
+        result = _combined(emit, source, scale, zero)
+    return result if result is None or not x.has_one_use() else emit.name(result, source)
+
+
+def _unsigned(op: DequantizeOp, rewriter: PatternRewriter) -> SSAValue | None:
+    """Activations that are i8 only between here and there are ui8, which products want."""
+    numbers, scale, zero = op.operands
+    source = numbers.owner
+    if element_type_of(numbers) != i8 or not isinstance(source, QuantizeOp | RequantizeOp):
+        return None
+    if not all(isinstance(use.operation, DequantizeOp) for use in numbers.uses):
+        return None
+    emit = Emitter(op, rewriter)
+    *own, own_zero = source.operands
+    attributes = {k: v for k, v in source.attributes.items() if not k.startswith("braid.")}
+    same = type(source).on(*own, as_type(emit, own_zero, ui8), **attributes)
+    return emit.insert(DequantizeOp.on(emit.insert(same), scale, as_type(emit, zero, ui8)))
+
+
+def _requantized(
+    emit: Emitter, source: DequantizeOp, scale: SSAValue, zero: SSAValue
+) -> SSAValue | None:
+    numbers, own_scale, own_zero = source.operands
+    if equal(own_scale, scale) and equal(own_zero, zero):
+        return numbers
+    if element_type_of(numbers) != i32 and not has_bytes(numbers):
+        return None
+    ratio = emit.apply("div", own_scale, scale)
+    return _in_fixed_point(emit, centered(emit, source), ratio, zero)
+
+
+def centered(emit: Emitter, source: DequantizeOp) -> SSAValue:
+    """The numbers of `source` less the zero point, in i32."""
+    numbers, _, zero = source.operands
+    wide = emit.cast(numbers, i32)
+    return wide if number_of(zero) == 0 else emit.apply("sub", wide, emit.cast(zero, i32))
+
+
+def _in_fixed_point(
+    emit: Emitter, numbers: SSAValue, ratio: SSAValue, zero: SSAValue
+) -> SSAValue:
+    return emit.insert(RequantizeOp.get(numbers, *fixed_point(emit, ratio), zero))
+
+
+def _limited(
+    emit: Emitter,
+    source: ElementwiseOp,
+    scale: SSAValue,
+    zero: SSAValue,
+    expressions: ParameterExpressions,
+) -> SSAValue | None:
+    """The limit of what is quantized is the quantized limit: quantizing keeps the order."""
+    for index in (0, 1):
+        value, limit = source.operands[index], source.operands[1 - index]
+        if not isinstance(value.owner, DequantizeOp) or not expressions.is_known(limit):
+            continue
+        if shape_of(value) != shape_of(source.output):
+            continue
+        quantized = emit.insert(QuantizeOp.on(value, scale, zero))
+        bound = emit.insert(QuantizeOp.on(limit, scale, zero))
+        least, largest = limits_of(element_type_of(zero))
+        if number_of(bound) == (least if source.ROW.name == "maximum" else largest):
+            return quantized
+        return emit.apply(source.ROW.name, quantized, bound)
+    return None
+
+
+def _joined(
+    emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue
+) -> SSAValue | None:
+    """Parts of several scales are quantized before they are joined."""
+    if dequantized_operands(source) is None or not (is_single(scale) and is_single(zero)):
+        return None
+    parts = [emit.insert(QuantizeOp.on(part, scale, zero)) for part in source.operands]
+    return emit.insert(ConcatOp.get(parts, source.dim.value.data))
+
+
+def _combined(
+    emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue
+) -> SSAValue | None:
+    """Sums in a unit that both scales are nearly whole numbers of; products in that of both."""
+    operands = dequantized_operands(source)
+    if operands is None or not all(has_bytes(operand.operands[0]) for operand in operands):
+        return None
+    left, right = (centered(emit, operand) for operand in operands)
+    scales = [operand.operands[1] for operand in operands]
+    if source.ROW.name == "mul":
+        unit = emit.apply("mul", *scales)
+        total = emit.apply("mul", left, right)
+    else:
+        largest = emit.apply("maximum", *scales)
+        unit = emit.apply("mul", largest, emit.number(2.0**-_UNIT_BITS, largest))
+        factors = [
+            emit.rounded(emit.apply("div", own, unit), 2.0**_UNIT_BITS) for own in scales
+        ]
+        terms = [
+            emit.apply("mul", value, factor)
+            for value, factor in zip((left, right), factors, strict=True)
+        ]
+        total = emit.apply(source.ROW.name, *terms)
+    return _in_fixed_point(emit, total, emit.apply("div", unit, scale), zero)
