@@ -73,6 +73,7 @@ def compile(
     order_seconds: float | None = None,
     partition: Strategy | None = None,
     pin: Sequence[str] = (),
+    integers: bool = True,
     emulate: bool = False,
     load: bool = True,
     passes: str | Sequence[ModulePass] | None = None,
@@ -103,7 +104,7 @@ def compile(
     chip is searched, by default 1. On a target with several devices, `partition` is the strategy by
     which ops are assigned to them: `priority` (the mapping lists of the target, the default),
     `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
-    kind). With `emulate`, functions for devices that are missing run on
+    kind). Quantized models compute with integers unless `integers` is false. With `emulate`, functions for devices that are missing run on
     the host, no faster than there. A model that is not to `load` needs no devices here, and can
     only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
     pipeline.
@@ -117,7 +118,7 @@ def compile(
     check_kinds(
         texts={"cpu": cpu, "gpu_arch": gpu_arch, "recompute": recompute},
         paths={"use_profile": use_profile},
-        flags={"profile": profile, "emulate": emulate, "load": load},
+        flags={"profile": profile, "integers": integers, "emulate": emulate, "load": load},
     )
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
@@ -142,6 +143,7 @@ def compile(
         unseen=unseen,
         partition=partition,
         pin=pin,
+        integers=integers,
         measure_orders=measure_orders,
         inter_op_threads=inter_op_threads,
     )
@@ -281,6 +283,7 @@ def emit_model(
     recompute: str | None = None,
     partition: Strategy | None = None,
     pin: Sequence[str] = (),
+    integers: bool = True,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -322,6 +325,7 @@ def emit_model(
         unseen=unseen,
         partition=partition,
         pin=pin,
+        integers=integers,
     )
     pipeline = decisions.within(passes_for(module), machines)
     run_reproducibly(context, module, pipeline, read)

@@ -15,6 +15,7 @@ from braid.passes.parameters.merge_prepared_parameters import MergePreparedParam
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
+from braid.passes.quantization.convert_qdq_to_integers import ConvertQdqToIntegersPass
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -54,6 +55,7 @@ class Decisions:
     unseen: float | None
     partition: Strategy | None
     pin: Sequence[str]
+    integers: bool = True
     measure_orders: float | None = None
     inter_op_threads: int = 1
 
@@ -62,7 +64,7 @@ class Decisions:
 
         Raises BraidError for what does not fit them, the target, or each other.
         """
-        passes = with_thresholds(passes, self.recompute)
+        passes = with_integers(with_thresholds(passes, self.recompute), self.integers)
         passes = with_ordering(passes, self.measure_orders, self.inter_op_threads)
         passes = with_partition(passes, self.partition, self.pin, target)
         passes = with_search(passes, self.order_seconds, self.jobs)
@@ -103,6 +105,11 @@ def with_ordering(
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, lanes=lanes, **limit)
     return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
+
+
+def with_integers(passes: Sequence[ModulePass], integers: bool) -> tuple[ModulePass, ...]:
+    """`passes`, without the one that computes with quantized numbers if `integers` is false."""
+    return tuple(p for p in passes if integers or not isinstance(p, ConvertQdqToIntegersPass))
 
 
 def with_partition(

@@ -6,7 +6,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, opt_attr_def
 
 from braid.dialects.braid.base import require
-from braid.dialects.braid.dtypes import bytes_of, i1, is_stored_only, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, to_numpy
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument, Scalar
@@ -36,13 +36,10 @@ class AccumulatingOp(IRDLOperation):
                 )
             return operands[0]
         for type in operands:
-            is_narrow = (
-                isinstance(type, IntegerType)
-                and type != i1
-                and not is_stored_only(type)
-                and bytes_of(type) < bytes_of(wider)
+            is_narrow = is_computed_integer(type) and bytes_of(type) < bytes_of(wider)
+            require(
+                is_narrow, f"an operand has element type {type}, expected narrower than {wider}"
             )
-            require(is_narrow, f"an operand has element type {type}, expected narrower than {wider}")
         return wider
 
     def addend(self, index: int) -> Scalar:

@@ -80,6 +80,12 @@ def is_unsigned(element_type: Attribute) -> bool:
     return cast(IntegerType, element_type).signedness.data == Signedness.UNSIGNED
 
 
+def is_computed_integer(element_type: Attribute) -> bool:
+    """Whether this is an integer type, not of bools, that tensors are computed in."""
+    is_integer = isinstance(element_type, IntegerType) and element_type != i1
+    return is_integer and not is_stored_only(cast(Attribute, element_type))
+
+
 def is_stored_only(element_type: Attribute) -> bool:
     """Whether tensors of this type are moved and bitcast, but not computed with.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap

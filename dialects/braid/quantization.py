@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, StringAttr, i32, i64
+from xdsl.dialects.builtin import StringAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition
 
 from braid.dialects.braid import numpy_functions as fn
 from braid.dialects.braid.base import element_type_of, require, require_one_of
-from braid.dialects.braid.dtypes import bytes_of, i1, is_stored_only, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, to_numpy
 from braid.dialects.braid.dtypes import f32 as float32
 from braid.dialects.braid.elementwise import Elementwise, ElementwiseOp
 from braid.dialects.braid.relayout import Array
@@ -49,9 +49,7 @@ class QuantizationOp(ElementwiseOp):
 
 def is_quantized(element_type: Attribute) -> bool:
     """Whether quantized numbers may have this type."""
-    if not isinstance(element_type, IntegerType) or element_type == i1:
-        return False
-    return not is_stored_only(element_type) and bytes_of(element_type) <= 2
+    return is_computed_integer(element_type) and bytes_of(element_type) <= 2
 
 
 def is_byte(element_type: Attribute) -> bool:

@@ -20,7 +20,7 @@ FOLDED_ELEMENTS = 4096
 CONSTANT_ELEMENTS = 1024
 """Larger known values become parameters instead of constants, unless all elements are equal."""
 CONSTANT_FLOATS = 8
-"""The same for floats: vectors of scales and biases are operands of kernels, not parts of them."""
+"""The same for floats and bytes: weights, scales and biases are operands of kernels, not parts."""
 
 
 class Builder:
@@ -152,7 +152,7 @@ class Builder:
 
 def _most_elements(array: Array) -> int:
     is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
-    return CONSTANT_ELEMENTS if is_integer else CONSTANT_FLOATS
+    return CONSTANT_ELEMENTS if is_integer and array.dtype.itemsize > 1 else CONSTANT_FLOATS
 
 
 def _empty(value: SSAValue) -> Array:

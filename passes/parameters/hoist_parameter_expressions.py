@@ -22,7 +22,11 @@ from braid.analysis.structure.parameter_expressions import PREPARE, ParameterExp
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.clusters import clear_placement
-from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import dense_is_splat
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.names import union_names
 from braid.support.errors import BraidError
 
@@ -110,6 +114,19 @@ def _too_large(op: Operation) -> bool:
     return sum(sizes) > max(_MAX_ELEMENTS, 2 * inputs)
 
 
+def _stays(value: SSAValue, reader: Operation) -> bool:
+    """Whether the known `value` is a parameter, or a constant that is a part of kernels.
+
+    Constants of several numbers that are computed with are operands of kernels, as weights are:
+    vectors are loaded, not written down.
+    """
+    op = value.owner
+    if not isinstance(op, ConstantOp):
+        return isinstance(op, ParameterOp)
+    computes = isinstance(reader, ElementwiseOp | ConvOp | MatmulOp)
+    return not computes or math.prod(shape_of(value)) < 2 or dense_is_splat(op.value)
+
+
 class _Hoister:
     def __init__(self, prepare: _Prepare) -> None:
         self._prepare = prepare
@@ -121,14 +138,12 @@ class _Hoister:
             if op.results and self._expressions.is_known(op.results[0]):
                 continue
             for index, operand in enumerate(op.operands):
-                if self._expressions.is_known(operand):
+                if self._expressions.is_known(operand) and not _stays(operand, op):
                     op.operands[index] = self._source(operand)
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """What to read instead of the known `value`: a parameter, or itself if it is a leaf."""
+        """The parameter to read instead of the known `value`."""
         op = cast(Operation, value.owner)
-        if is_leaf(op):
-            return value
         block = _function_block(op)
         key = self._prepare.key_of(value)
         if (block, key) not in self._parameters:

@@ -43,8 +43,8 @@ class Emitter:
             op = folded
         for operand in op.operands:
             if isinstance(operand.owner, ConstantOp) and operand.owner.parent is None:
-                self.rewriter.insert_op(operand.owner, InsertPoint.before(self.op))
-        self.rewriter.insert_op(op, InsertPoint.before(self.op))
+                self.rewriter.insert(operand.owner, InsertPoint.before(self.op))
+        self.rewriter.insert(op, InsertPoint.before(self.op))
         return op.results[0]
 
     def name(self, value: SSAValue, *ops: Operation) -> SSAValue:

@@ -35,9 +35,17 @@ def rewrite_movement(
     if not isinstance(op, _MOVING) and not _takes_extreme(op):
         return None
     sources = dequantized_operands(op)
-    if sources is None or not is_quantized(element_type_of(sources[0].operands[0])):
+    if sources is None:
         return None
     emit, parts = Emitter(op, rewriter), sources[0].operands
+    if isinstance(op, ReshapeOp) and _keeps_columns(op, parts[1:]):
+        # Rows of a product, whose columns have scales of their own.
+        shape = shape_of(op.output)
+        own = [(*(1 for _ in shape[1:]), shape_of(part)[-1]) for part in parts[1:]]
+        rows = [emit.reshape(part, to) for part, to in zip(parts, (shape, *own), strict=True)]
+        return emit.insert(DequantizeOp.on(*rows))
+    if not is_quantized(element_type_of(parts[0])):
+        return None
     if is_single(parts[1]) and is_single(parts[2]):
         if not all(_are_alike(sources[0], other) for other in sources[1:]):
             return None
@@ -77,6 +85,14 @@ def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = No
     if isinstance(op, PadOp):
         own["value"] = number_attribute(zero or 0, element_type_of(operands[0]))
     return type(op).on(*operands, **own)
+
+
+def _keeps_columns(op: ReshapeOp, parts: Sequence[SSAValue]) -> bool:
+    """Whether the last dim stays, the only one that `parts` may extend along."""
+    before, after = shape_of(op.input), shape_of(op.output)
+    if not before or not after or before[-1] != after[-1]:
+        return False
+    return all(extent == 1 for part in parts for extent in shape_of(part)[:-1])
 
 
 def _takes_extreme(op: TensorOp) -> bool:

@@ -1,14 +1,14 @@
 """What is quantized again: in another scale, after an addition, a product, a limit, or joined."""
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp
-from braid.dialects.braid.movement import ConcatOp
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.quantization import (
     DequantizeOp,
     QuantizeOp,
@@ -23,7 +23,7 @@ from braid.passes.quantization.emitter import (
     number_of,
 )
 from braid.passes.quantization.integer_products import as_type, i8, has_bytes, ui8
-from braid.passes.quantization.movement import dequantized_operands
+from braid.passes.quantization.movement import dequantized_operands, repeated
 
 _UNIT_BITS = 20
 """The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
@@ -49,6 +49,8 @@ def rewrite_quantization(
     result = None
     if isinstance(source, ConcatOp):
         result = _joined(emit, source, scale, zero)
+    elif isinstance(source, ReshapeOp | SliceOp | TransposeOp):
+        result = _moved(emit, source, scale, zero)
     elif isinstance(source, ELEMENTWISE["maximum"] | ELEMENTWISE["minimum"]):
         result = _limited(emit, source, scale, zero, expressions)
     elif isinstance(source, ELEMENTWISE["add"] | ELEMENTWISE["sub"] | ELEMENTWISE["mul"]):
@@ -90,9 +92,7 @@ def centered(emit: Emitter, source: DequantizeOp) -> SSAValue:
     return wide if number_of(zero) == 0 else emit.apply("sub", wide, emit.cast(zero, i32))
 
 
-def _in_fixed_point(
-    emit: Emitter, numbers: SSAValue, ratio: SSAValue, zero: SSAValue
-) -> SSAValue:
+def _in_fixed_point(emit: Emitter, numbers: SSAValue, ratio: SSAValue, zero: SSAValue) -> SSAValue:
     return emit.insert(RequantizeOp.get(numbers, *fixed_point(emit, ratio), zero))
 
 
@@ -106,7 +106,9 @@ def _limited(
     """The limit of what is quantized is the quantized limit: quantizing keeps the order."""
     for index in (0, 1):
         value, limit = source.operands[index], source.operands[1 - index]
-        if not isinstance(value.owner, DequantizeOp) or not expressions.is_known(limit):
+        if not expressions.is_known(limit) or isinstance(value.owner, Block):
+            continue
+        if not isinstance(value.owner, DequantizeOp) and not value.has_one_use():
             continue
         if shape_of(value) != shape_of(source.output):
             continue
@@ -119,14 +121,23 @@ def _limited(
     return None
 
 
-def _joined(
-    emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue
-) -> SSAValue | None:
+def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
     """Parts of several scales are quantized before they are joined."""
     if dequantized_operands(source) is None or not (is_single(scale) and is_single(zero)):
         return None
     parts = [emit.insert(QuantizeOp.on(part, scale, zero)) for part in source.operands]
     return emit.insert(ConcatOp.get(parts, source.dim.value.data))
+
+
+def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
+    """What is only moved before it is quantized may be moved afterwards."""
+    result = source.results[0]
+    if not (is_single(scale) and is_single(zero) and result.has_one_use()):
+        return None
+    ones = tuple(1 for _ in shape_of(source.operands[0]))
+    parts = [emit.reshape(part, ones) for part in (scale, zero)]
+    quantized = emit.insert(QuantizeOp.on(source.operands[0], *parts))
+    return emit.insert(repeated(source, [quantized]))
 
 
 def _combined(
@@ -142,11 +153,9 @@ def _combined(
         unit = emit.apply("mul", *scales)
         total = emit.apply("mul", left, right)
     else:
-        largest = emit.apply("maximum", *scales)
+        largest = emit.apply("maximum", *(emit.apply("abs", own) for own in scales))
         unit = emit.apply("mul", largest, emit.number(2.0**-_UNIT_BITS, largest))
-        factors = [
-            emit.rounded(emit.apply("div", own, unit), 2.0**_UNIT_BITS) for own in scales
-        ]
+        factors = [emit.rounded(emit.apply("div", own, unit), 2.0**_UNIT_BITS) for own in scales]
         terms = [
             emit.apply("mul", value, factor)
             for value, factor in zip((left, right), factors, strict=True)

@@ -1,6 +1,7 @@
 """Biases and averages of dequantized numbers."""
 
 import math
+from typing import TypeGuard
 
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
@@ -15,7 +16,7 @@ from braid.dialects.braid.movement import PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
 from braid.dialects.braid.reduction import ReduceOp
-from braid.passes.quantization.emitter import Emitter, constant_of, is_single, number_of
+from braid.passes.quantization.emitter import Emitter, is_single, number_of
 from braid.passes.quantization.integer_products import has_bytes
 
 _LARGEST_BIAS = 2.0**30
@@ -32,7 +33,7 @@ def rewrite_sum(
     if isinstance(op, ELEMENTWISE["add"]):
         return _biased(op, rewriter, expressions)
     if isinstance(op, ELEMENTWISE["mul"]):
-        return _scaled(op, rewriter)
+        return _scaled(op, rewriter, expressions)
     if isinstance(op, PoolOp | ReduceOp):
         return _added_up(op, rewriter)
     return None
@@ -63,18 +64,25 @@ def _biased(
     return None
 
 
-def _is_sum(source: object, op: Operation) -> bool:
+def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
     """Whether an operand of `op` is i32 numbers of the zero point 0, dequantized."""
     if not isinstance(source, DequantizeOp) or not run_together(source, op):
         return False
     return element_type_of(source.operands[0]) == i32 and number_of(source.operands[2]) == 0
 
 
-def _scaled(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
-    """A product with positive constants is the same integers in another scale."""
+def _scaled(
+    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+) -> SSAValue | None:
+    """A product with known factors is the same integers in another scale.
+
+    One factor for all must be positive: what takes the largest of some numbers relies on that.
+    """
     for index in (0, 1):
-        source, factor = op.operands[index].owner, constant_of(op.operands[1 - index])
-        if factor is None or not (factor > 0).all() or not isinstance(source, DequantizeOp):
+        source, factor = op.operands[index].owner, op.operands[1 - index]
+        if not isinstance(source, DequantizeOp) or not expressions.is_known(factor):
+            continue
+        if is_single(factor) and not (number_of(factor) or 0) > 0:
             continue
         numbers, scale, zero = source.operands
         if shape_of(numbers) != shape_of(op.results[0]) or not run_together(source, op):
@@ -82,7 +90,7 @@ def _scaled(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
         if not _is_requantized(op.results[0]):
             continue
         emit = Emitter(op, rewriter)
-        scale = emit.apply("mul", scale, op.operands[1 - index])
+        scale = emit.apply("mul", scale, factor)
         return emit.insert(DequantizeOp.on(numbers, scale, zero))
     return None
 
@@ -116,9 +124,7 @@ def _added_up(op: PoolOp | ReduceOp, rewriter: PatternRewriter) -> SSAValue | No
     return emit.insert(DequantizeOp.on(sums, scale, emit.number(0, sums)))
 
 
-def _sums(
-    emit: Emitter, op: PoolOp | ReduceOp, numbers: SSAValue, zero: float | None
-) -> SSAValue:
+def _sums(emit: Emitter, op: PoolOp | ReduceOp, numbers: SSAValue, zero: float | None) -> SSAValue:
     if isinstance(op, ReduceOp):
         return emit.insert(ReduceOp.get(numbers, "add", op.dims.get_values(), i32))
     windows = op.windows

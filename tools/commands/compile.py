@@ -12,6 +12,7 @@ from braid.tools.commands.compile_options import (
     LIBRARY,
     DecisionArguments,
     EmitOption,
+    IntegersOption,
     InterOpThreadsOption,
     MeasureLayoutsOption,
     MeasureOrdersOption,
@@ -77,6 +78,7 @@ def compile_model(
     memory_report: MemoryReportOption = False,
     memory_json: MemoryJsonOption = None,
     order_seconds: OrderSecondsOption = None,
+    integers: IntegersOption = True,
     partition: PartitionOption = None,
     pin: PinOption = None,
     verify_decisions: VerifyDecisionsOption = False,
@@ -107,6 +109,7 @@ def compile_model(
         unseen=unseen,
         recompute=recompute,
         order_seconds=order_seconds,
+        integers=integers,
         partition=partition,
         pin=tuple(pin or ()),
     )

@@ -66,6 +66,14 @@ RecomputeOption = Annotated[
         "see select-rematerialization.",
     ),
 ]
+IntegersOption = Annotated[
+    bool,
+    typer.Option(
+        "--integers/--no-integers",
+        help="Compute with the integers of quantized models, or with the real numbers they stand "
+        "for.",
+    ),
+]
 VerifyDecisionsOption = Annotated[
     bool,
     typer.Option(
@@ -116,6 +124,7 @@ class DecisionArguments(TypedDict):
     unseen: float | None
     recompute: str | None
     order_seconds: float | None
+    integers: bool
     partition: Any
     pin: Sequence[str]
 

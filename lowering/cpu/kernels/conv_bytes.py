@@ -49,7 +49,9 @@ class ConvBytesFamily(VectorFamily):
             return None
         if found.groups > 1 and (found.depth % _STEP or found.columns % self.unit.lanes):
             return None
-        return _Convolution(group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes))
+        return _Convolution(
+            group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,7 @@ func.func @matmul(%a: tensor<4x8xf32>, %b: tensor<7x16xf32>) {
 // -----
 
 func.func @element_types(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xi32>) {
-  // expected-error @+1 {{the input has element type f32, the weight i32}}
+  // expected-error @+1 {{operands have element types f32 and i32; only integers with an 'accumulator' may differ}}
   %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xi32>) -> tensor<1x1x4x4xf32>
   func.return
 }

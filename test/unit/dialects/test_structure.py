@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -28,6 +28,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
@@ -91,6 +92,13 @@ def resize(sizes: Sequence[int], *options: object, scales: Sequence[float] = ())
     return build
 
 
+def sums(build: Build) -> Build:
+    return lambda *x: build(*x, accumulator=i32)
+
+
+BYTES = RNG.integers(200, 256, (2, 4)).astype(np.uint8)
+SIGNED = RNG.integers(-128, 128, (1, 1, 2, 2)).astype(np.int8)
+
 STRUCTURED: list[tuple[str, Build, list[Array]]] = [
     *map(row_sample, FLOAT_ROWS),
     *[
@@ -138,6 +146,34 @@ STRUCTURED: list[tuple[str, Build, list[Array]]] = [
         conv(strides=[2, 1], dilations=[1, 2], groups=2),
         [floats(2, 4, 5, 5), floats(4, 2, 2, 2)],
     ),
+    (
+        "quantize",
+        QuantizeOp.on,
+        [with_nan(floats(2, 5) * 300), np.full((1, 1), 1.5, np.float32), BYTES[:1, :1]],
+    ),
+    (
+        "dequantize",
+        DequantizeOp.on,
+        [integers(2, 4, low=-99, dtype=np.int32), floats(1, 4), np.full((1, 1), 7, np.int32)],
+    ),
+    *[
+        (
+            f"requantize {rounding}",
+            lambda *x, rounding=rounding: RequantizeOp.get(*x, rounding),
+            [
+                # Among them numbers between two integers.
+                integers(3, 4, low=-40, high=40, dtype=np.int32),
+                np.array([[1, 3, -5, 2**30]], np.int32),
+                np.array([[1, 2, 3, 28]], np.int32),
+                np.array([[-3]], np.int8),
+            ],
+        )
+        for rounding in ("half_even", "half_up")
+    ],
+    ("matmul bytes", sums(MatmulOp.on), [BYTES, BYTES.T.astype(np.int8)]),
+    ("conv bytes", conv(pad_low=[1, 0], accumulator=i32), [BYTES.reshape(1, 1, 2, 4), SIGNED]),
+    ("sum pool bytes", pool("add", [2], pad_low=[1], accumulator=i32), [BYTES[None]]),
+    ("reduce bytes", lambda x: ReduceOp.get(x, "add", [1], i32), [BYTES]),
     ("conv integer", conv(), [integers(1, 1, 3, 3), integers(1, 1, 2, 2)]),
     ("max pool", pool("max", [2, 3], pad_low=[1, 1], strides=[2, 2]), [floats(1, 2, 4, 5)]),
     ("max pool u8", pool("max", [2], pad_low=[1]), [integers(1, 2, 4, dtype=np.uint8)]),

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, VectorType, i32
@@ -11,7 +11,7 @@ from xdsl.dialects.vector import BitcastOp, BroadcastOp, ExtractOp, LoadOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import is_unsigned
+from braid.dialects.braid.dtypes import bytes_of, is_unsigned
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
@@ -164,8 +164,7 @@ def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
 
 def _bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
     """The bits of a vector as elements of another integer type."""
-    type: Any = value.type
-    bits = type.get_shape()[0] * type.element_type.width.data
-    assert isinstance(element_type, IntegerType)
-    target = VectorType(element_type, [bits // element_type.width.data])
+    type = cast(VectorType[IntegerType], value.type)
+    bytes_ = type.get_shape()[0] * bytes_of(type.element_type)
+    target = VectorType(element_type, [bytes_ // bytes_of(element_type)])
     return value if target == type else e.insert(BitcastOp(value, target))

@@ -120,7 +120,7 @@ class ConvContraction:
         reduction = (
             LoopDim(kh, (x.stride(2) * windows.dilations[0], kw * steps * width)),
             LoopDim(kw, (x.stride(3) * windows.dilations[1], steps * width)),
-            LoopDim(steps, (self.step, width)),
+            LoopDim(steps, (x.stride(1, self.step), width)),
         )
         return Contraction(
             outer=(*merged([group]), *outer),

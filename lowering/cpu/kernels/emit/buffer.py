@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.strided_storage import span
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+
+_WHOLE_BYTES = 4
+"""Elements of fewer bytes are stored as truncated ones: see `Emitter.unknown_mask`."""
 
 
 @dataclass(frozen=True)
@@ -54,4 +58,6 @@ class Buffer:
         if mask is None:
             e.effect(StoreOp(value, self.ref, [e.index(offset)]))
         else:
+            if bytes_of(self.element_type) < _WHOLE_BYTES:
+                mask = e.insert(arith.AndIOp(mask, e.unknown_mask()))
             e.effect(MaskedStoreOp(self.ref, [e.index(offset)], mask, value))

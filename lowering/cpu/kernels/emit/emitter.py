@@ -40,6 +40,7 @@ class Emitter:
         self._entry = entry
         self._block = entry
         self._constants: dict[tuple[str, Attribute], Value] = {}
+        self._unknown_mask: Value | None = None
 
     def insert(self, op: Operation) -> Value:
         """Appends `op` and returns its first result."""
@@ -196,6 +197,30 @@ class Emitter:
     def mask(self, count: Index) -> Value:
         """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
         return self.insert(CreateMaskOp([self.index(count)], self.vector_type(i1)))
+
+    def unknown_mask(self) -> Value:
+        """A mask whose lanes are all on, as only running the kernel shows.
+
+        LLVM 22 writes a whole i32 or i64 for the byte that a masked store of truncated numbers
+        stores, where it knows that one lane of the mask is on. Grids begin below 2^63.
+        """
+        if self._unknown_mask is None:
+            begin = self._entry.args[-2]
+            bits = arith.ConstantOp(IntegerAttr(63, IndexType()))
+            sign = arith.ShRUIOp(begin, bits.result)
+            one = arith.ConstantOp(IntegerAttr(1, IndexType()))
+            all_bits = arith.SubiOp(sign.result, one.result)
+            lanes = arith.ConstantOp(IntegerAttr(self.lanes, IndexType()))
+            count = arith.AndIOp(all_bits.result, lanes.result)
+            mask = CreateMaskOp([count.result], self.vector_type(i1))
+            ops = [bits, sign, one, all_bits, lanes, count, mask]
+            first = self._entry.first_op
+            if first is None:
+                self._entry.add_ops(ops)
+            else:
+                self._entry.insert_ops_before(ops, first)
+            self._unknown_mask = mask.results[0]
+        return self._unknown_mask
 
     def tail_mask(self, count: int) -> Value | None:
         """A mask whose first `count` lanes are on, None where that is all of them."""

@@ -54,9 +54,9 @@ def _quantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _dequantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
-    q, scale, zero = (a[0], a[1], a[2])
+    q, scale, zero = a
     wide = [_converted(e, value, kind, i32) for value in (q, zero)]
-    centered = e.insert(arith.SubiOp(*wide))
+    centered = e.insert(arith.SubiOp(wide[0], wide[1]))
     return e.insert(arith.MulfOp(_converted(e, centered, i32, f32), scale))
 
 

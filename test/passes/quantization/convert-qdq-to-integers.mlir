@@ -1,0 +1,54 @@
+// RUN: %braid-opt %s -p convert-qdq-to-integers | FileCheck %s
+
+// The zero point of the input and the bias are one term; rows are scaled in fixed point.
+// CHECK-LABEL: @dense
+// CHECK-NOT:     braid.quantize
+// CHECK:         %[[P:.*]] = braid.matmul %x, %w {accumulator = i32, braid.name = "fc"} : (tensor<2x8xui8>, tensor<8x4xi8>) -> tensor<2x4xi32>
+// CHECK:         %[[S:.*]] = braid.reduce %w {kind = "add", dims = array<i64: 0>, accumulator = i32}
+// CHECK:         %[[C:.*]] = braid.mul %[[S]]
+// CHECK:         %[[B:.*]] = braid.sub %{{.*}}, %[[C]]
+// CHECK:         %[[T:.*]] = braid.add %[[P]], %[[B]] : (tensor<2x4xi32>, tensor<1x4xi32>)
+// CHECK:         %[[R:.*]] = braid.requantize %[[T]], {{.*}} {rounding = "half_even", braid.name = "q"}
+// CHECK:         func.return %[[R]]
+func.func @dense(%x: tensor<2x8xui8>) -> tensor<2x4xui8> {
+  %w = braid.parameter {key = "w"} : tensor<8x4xi8>
+  %b = braid.parameter {key = "b"} : tensor<1x4xf32>
+  %ws = braid.parameter {key = "ws"} : tensor<1x4xf32>
+  %wz = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %s = braid.constant {value = dense<0.05> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<90> : tensor<1x1xui8>} : tensor<1x1xui8>
+  %0 = braid.dequantize %x, %s, %z : (tensor<2x8xui8>, tensor<1x1xf32>, tensor<1x1xui8>) -> tensor<2x8xf32>
+  %1 = braid.dequantize %w, %ws, %wz : (tensor<8x4xi8>, tensor<1x4xf32>, tensor<1x1xi8>) -> tensor<8x4xf32>
+  %2 = braid.matmul %0, %1 {braid.name = "fc"} : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %3 = braid.add %2, %b {braid.name = "bias"} : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %4 = braid.quantize %3, %s, %z {braid.name = "q"} : (tensor<2x4xf32>, tensor<1x1xf32>, tensor<1x1xui8>) -> tensor<2x4xui8>
+  func.return %4 : tensor<2x4xui8>
+}
+
+// Where the padding is known to be zero points, they are there; signed numbers become unsigned.
+// CHECK-LABEL: @padded
+// CHECK:         %[[U:.*]] = braid.xor
+// CHECK:         %[[P:.*]] = braid.pad %[[U]] {low = array<i64: 0, 0, 1, 1>, high = array<i64: 0, 0, 1, 1>, value = 131 : ui8}
+// CHECK:         braid.conv %[[P]], %{{.*}}pad_low = array<i64: 0, 0>
+func.func @padded(%x: tensor<1x4x6x6xi8>) -> tensor<1x8x6x6xf32> {
+  %w = braid.parameter {key = "w"} : tensor<8x4x3x3xi8>
+  %s = braid.constant {value = dense<0.05> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %z = braid.constant {value = dense<3> : tensor<1x1x1x1xi8>} : tensor<1x1x1x1xi8>
+  %wz = braid.constant {value = dense<0> : tensor<1x1x1x1xi8>} : tensor<1x1x1x1xi8>
+  %0 = braid.dequantize %x, %s, %z : (tensor<1x4x6x6xi8>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xi8>) -> tensor<1x4x6x6xf32>
+  %1 = braid.dequantize %w, %s, %wz : (tensor<8x4x3x3xi8>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xi8>) -> tensor<8x4x3x3xf32>
+  %2 = braid.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x6x6xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32>
+  func.return %2 : tensor<1x8x6x6xf32>
+}
+
+// Two activations stay real numbers, and so does what is never quantized again.
+// CHECK-LABEL: @attention
+// CHECK:         braid.matmul {{.*}} -> tensor<2x2xf32>
+func.func @attention(%a: tensor<2x8xui8>, %b: tensor<8x2xui8>) -> tensor<2x2xf32> {
+  %s = braid.constant {value = dense<0.05> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<90> : tensor<1x1xui8>} : tensor<1x1xui8>
+  %0 = braid.dequantize %a, %s, %z : (tensor<2x8xui8>, tensor<1x1xf32>, tensor<1x1xui8>) -> tensor<2x8xf32>
+  %1 = braid.dequantize %b, %s, %z : (tensor<8x2xui8>, tensor<1x1xf32>, tensor<1x1xui8>) -> tensor<8x2xf32>
+  %2 = braid.matmul %0, %1 : (tensor<2x8xf32>, tensor<8x2xf32>) -> tensor<2x2xf32>
+  func.return %2 : tensor<2x2xf32>
+}
