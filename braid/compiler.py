@@ -104,9 +104,9 @@ def compile(
     chip is searched, by default 1. On a target with several devices, `partition` is the strategy by
     which ops are assigned to them: `priority` (the mapping lists of the target, the default),
     `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
-    kind). Quantized models compute with integers unless `integers` is false. With `emulate`, functions for devices that are missing run on
-    the host, no faster than there. A model that is not to `load` needs no devices here, and can
-    only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
+    kind). Quantized models compute with integers unless `integers` is false. With `emulate`,
+    functions for devices that are missing run on the host, no faster than there. A model that is
+    not to `load` needs no devices here, and can only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
     pipeline.
 
     Raises:

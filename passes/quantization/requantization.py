@@ -22,7 +22,7 @@ from braid.passes.quantization.emitter import (
     is_single,
     number_of,
 )
-from braid.passes.quantization.integer_products import as_type, i8, has_bytes, ui8
+from braid.passes.quantization.integer_products import as_type, has_bytes, i8, ui8
 from braid.passes.quantization.movement import dequantized_operands, repeated
 
 _UNIT_BITS = 20

@@ -25,9 +25,9 @@ _STRIDED_EFFICIENCY = 0.6
 
 @dataclass(frozen=True)
 class ConvDepthwiseFamily(VectorFamily):
-    """`braid.conv` of f32 or bytes with as many groups as input and output channels, without padding.
+    """`braid.conv` of f32 or bytes with as many groups as input and output channels.
 
-    Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
+    Without padding. Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
     channels first, with a row-major weight, for strides of at most 2.
     """
 
