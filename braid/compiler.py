@@ -106,8 +106,8 @@ def compile(
     `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
     kind). Quantized models compute with integers unless `integers` is false. With `emulate`,
     functions for devices that are missing run on the host, no faster than there. A model that is
-    not to `load` needs no devices here, and can only be saved. `passes`, or their text such as `"canonicalize,cse"`, run instead of the default
-    pipeline.
+    not to `load` needs no devices here, and can only be saved. `passes`, or their text such as
+    `"canonicalize,cse"`, run instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.

@@ -35,9 +35,9 @@ from braid.dialects.braid.structure import Access, OperandSource, Stage, Structu
 class Elementwise:
     """One row of the table.
 
-    `result` is `same` (the type of the last operand), `bool`, `float` (f32), or `any` (the
-    result type is given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit, relative to
-    an add. `kinds` are those of element types that it takes: bool, integer, float.
+    `result` is `same` (the type of the last operand), `bool`, `float` (f32), or `any` (the result
+    type is given: `cast`, `bitcast`). `flops` is the cost of one element on a scalar unit,
+    relative to an add. `kinds` are those of element types that it takes: bool, integer, float.
     """
 
     name: str

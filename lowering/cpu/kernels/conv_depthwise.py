@@ -27,8 +27,8 @@ _STRIDED_EFFICIENCY = 0.6
 class ConvDepthwiseFamily(VectorFamily):
     """`braid.conv` of f32 or bytes with as many groups as input and output channels.
 
-    Without padding. Layouts: channels last, or in blocks of a vector, with the weight's channels innermost (`bcda`);
-    channels first, with a row-major weight, for strides of at most 2.
+    Without padding. Layouts: channels last, or in blocks of a vector, with the weight's channels
+    innermost (`bcda`); channels first, with a row-major weight, for strides of at most 2.
     """
 
     name: str = "conv-depthwise"
