@@ -139,9 +139,10 @@ class Model:
         )
 
     def profile(self) -> dict[str, ProfileEntry]:
-        """Return how often each op ran and for how long, over all runs so far.
+        """Return how often each op ran and for how long, over all runs and streams so far.
 
-        Empty unless the model was compiled with `profile=True`.
+        Of a stream that is closed, what had ended by then. Empty unless the model was compiled
+        with `profile=True`.
         """
         return self._executor.profile()
 

@@ -169,6 +169,20 @@ class NativeModel:
         return NativeContext(self, threads)
 
 
+def profile_entries(
+    model: NativeModel, counts: Sequence[int], times: Sequence[int]
+) -> dict[str, ProfileEntry]:
+    """Return the counters of a model by name: executions of each, and nanoseconds."""
+    found: dict[str, ProfileEntry] = {}
+    for i, counter in enumerate(model.counter_names):
+        name, _, choice = counter.partition("\t")
+        entry = ProfileEntry(int(counts[i]), int(times[i]) * 1e-9)
+        if choice:
+            entry = ProfileEntry(entry.count, entry.seconds, {choice: entry})
+        found[name] = found[name] + entry if name in found else entry
+    return found
+
+
 class NativeContext:
     """An arena and a profile for the runs of one thread at a time."""
 
@@ -236,14 +250,7 @@ class NativeContext:
         library = load_library()
         counts = library.braid_context_profile_counts(self._handle)
         times = library.braid_context_profile_times(self._handle)
-        found: dict[str, ProfileEntry] = {}
-        for i, counter in enumerate(self.model.counter_names):
-            name, _, choice = counter.partition("\t")
-            entry = ProfileEntry(counts[i], times[i] * 1e-9)
-            if choice:
-                entry = ProfileEntry(entry.count, entry.seconds, {choice: entry})
-            found[name] = found[name] + entry if name in found else entry
-        return found
+        return profile_entries(self.model, counts, times)
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long launches on each device took, by the device's own account."""

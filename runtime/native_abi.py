@@ -221,6 +221,8 @@ _SIGNATURES = {
     ),
     "braid_stream_pop": (c_int, (c_void_p, c_int64)),
     "braid_stream_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
+    "braid_stream_profile": (c_int, (c_void_p, c_void_p, c_void_p)),
+    "braid_stream_profile_reset": (None, (c_void_p,)),
     "braid_stream_stage": (c_int, (c_void_p, c_int64, POINTER(c_int64), POINTER(c_int64))),
     "braid_stream_close": (c_int, (c_void_p,)),
     "braid_device_register": (c_int, (c_char_p, c_char_p)),

@@ -5,6 +5,7 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from ctypes import POINTER, c_int64
 from dataclasses import dataclass
 from enum import IntEnum
@@ -62,6 +63,30 @@ class _Request:
     outputs: Sequence[Array]
 
 
+class ProfileTotals:
+    """What streams of a model have counted that are closed."""
+
+    def __init__(self, model: NativeModel) -> None:
+        """Begin with zeros."""
+        self.counts = np.zeros(max(1, len(model.counter_names)), np.uint64)
+        self.times = np.zeros_like(self.counts)
+
+    def add(self, handle: int) -> None:
+        """Add what an open stream has counted so far."""
+        load_library().braid_stream_profile(handle, self.counts.ctypes.data, self.times.ctypes.data)
+
+    def copy(self) -> "ProfileTotals":
+        """Return the same numbers, which then count on their own."""
+        other = copy(self)
+        other.counts, other.times = self.counts.copy(), self.times.copy()
+        return other
+
+    def reset(self) -> None:
+        """Begin with zeros again."""
+        self.counts[:] = 0
+        self.times[:] = 0
+
+
 _kept: list[object] = []
 """What launches beyond their deadlines may still use."""
 
@@ -70,9 +95,17 @@ class NativeStream:
     """An open stream: the native handle, and the arrays of the requests that are under way."""
 
     def __init__(
-        self, model: NativeModel, threads: int, deadline: float | None, goes_on: bool
+        self,
+        model: NativeModel,
+        threads: int,
+        deadline: float | None,
+        goes_on: bool,
+        totals: ProfileTotals,
     ) -> None:
-        """Open a stream; raises `BraidError` where there is no memory, or no more thread."""
+        """Open a stream, whose profile goes to `totals` when it is closed.
+
+        Raises `BraidError` where there is no memory, or no more thread.
+        """
         library = load_library()
         nanoseconds = 0 if deadline is None else max(1, round(1e9 * deadline))
         options = CStreamOptions(threads, nanoseconds, goes_on)
@@ -85,7 +118,7 @@ class NativeStream:
         self._under_way: deque[_Request] = deque()
         opened = any(-1 in spec.shape for spec in (*model.inputs, *model.outputs))
         self._shapes = NativeContext(model, 1) if opened else None
-        self._finalizer = weakref.finalize(self, _close, handle, self._under_way, model)
+        self._finalizer = weakref.finalize(self, _close, handle, self._under_way, model, totals)
 
     def prepare(self, inputs: Sequence[Array], *, copy: bool) -> list[Array]:
         """Return inputs as a request takes them, of its own where `copy` is wanted.
@@ -167,6 +200,16 @@ class NativeStream:
             )
         return found or [StageTimes("main", "", 0.0, *self._times(0))]
 
+    def add_profile(self, totals: ProfileTotals) -> None:
+        """Add what its stages have counted; nothing where it is closed, and has done so."""
+        if self._finalizer.alive:
+            totals.add(self._handle)
+
+    def reset_profile(self) -> None:
+        """Count from now on."""
+        if self._finalizer.alive:
+            load_library().braid_stream_profile_reset(self._handle)
+
     def close(self) -> None:
         """End the stream: waits for launches that are running, as long as their deadline says."""
         self._finalizer()
@@ -203,6 +246,9 @@ class NativeStream:
         return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
-def _close(handle: int, under_way: "deque[_Request]", model: NativeModel) -> None:
+def _close(
+    handle: int, under_way: "deque[_Request]", model: NativeModel, totals: ProfileTotals
+) -> None:
+    totals.add(handle)
     if load_library().braid_stream_close(handle) != 0:
         _kept.append((under_way, model))

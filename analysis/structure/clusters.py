@@ -82,6 +82,14 @@ def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) 
             number += 1
 
 
+def clusters_in_order(function: FuncOp) -> list[int]:
+    """The numbers of the clusters in the order in which they become functions."""
+    found: list[int] = []
+    for block in blocks_outside_groups(function):
+        found += [placement.cluster for placement in _run_order(block) or ()]
+    return found
+
+
 def verify_clusters(module: ModuleOp) -> None:
     """Check that ids are complete and that clusters can run one after the other.
 

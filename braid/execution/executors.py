@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 from braid.execution.request_stream import InterpretedStream, RequestStream
 from braid.runtime.buffers import check_apart, check_input, check_output
 from braid.runtime.manifest import TensorSpec
-from braid.runtime.native import NativeContext, NativeModel, ProfileEntry
-from braid.runtime.native_stream import NativeStream
+from braid.runtime.native import NativeContext, NativeModel, ProfileEntry, profile_entries
+from braid.runtime.native_stream import NativeStream, ProfileTotals
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -68,6 +69,8 @@ class NativeExecutor:
         self._threads = threads
         self._idle: list[NativeContext] = []
         self._all: list[NativeContext] = []
+        self._streams: WeakSet[NativeStream] = WeakSet()
+        self._streamed = ProfileTotals(model)
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
         """Run on a context of its own, which goes back to the pool."""
@@ -78,17 +81,21 @@ class NativeExecutor:
             self._idle.append(context)
 
     def profile(self) -> dict[str, ProfileEntry]:
-        """Return the sums over all contexts; empty without profiling."""
-        total: dict[str, ProfileEntry] = {}
+        """Return the sums over all contexts and streams; empty without profiling."""
+        streamed = self._streamed.copy()
+        for stream in tuple(self._streams):
+            stream.add_profile(streamed)
+        total = profile_entries(self._model, streamed.counts, streamed.times)
         for context in tuple(self._all):
             for name, entry in context.profile().items():
-                total[name] = total[name] + entry if name in total else entry
+                total[name] = total[name] + entry
         return total
 
     def reset_profile(self) -> None:
-        """Set the counters of all contexts to zero."""
-        for context in tuple(self._all):
-            context.reset_profile()
+        """Set the counters of all contexts and streams to zero."""
+        self._streamed.reset()
+        for counting in (*self._all, *self._streams):
+            counting.reset_profile()
 
     def launched_seconds(self) -> dict[str, float]:
         """Return the sums over all contexts; empty without devices."""
@@ -100,7 +107,9 @@ class NativeExecutor:
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream of the native runtime."""
-        return NativeStream(self._model, self._threads, deadline, goes_on)
+        stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
+        self._streams.add(stream)
+        return stream
 
     def _take(self) -> NativeContext:
         try:

@@ -90,6 +90,7 @@ class ApplyClustersPass(ModulePass):
                 for block in list(blocks_outside_groups(function)):
                     for device in _apply(block, op, symbols):
                         starts[device] = starts.get(device, 0) + 1
+                _drop_unread(function)
                 emit_remark(
                     function,
                     self.name,
@@ -97,6 +98,14 @@ class ApplyClustersPass(ModulePass):
                     + ", ".join(f"{count} on {name}" for name, count in sorted(starts.items())),
                     **starts,
                 )
+
+
+def _drop_unread(function: FuncOp) -> None:
+    """Erases parameters and constants that clusters have copies of: they would be stored twice."""
+    for op in [op for op in function.walk() if is_leaf(op)]:
+        if not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
 
 
 def _apply(block: Block, module: ModuleOp, symbols: Iterator[str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
@@ -17,9 +17,11 @@ from braid.dialects.braid.attribute_names import (
     ARENA_BYTES,
     BUFFERS,
     SCRATCH_BUFFER,
+    SLOTS,
     WEIGHTS_BYTES,
 )
-from braid.dialects.braid.buffer import BufferAttr
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
+from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.names import names_of
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import Plan
@@ -45,7 +47,8 @@ class TensorMemory:
 class MemoryReport:
     """Bytes of one function's arena, outputs and weights; the tensors at the arena's peak.
 
-    No arena for this order of ops is smaller than `lower_bound`. `live` are the tensors in the
+    No arena for this order of ops is smaller than `lower_bound`. A stream takes `slot_bytes` for
+    its channels beside the arenas. `live` are the tensors in the
     arena while `peak_op` runs, `largest` the largest of all; both the largest first.
     """
 
@@ -57,6 +60,7 @@ class MemoryReport:
     peak_op: str
     live: tuple[TensorMemory, ...]
     largest: tuple[TensorMemory, ...]
+    slot_bytes: int = 0
 
     @property
     def activation_bytes(self) -> int:
@@ -69,10 +73,11 @@ class MemoryReport:
 
     def __str__(self) -> str:
         gap = 1 - self.lower_bound / self.arena_bytes if self.arena_bytes else 0.0
+        slots = f", slots of a stream {format_size(self.slot_bytes)}" if self.slot_bytes else ""
         lines = [
             f"@{self.function}: arena {format_size(self.arena_bytes)} (bound "
             f"{format_size(self.lower_bound)}, gap {gap:.2%}), outputs "
-            f"{format_size(self.output_bytes)}, weights {format_size(self.weights_bytes)}",
+            f"{format_size(self.output_bytes)}, weights {format_size(self.weights_bytes)}{slots}",
             f"live at the peak, while '{self.peak_op}' runs:",
             *_rows(self.live),
             "largest tensors:",
@@ -138,7 +143,19 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
         peak_op=_name(numbers[peak]) if peak in numbers else "",
         live=_largest([in_arena[storage] for storage in at_peak]),
         largest=_largest(stored)[:_LARGEST],
+        slot_bytes=_slot_bytes(function),
     )
+
+
+def _slot_bytes(function: FuncOp) -> int:
+    """What the channels behind launches hold, as the runtime lays their slots out."""
+    total = 0
+    for op in function.body.block.ops:
+        slots = op.attributes.get(SLOTS)
+        if isinstance(op, LaunchOp) and isinstance(slots, DenseArrayBase):
+            for value, count in zip(op.outputs, slots.get_values(), strict=True):
+                total += -(-storage_bytes(value.type) // ALIGNMENT) * ALIGNMENT * int(count)
+    return total
 
 
 def _numbers(plan: Plan, function: FuncOp) -> dict[int, Operation]:

@@ -1,5 +1,6 @@
 """`braid explain`: what was decided about a model, and why."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -41,6 +42,12 @@ def explain(
     devices: Annotated[
         bool, typer.Option("--devices", help="List devices, clusters and what each takes.")
     ] = False,
+    measure: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --devices, stream N random requests, and time clusters."
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -70,6 +77,8 @@ def explain(
     from braid.universe import make_context
 
     check_outputs(html, trace)
+    if measure is not None and not devices:
+        raise BraidError("--measure is for --devices")
     context = make_context()
     read = partial(_read, context, model, shape, target, cpu)
     lists_memory = memory or memory_budget is not None
@@ -91,7 +100,12 @@ def explain(
         split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
         _write_page(html, model.name, (walk.graph, *split, walk.layout_view, plan.view()))
     if trace is not None or devices:
-        _show_devices(walk.devices, trace, listed=devices)
+        if measure is not None and walk.devices is not None:
+            walk.devices.measure(
+                _measured(model, measure, shape, target, cpu, partition, tuple(pin or ()))
+            )
+        channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
+        _show_devices(walk.devices, trace, channels, listed=devices)
     if layouts:
         _print_layouts(walk.layouts)
     if lists_memory and plan is not None:
@@ -112,6 +126,36 @@ def _read(
     return module
 
 
+def _measured(
+    model: Path,
+    requests: int,
+    shape: list[str] | None,
+    target: str | None,
+    cpu: str | None,
+    partition: str | None,
+    pin: tuple[str, ...],
+) -> dict[str, float]:
+    """Seconds of one run of each function that is a stage of a stream on this machine."""
+    from braid.compiler import compile
+    from braid.dynamic_shapes.binding import bind_inputs
+    from braid.tools.commands.arrays import random_inputs
+    from braid.tools.commands.diagnostics import compiling
+    from braid.tools.commands.streaming import measure_stream
+
+    with compiling(model):
+        compiled = compile(
+            model,
+            shapes=parse_shapes(shape),
+            target=target,
+            cpu=cpu,
+            partition=cast("Strategy | None", partition),
+            pin=pin,
+        )
+    arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
+    figures = measure_stream(compiled, arrays, requests, warmup=2)
+    return {stage.name: stage.seconds for stage in figures.stages}
+
+
 def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
     from braid.tools.explain.render import render
     from braid.tools.explain.views import Page
@@ -120,7 +164,13 @@ def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
     write_files({path: render(Page(f"braid explain {name}", views)).encode()})
 
 
-def _show_devices(found: "DeviceExplanation | None", trace: Path | None, *, listed: bool) -> None:
+def _show_devices(
+    found: "DeviceExplanation | None",
+    trace: Path | None,
+    channels: Sequence[str],
+    *,
+    listed: bool,
+) -> None:
     from braid.tools.outputs import write_files
 
     if found is None:
@@ -134,6 +184,8 @@ def _show_devices(found: "DeviceExplanation | None", trace: Path | None, *, list
         print(found.summary)
         _print_table(found.devices())
         _print_table(found.table())
+        for line in channels:
+            print(f"In a stream: {line}")
 
 
 def _print_layouts(layouts: "LayoutExplanation") -> None:

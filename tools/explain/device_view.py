@@ -2,15 +2,17 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.clusters import clusters_in_order
 from braid.dialects.braid.clusters import placement_of
 from braid.dialects.braid.names import names_of
+from braid.passes.partition.apply_clusters import CLUSTER_PREFIX
 from braid.passes.partition.partition_graph import PartitionGraph, link_seconds
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
@@ -28,7 +30,8 @@ class Stage:
 
     `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
     earliest, where a device runs one cluster at a time; `received` and `sent` are bytes. In a
-    stream, `replicas` take turns with `device`, which runs the one request of a call.
+    stream, `replicas` take turns with `device`, which runs the one request of a call. `function` is
+    what the cluster becomes, `measured` the seconds that one run of it took, None for unknown.
     """
 
     number: int
@@ -42,6 +45,8 @@ class Stage:
     held: float = 0.0
     begin: float = 0.0
     replicas: tuple[str, ...] = ()
+    function: str = ""
+    measured: float | None = None
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -67,6 +72,9 @@ class DeviceExplanation:
         """By the costs in the layouts that were chosen."""
         graph = PartitionGraph.of(function, target, counts)
         stages = _stages(graph, target)
+        order = clusters_in_order(function)
+        for stage in stages:
+            stage.function = f"{CLUSTER_PREFIX}{order.index(stage.number)}"
         loads = _loads(stages)
         busiest = max(loads, key=lambda name: loads[name], default="")
         legend = {name: f"{name}, {_us(loads[name])}" for name in loads}
@@ -83,8 +91,14 @@ class DeviceExplanation:
         rate = f"{1 / taken:.4g} results/s" if taken else "no limit"
         return f"{self.view.summary} Predicted: {_us(taken)} of each request, {rate} in a stream."
 
+    def measure(self, seconds: Mapping[str, float]) -> None:
+        """Notes what one run of each function took."""
+        for stage in self.stages:
+            stage.measured = seconds.get(stage.function)
+
     def table(self) -> Table:
-        """A row for each cluster, the bottleneck marked."""
+        """A row for each cluster, the bottleneck marked; with what was measured, if it was."""
+        knows = any(stage.measured is not None for stage in self.stages)
         loads = _loads(self.stages)
         most = max(loads.values(), default=0.0)
         rows = tuple(
@@ -94,6 +108,7 @@ class DeviceExplanation:
                 f"{len(stage.ops)}",
                 stage.ops[0],
                 _us(stage.seconds),
+                *(["-" if stage.measured is None else _us(stage.measured)] if knows else []),
                 _us(stage.moved),
                 format_size(int(stage.received)),
                 format_size(int(stage.sent)),
@@ -101,8 +116,8 @@ class DeviceExplanation:
             )
             for stage in self.stages
         )
-        columns = ("cluster", "device", "ops", "first", "computes", "moves", "gets", "sends")
-        return Table((*columns, "holds"), rows)
+        columns = ("cluster", "device", "ops", "first", "computes", *["measured"] * knows)
+        return Table((*columns, "moves", "gets", "sends", "holds"), rows)
 
     def devices(self) -> Table:
         """A row for each device, the busiest one marked."""

@@ -55,6 +55,10 @@ int32_t braid_launches_here(braid_launches *launches, int64_t number, void *cons
 int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **buffers,
                              unsigned float_mode, char *error, size_t size);
 
+/* Moves what functions on a device have counted to `counts` and `times`; none runs there. */
+void braid_launches_collect(braid_launches *launches, int64_t device, uint64_t *counts,
+                            uint64_t *times);
+
 /* Nanoseconds that launches on a device took by its own account, since they were reset. */
 int64_t braid_launches_time(const braid_launches *launches, int64_t device);
 void braid_launches_reset(braid_launches *launches);

@@ -310,16 +310,20 @@ static void finish(const braid_env *env, int64_t ticket) {
 
 /* ---- The launches of a context ---- */
 
+void braid_launches_collect(braid_launches *launches, int64_t device, uint64_t *counts,
+                            uint64_t *times) {
+  braid_env *own = &launches->devices[device].env;
+  for (int64_t k = 0; k < launches->model->descriptor->counter_count; ++k) {
+    counts[k] += own->counts[k];
+    times[k] += own->times[k];
+    own->counts[k] = own->times[k] = 0;
+  }
+}
+
 /* Adds what functions counted on their devices to the counters of the context. */
 static void collect_counters(braid_launches *launches) {
-  const braid_model_v2 *model = launches->model->descriptor;
-  for (int64_t i = 0; i < model->device_count; ++i)
-    for (int64_t k = 0; k < model->counter_count; ++k) {
-      braid_env *own = &launches->devices[i].env;
-      launches->env->counts[k] += own->counts[k];
-      launches->env->times[k] += own->times[k];
-      own->counts[k] = own->times[k] = 0;
-    }
+  for (int64_t i = 0; i < launches->model->descriptor->device_count; ++i)
+    braid_launches_collect(launches, i, launches->env->counts, launches->env->times);
 }
 
 int32_t braid_launches_run(braid_launches *launches, int32_t (*body)(void *), void *argument) {

@@ -370,3 +370,29 @@ int braid_stream_stage(braid_stream_t *stream, int64_t index, int64_t *count,
   pthread_mutex_unlock(&stream->lock);
   return 0;
 }
+
+int braid_stream_profile(braid_stream_t *stream, uint64_t *counts, uint64_t *times) {
+  if (is_elsewhere(stream))
+    return 1;
+  if (counts == NULL || times == NULL) {
+    braid_set_error("the list of %s is NULL", counts == NULL ? "counts" : "times");
+    return 1;
+  }
+  pthread_mutex_lock(&stream->lock);
+  for (int64_t k = 0; k < stream->model->descriptor->counter_count; ++k) {
+    counts[k] += stream->counts[k];
+    times[k] += stream->times[k];
+  }
+  pthread_mutex_unlock(&stream->lock);
+  return 0;
+}
+
+void braid_stream_profile_reset(braid_stream_t *stream) {
+  if (is_elsewhere(stream))
+    return;
+  size_t bytes = (size_t)stream->model->descriptor->counter_count * sizeof *stream->counts;
+  pthread_mutex_lock(&stream->lock);
+  memset(stream->counts, 0, bytes);
+  memset(stream->times, 0, bytes);
+  pthread_mutex_unlock(&stream->lock);
+}

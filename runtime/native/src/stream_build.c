@@ -174,8 +174,10 @@ bool braid_stream_build(braid_stream_t *stream) {
   stream->worker_count = staged ? model->device_count + 1 : 1; /* the last one is the host */
   stream->stages = zeroed((size_t)stream->stage_count, sizeof *stream->stages);
   stream->workers = zeroed((size_t)stream->worker_count, sizeof *stream->workers);
-  bool made = stream->stages != NULL && stream->workers != NULL && build_requests(stream) &&
-              (!staged || build_slots(stream));
+  stream->counts = zeroed((size_t)model->counter_count, sizeof *stream->counts);
+  stream->times = zeroed((size_t)model->counter_count, sizeof *stream->times);
+  bool made = stream->stages != NULL && stream->workers != NULL && stream->counts != NULL &&
+              stream->times != NULL && build_requests(stream) && (!staged || build_slots(stream));
   for (int64_t i = 0; made && i < stream->stage_count; ++i)
     made = build_stage(stream, i);
   for (int64_t i = 0; made && i < stream->worker_count; ++i)
@@ -203,6 +205,8 @@ void braid_stream_free(braid_stream_t *stream) {
   free(stream->stages);
   free(stream->workers);
   free(stream->slots);
+  free(stream->counts);
+  free(stream->times);
   free(stream->requests);
   free(stream->taken_shapes);
   braid_context_close(stream->host);

@@ -97,6 +97,32 @@ static bool run_whole(braid_stream_t *stream, int64_t number, char *error) {
   return runs;
 }
 
+/* Takes over what a context has counted. */
+static void collect_context(braid_stream_t *stream, braid_context_t *context) {
+  uint64_t *counts = (uint64_t *)(uintptr_t)braid_context_profile_counts(context);
+  uint64_t *times = (uint64_t *)(uintptr_t)braid_context_profile_times(context);
+  for (int64_t k = 0; k < stream->model->descriptor->counter_count; ++k) {
+    stream->counts[k] += counts[k];
+    stream->times[k] += times[k];
+    counts[k] = times[k] = 0;
+  }
+}
+
+/* With the lock: takes over what a worker's run of a stage has counted; nobody else runs there. */
+static void collect(braid_stream_t *stream, const braid_stream_worker *worker, int64_t index) {
+  const braid_model_v2 *model = stream->model->descriptor;
+  int64_t number = stream->stages[index].functions[worker - stream->workers];
+  if (model->counter_count == 0)
+    return;
+  if (!braid_has_stages(model))
+    collect_context(stream, stream->context);
+  else if (model->functions[number].on_caller)
+    collect_context(stream, stream->host);
+  else
+    braid_launches_collect(braid_launches_of(stream->context), model->functions[number].device,
+                           stream->counts, stream->times);
+}
+
 /* With the lock, which is given up while the stage runs. */
 static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int64_t index,
                         int64_t number) {
@@ -114,6 +140,7 @@ static void run_request(braid_stream_t *stream, braid_stream_worker *worker, int
   pthread_mutex_lock(&stream->lock);
   stage->nanoseconds += (int64_t)(braid_now() - worker->since);
   worker->running = -1;
+  collect(stream, worker, index);
   if (done)
     return;
   if (!request->failed)

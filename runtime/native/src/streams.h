@@ -60,7 +60,8 @@ struct braid_stream {
   int64_t stage_count, worker_count, capacity;
   braid_stage_state *stages; /* of a model without any: one, which is the model */
   braid_stream_worker *workers;
-  char **slots; /* of each channel, one after the other */
+  uint64_t *counts, *times; /* of the profile's counters, under the lock */
+  char **slots;             /* of each channel, one after the other */
   braid_request *requests;
   int64_t **taken_shapes; /* of outputs of the last result */
   uint64_t deadline;

@@ -10,6 +10,7 @@
 
 // CHECK-LABEL: func.func @main
 // CHECK-NOT:     braid.cluster
+// CHECK-NOT:     braid.parameter
 // CHECK:         %a, %c, %[[T0:.*]] = braid.launch async [] @cluster_0(%x) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
 // CHECK:         %b, %[[T1:.*]] = braid.launch async [%[[T0]]] @cluster_1(%a) : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK:         %[[G:.*]], %[[T2:.*]] = braid.launch async [%[[T1]], %[[T0]]] @cluster_2(%b, %c)

@@ -158,6 +158,8 @@ def test_weights_of_devices_that_take_turns(
     interpreted = braid.interpret(parse(weighted(*[FIRST] * 5)))
     rng = np.random.default_rng(1)
     requests = [rng.normal(size=(4, 4)).astype(np.float32) for _ in range(30)]
+    (whole,) = [report for report in model.memory if report.function == "main"]
+    assert whole.weights_bytes <= 5 * 64 + 4096 * 2  # each once, at a multiple of 4096 by device
     results = [np.asarray(y) for y in model.stream(requests)]
     for x, y in zip(requests, results, strict=True):
         np.testing.assert_allclose(y, np.asarray(interpreted(x)), rtol=1e-4, atol=1e-4)

@@ -398,3 +398,37 @@ def test_models_without_devices() -> None:
     bad = [requests[0], requests[0][:3]]
     results = list(interpreted.stream(bad, return_errors=True))
     assert isinstance(results[1], BraidError)
+
+
+@pytest.mark.parametrize("target", ["host", "host-2"])
+def test_streams_count_in_profiles(target: str) -> None:
+    """Also control flow of the host, and what it launches; while they run, and when they end."""
+    text = BRANCH if target == "host-2" else BRANCH.replace("cpu:1", "cpu:0")
+    for name in ("neg", "exp"):
+        text = text.replace(f"braid.{name} %0 {{", f'braid.{name} %0 {{braid.name = "inner", ')
+        text = text.replace(f"braid.{name} %x {{", f'braid.{name} %x {{braid.name = "first", ')
+    model = braid.compile(parse(text), target=target, profile=True)
+    requests = branches(20)
+    with model.stream(requests) as stream:
+        for _ in requests:
+            next(stream)
+        running = model.profile()
+    for profile in (running, model.profile()):
+        assert (profile["first"].count, profile["inner"].count) == (20, 7)
+        assert profile["first"].seconds > 0
+    model(*requests[0])
+    assert model.profile()["first"].count == 21
+    stream = model.stream(requests)
+    next(stream)
+    model.reset_profile()
+    for _ in stream:
+        pass
+    assert 0 < model.profile()["first"].count <= 20
+
+
+def test_slots_count_in_memory(two_cores: braid.Model) -> None:
+    (report,) = two_cores.memory[:1]
+    assert report.function == "main" and report.slot_bytes >= 3 * 2 * 4 * SIZE
+    assert "slots of a stream" in str(report)
+    assert report.to_json()["slot_bytes"] == report.slot_bytes
+    assert braid.compile(parse(chain(FIRST, FIRST))).memory[0].slot_bytes == 0

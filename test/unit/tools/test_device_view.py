@@ -48,6 +48,27 @@ def test_clusters_transfers_and_the_trace(model: Path, tmp_path: Path, capsys) -
     assert "npu:0" in page.read_text()
 
 
+def test_devices_in_turn_and_measured_times(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "split.mlir"
+    place = 'braid.device = "cpu:0", braid.replicas = ["cpu:1"]'
+    text = TEXT.replace("matmul %x, %x :", f"matmul %x, %x {{{place}}} :")
+    path.write_text(text.replace("matmul %b, %b :", 'matmul %b, %b {braid.device = "cpu:1"} :'))
+    options = ["explain", str(path), "--target", "host-2"]
+    assert main([*options, "--devices", "--measure", "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "3 clusters on 2 devices" in shown and "measured" in shown
+    (row,) = (
+        line for line in shown.splitlines() if "cpu:0" in line and "cpu:1" in line and "│" in line
+    )
+    assert float(row.split("│")[6].split()[0]) > 0
+    assert "In a stream: 3 stages on cpu:0, cpu:1" in shown and "channels of" in shown
+    assert main([*options, "--devices"]) == 0
+    assert "measured" not in capsys.readouterr().out
+    assert main([*options, "--measure", "5"]) == 1
+    assert "--measure is for --devices" in capsys.readouterr().err
+
+
 def test_one_device_has_no_clusters(model: Path, capsys) -> None:
     assert main(["explain", str(model), "--devices"]) == 1
     assert "the model runs on one device" in capsys.readouterr().err

@@ -367,6 +367,12 @@ BRAID_API const int64_t *braid_stream_output_shape(const braid_stream_t *stream,
 BRAID_API int braid_stream_stage(braid_stream_t *stream, int64_t index, int64_t *count,
                                  int64_t *nanoseconds);
 
+/* Adds the executions of, and nanoseconds spent under, each profile counter to `counts` and
+ * `times`, `counter_count` numbers each: those of stages that have ended since the stream was
+ * opened, or since they were reset. Not 0 on failure. */
+BRAID_API int braid_stream_profile(braid_stream_t *stream, uint64_t *counts, uint64_t *times);
+BRAID_API void braid_stream_profile_reset(braid_stream_t *stream);
+
 /* Ends the stream: waits for the launches that are running, forgets all requests, and frees it.
  * Not 0 where one runs beyond its deadline: it may then still use the buffers of requests whose
  * results were not taken. NULL is allowed. */
