@@ -85,7 +85,7 @@ class NativeExecutor:
         streamed = self._streamed.copy()
         for stream in tuple(self._streams):
             stream.add_profile(streamed)
-        total = profile_entries(self._model, streamed.counts, streamed.times)
+        total = profile_entries(self._model, streamed.counts.tolist(), streamed.times.tolist())
         for context in tuple(self._all):
             for name, entry in context.profile().items():
                 total[name] = total[name] + entry
