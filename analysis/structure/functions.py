@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
@@ -18,3 +18,13 @@ def functions_beside(op: Operation) -> Mapping[str, FuncOp]:
     if parent is None:
         return {}
     return {each.sym_name.data: each for each in parent.ops if isinstance(each, FuncOp)}
+
+
+def named_symbols(module: ModuleOp) -> frozenset[str]:
+    """What ops of `module` refer to by name, such as the functions that are called or launched."""
+    return frozenset(
+        attribute.root_reference.data
+        for op in module.walk()
+        for attribute in (*op.attributes.values(), *op.properties.values())
+        if isinstance(attribute, SymbolRefAttr)
+    )

@@ -25,6 +25,7 @@ _SCALAR = re.compile(rf'{_QUOTED}|[^\s,"]+')
 _VALUE = rf"(?:{_SCALAR.pattern})(?:,(?:{_SCALAR.pattern}))*"
 _OPTION = re.compile(rf"(?P<name>[A-Za-z_][\w-]*)(?:=(?P<value>{_VALUE}))?(?:\s+|$)")
 _BLANKS = re.compile(r"\s*")
+_TIME_LIMIT = "time-limit"
 _SYNTAX = 'options are written {name=value other="a b, c"}'
 
 
@@ -49,7 +50,7 @@ def create_pass(
             message = f"option '{option.name}' of pass '{name}' is given twice"
             raise error_at(pipeline, match.start(), message)
         parameters[field] = _parse_value(match["value"], option)
-        if not _fits(parameters[field], option):
+        if not _fits(parameters[field], option) or _is_before_now(option, parameters[field]):
             raise _wrong_type(name, option, match["value"], pipeline, match.start())
     for option in known.values():
         if option.default is None and option.name.replace("-", "_") not in parameters:
@@ -134,13 +135,21 @@ def _fits(values: ParameterListType, option: PassOption) -> bool:
     return (len(values) == 1 and isa(values[0], option.type)) or isa(values, option.type)
 
 
+def _is_before_now(option: PassOption, values: ParameterListType) -> bool:
+    """Whether a time limit is negative."""
+    return option.name == _TIME_LIMIT and any(
+        isinstance(value, int | float) and value < 0 for value in values
+    )
+
+
 def _wrong_type(
     pass_name: str, option: PassOption, text: str | None, pipeline: str, position: int
 ) -> BraidError:
     actual = "has no value" if text is None else f"is '{text}'"
     message = f"option '{option.name}' of pass '{pass_name}' {actual}, expected"
     hint = _SYNTAX if str in _scalar_types(option.type) else None
-    return error_at(pipeline, position, f"{message} <{option.type_name}>", hint)
+    expected = "seconds from 0 on" if option.name == _TIME_LIMIT else f"<{option.type_name}>"
+    return error_at(pipeline, position, f"{message} {expected}", hint)
 
 
 def _unknown_option(

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import inf
 
 import numpy as np
 from xdsl.context import Context
@@ -16,6 +17,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.execution.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
+from braid.analysis.structure.functions import named_symbols
 from braid.dialects.braid.attribute_names import LAYOUTS
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.passes.layout.conflicts import find_conflict
@@ -112,8 +114,9 @@ class SelectLayoutsPass(ModulePass):
     `default-trip-count` is taken for loops without counts in a profiled module; `memory-limit`
     (bytes, or `64MiB`) bounds what all tensors take that are live at once, copies in other
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
-    arguments and results of the function take what layout is best too. The remark says the cost,
-    a lower bound that no choice of layouts goes below, the gap, and who knew the costs.
+    arguments and results of functions that nothing calls take what layout is best too. The remark
+    says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
+    costs.
 
     ```mlir
     %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
@@ -132,6 +135,12 @@ class SelectLayoutsPass(ModulePass):
     memory_limit: int | str | None = None
     change_signature: bool = False
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.default_trip_count < inf:
+            raise ValueError(
+                f"default-trip-count is {self.default_trip_count:g}, expected a number from 0 on"
+            )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
         self.decide(op, self.costs_of(op))
@@ -149,8 +158,9 @@ class SelectLayoutsPass(ModulePass):
         counts = ExecutionCounts.of(module, self.default_trip_count)
         if self.ignore_profile:
             counts = ExecutionCounts.ones()
+        called = named_symbols(module) if self.change_signature else frozenset[str]()
         for func in runtime_functions(module):
-            self._decide(func, costs, counts)
+            self._decide(func, costs, counts, is_called=func.sym_name.data in called)
 
     def _limit(self) -> int | None:
         try:
@@ -158,8 +168,11 @@ class SelectLayoutsPass(ModulePass):
         except ValueError as error:
             raise BraidError(f"'memory-limit': {error}") from error
 
-    def _decide(self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts) -> None:
-        flow = collect_flow(func, costs, change_signature=self.change_signature)
+    def _decide(
+        self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, is_called: bool
+    ) -> None:
+        changes = self.change_signature and not is_called
+        flow = collect_flow(func, costs, change_signature=changes)
         if self.algorithm.startswith("fixed:"):
             flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
         problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())

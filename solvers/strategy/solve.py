@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -101,7 +101,14 @@ def solve(
     choice = residual.complete(found)
     cost = evaluate(problem, choice)
     stats = tuple(Milestone(*entry) for entry in log)
+    if not isfinite(bound) and not proven:
+        bound = _at_least(problem)
     return Solution(_assignment(choice), cost, cost if proven else min(bound, cost), proven, stats)
+
+
+def _at_least(problem: StrategyProblem) -> float:
+    """Return what all costs add up to if each is its least, for want of a better bound."""
+    return sum(float(costs.min()) for costs in (*problem.node_costs, *problem.edge_costs))
 
 
 def _in_order(residual: Residual) -> Integers | None:

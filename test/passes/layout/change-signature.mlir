@@ -13,3 +13,17 @@ func.func @main(%x: tensor<1x8x6x6xf32>, %n: index) -> (tensor<1x8x6x6xf32>, ind
   %0 = braid.opaque "conv"(%x) {layouts = [{operands = ["acdb"], results = ["acdb"]}], cost = 1.0e-3 : f64} : (tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
   func.return %0, %n : tensor<1x8x6x6xf32>, index
 }
+
+// What is called keeps its signature: the caller would have to change with it.
+// CHECK:         func.func @calls(%x: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+// CHECK:           %y = func.call @called(%x) : (tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+// CHECK:         func.func @called(%x: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+// CHECK-COUNT-2:   braid.reorder
+func.func @calls(%x: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32> {
+  %y = func.call @called(%x) : (tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+  func.return %y : tensor<1x8x6x6xf32>
+}
+func.func @called(%x: tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32> {
+  %0 = braid.opaque "conv"(%x) {layouts = [{operands = ["acdb"], results = ["acdb"]}], cost = 1.0e-3 : f64} : (tensor<1x8x6x6xf32>) -> tensor<1x8x6x6xf32>
+  func.return %0 : tensor<1x8x6x6xf32>
+}

@@ -88,3 +88,9 @@
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }
+
+// No time limit is negative, nor a number of iterations.
+// RUN: not %braid-opt %s -p 'split-concats{time-limit=-1}' 2>&1 | FileCheck %s --check-prefix=LIMIT
+// LIMIT: error: option 'time-limit' of pass 'split-concats' is '-1', expected seconds from 0 on
+// RUN: not %braid-opt %s -p 'select-layouts{default-trip-count=-1}' 2>&1 | FileCheck %s --check-prefix=TRIPS
+// TRIPS: error: pass 'select-layouts' rejects its options: default-trip-count is -1, expected a number from 0 on

@@ -64,3 +64,13 @@ def test_there_is_an_answer_without_time_where_all_choices_are_allowed() -> None
     solution = solve(problem, time_limit=0.0)
     assert solution.cost == evaluate(problem, solution.assignment) < np.inf
     assert solution.lower_bound <= solve(problem, time_limit=20.0).cost <= solution.cost
+
+
+@pytest.mark.parametrize("time_limit", [0.0, 1e-9])
+@pytest.mark.parametrize("memory", [False, True])
+def test_there_is_a_bound_without_time_for_a_search(time_limit: float, memory: bool) -> None:
+    planted = planted_strategies(40, 2, memory=memory)
+    with suppress(TimeoutError):  # where the first choice does not fit into the memory
+        solution = solve(planted.problem, time_limit=time_limit)
+        assert 0 <= solution.lower_bound <= planted.optimum <= solution.cost
+        assert np.isfinite(solution.gap)
