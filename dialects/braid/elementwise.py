@@ -75,7 +75,7 @@ TABLE = (
     Elementwise("not", 1, np.invert, "bitwise not", kinds="bi"),
     Elementwise("neg", 1, np.negative, "-a", kinds="if"),
     Elementwise("abs", 1, np.abs, "|a|"),
-    Elementwise("sign", 1, np.sign, "-1, 0 or 1", kinds="if"),
+    Elementwise("sign", 1, fn.sign, "-1, 0 or 1; a zero keeps its sign", kinds="if"),
     Elementwise("ceil", 1, np.ceil, "rounded up", kinds="f"),
     Elementwise("floor", 1, np.floor, "rounded down", kinds="f"),
     Elementwise("round", 1, np.rint, "rounded to nearest, halves to even", kinds="f"),

@@ -47,6 +47,11 @@ def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:
     return np.where(above, bounds[0], np.where(below, bounds[1], inside))
 
 
+def sign(a: Array) -> Array:
+    """-1, 0 or 1; a zero stays as it is, with its sign."""
+    return np.where(a == 0, a, np.sign(a))
+
+
 def divide(a: Array, b: Array) -> Array:
     """a / b; integers round toward zero, and a division by zero gives 0."""
     if not np.issubdtype(a.dtype, np.integer):
