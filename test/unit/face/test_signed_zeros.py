@@ -1,6 +1,7 @@
 """The sign of a zero is the same in the interpreter and in compiled code."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ OPS = ("abs", "neg", "sign", "floor", "ceil", "round", "sqrt", "reciprocal", "er
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_ops_of_one_operand(dtype: type, tmp_path: Path) -> None:
+def test_ops_of_one_operand(dtype: type[np.floating[Any]], tmp_path: Path) -> None:
     bits = np.dtype(dtype).itemsize * 8
     of = f"tensor<6xf{bits}>"
     lines = [f"%{op} = braid.{op} %x : ({of}) -> {of}" for op in OPS]
@@ -23,6 +24,7 @@ def test_ops_of_one_operand(dtype: type, tmp_path: Path) -> None:
     )
     x = np.array([-0.0, 0.0, -0.25, 0.25, -2.0, 2.0], dtype)
     with np.errstate(all="ignore"):
-        expected, found = braid.interpret(path)(x), braid.compile(path)(x)
+        expected = braid.interpret(path)(x)
+        found = braid.compile(path)(x)
     for op, a, b in zip(OPS, expected, found, strict=True):
         np.testing.assert_array_equal(np.signbit(a), np.signbit(b), err_msg=op)
