@@ -34,8 +34,9 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.in_place_nests import in_place_arguments
 from braid.lowering.common.scalar_casts import constant
-from braid.lowering.gpu.fallback.thread_nests import ThreadNest
+from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.wide_nest import WideNest
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 
 VERSION = 1
@@ -154,16 +155,14 @@ def _entry(
     step: Sequence[Operation], symbol: str, buffers: Sequence[BlockArgument]
 ) -> tuple[gpu.FuncOp, Launch] | None:
     """The function of a step, and its launch; None for a nest without points."""
-    first = step[0]
-    nest = isinstance(first, linalg.GenericOp | linalg.FillOp) and len(step) == 1
-    parent = first.parent_block()
+    parent = step[0].parent_block()
     assert parent is not None
     needed = _setup_of(step, parent)
-    own = [ThreadNest.of(first)] if isinstance(first, linalg.GenericOp | linalg.FillOp) else []
-    points = own[0].points if nest else 1
-    if points == 0:
+    spread = _spread_nest(step[0]) if len(step) == 1 else None
+    working = 1 if spread is None else spread.threads
+    if working == 0:
         return None
-    threads = THREADS if nest else 1
+    threads = 1 if spread is None else THREADS
     used = [
         buffer
         for buffer in buffers
@@ -177,9 +176,9 @@ def _entry(
     for op in step:
         body.add_op(op.clone(values))
     body.add_op(gpu.ReturnOp([]))
-    if nest:
+    if spread is not None:
         _spread(body, threads)
-    launch = Launch(symbol, blocks_for(points, threads), threads, tuple(b.index for b in used))
+    launch = Launch(symbol, blocks_for(working, threads), threads, tuple(b.index for b in used))
     return function, launch
 
 
@@ -194,9 +193,19 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
     return needed[::-1]
 
 
+def _spread_nest(op: Operation) -> ThreadNest | WideNest | None:
+    """How a nest is spread over threads; None for another op, which runs on one."""
+    if not isinstance(op, linalg.GenericOp | linalg.FillOp):
+        return None
+    plain = ThreadNest.of(op)
+    return WideNest.of(plain) or plain
+
+
 def _spread(body: Block, threads: int) -> None:
     """Replaces the nest of an entry by the code of a thread."""
     nest = next(op for op in body.ops if isinstance(op, linalg.GenericOp | linalg.FillOp))
-    ThreadNest.of(nest).emit(Builder(InsertPoint.before(nest)), threads)
+    spread = _spread_nest(nest)
+    assert spread is not None
+    spread.emit(Builder(InsertPoint.before(nest)), threads)
     nest.detach()
     nest.erase()

@@ -44,8 +44,13 @@ class ThreadNest:
         return ThreadNest(nest, loops.extents, loops.maps, tuple(parallel), tuple(reduced))
 
     @property
+    def threads(self) -> int:
+        """How many threads have work: one a point."""
+        return self.points
+
+    @property
     def points(self) -> int:
-        """How many threads have work; 0 for a nest without any."""
+        """Points of the parallel dims; 0 for a nest without any point."""
         return prod(self.extents[dim] for dim in self.parallel) if all(self.extents) else 0
 
     def emit(self, builder: Builder, threads: int) -> None:
