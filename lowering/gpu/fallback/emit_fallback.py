@@ -34,10 +34,13 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.in_place_nests import in_place_arguments
 from braid.lowering.common.scalar_casts import constant
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.emit_rows import emit_rows, shared_memory
+from braid.lowering.gpu.kernels.row_program import RowProgram
+from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 from braid.lowering.gpu.kernels.wide_nest import WideNest
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
+from braid.targets.kernels.kernel_family import InPlace
 
 VERSION = 1
 """Of this emitter, as the `version` of a family."""
@@ -58,6 +61,8 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     _expand_magnitudes(function)
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
+    if (program := RowProgram.of(function, operands)) is not None:
+        return _row_kernel(program, module, symbol, group, in_place)
     scratch_bytes = move_to_scratch(function)
     buffers = tuple(function.body.block.args[:-2])
     outside = (*group.inputs.types, *group.outputs.types)
@@ -75,6 +80,35 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
         ModuleOp([gpu_module(entries)]),
         scratch_bytes,
         in_place,
+    )
+
+
+def _row_kernel(
+    program: RowProgram,
+    module: ModuleOp,
+    symbol: str,
+    group: FusedOp,
+    in_place: tuple[InPlace, ...],
+) -> GpuKernel:
+    """All nests of a kernel in one entry."""
+    entry = f"{symbol}_0"
+    buffers = program.arguments
+    function = gpu_function(entry, [buffer.type for buffer in buffers], program.threads)
+    body = function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
+    for op in program.function.body.block.ops:
+        if isinstance(op, arith.ConstantOp):
+            body.add_op(op.clone(values))
+    shared = shared_memory(program, f"{symbol}_shared")
+    emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared)
+    body.add_op(gpu.ReturnOp([]))
+    outside = (*group.inputs.types, *group.outputs.types)
+    sizes = tuple(_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
+    launch = Launch(entry, program.blocks, program.threads, tuple(range(len(buffers))))
+    return GpuKernel.of(
+        Launches(symbol, (launch,), sizes, len(group.inputs)),
+        ModuleOp([gpu_module([*([] if shared is None else [shared]), function])]),
+        in_place=in_place,
     )
 
 

@@ -1,0 +1,368 @@
+"""The code of a `RowProgram`: what a thread holds of its row, nest by nest."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, gpu, memref, scf
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    UnitAttr,
+    UnregisteredAttr,
+    UnregisteredOp,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.tensor_loops import index_constant
+from braid.lowering.gpu.kernels.row_access import Access, RowNest
+from braid.lowering.gpu.kernels.row_program import WARP, RowProgram, combiner, nest_buffers, neutral
+from braid.lowering.gpu.kernels.wide_nest import (
+    ACCESS_BYTES,
+    compute,
+    element_of,
+    flat,
+    load_vector,
+    store_vector,
+)
+
+_SHUFFLE_XOR = UnregisteredAttr.with_name_and_type("gpu", False)(
+    "gpu", False, False, "shuffle_mode xor"
+)
+"""xDSL does not have it."""
+
+Held = list[list[SSAValue]]
+"""Elements that a thread holds: chunks of as many as it reads at once."""
+
+
+def shared_memory(program: RowProgram, symbol: str) -> memref.GlobalOp | None:
+    """What the warps of a row tell each other: a slot a warp for every reduction."""
+    warps = program.threads_of_row // WARP
+    if warps == 1 or program.reductions == 0:
+        return None
+    types = [
+        cast(MemRefType[Any], nest.nest.nest.outputs[0].type).element_type
+        for nest in program.nests
+        if nest.reduces
+    ]
+    assert all(type == types[0] for type in types)
+    return memref.GlobalOp.get(
+        StringAttr(symbol),
+        MemRefType(types[0], [warps * program.reductions], memory_space=IntegerAttr(3, i64)),
+        UnitAttr(),
+        sym_visibility=StringAttr("private"),
+    )
+
+
+def emit_rows(
+    builder: Builder,
+    program: RowProgram,
+    values: dict[SSAValue, SSAValue],
+    shared: memref.GlobalOp | None,
+) -> None:
+    """The code of a thread; `values` are the entry's arguments for the kernel's."""
+    if program.width == 1:
+        _Emitter(builder, program, values, shared, 1).emit()
+        return
+    wide, narrow = scf.YieldOp(), scf.YieldOp()
+    buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
+    condition = _aligned(builder, buffers)
+    builder.insert(scf.IfOp(condition, (), [Block([wide])], [Block([narrow])]))
+    for end, width in ((wide, program.width), (narrow, 1)):
+        inside = Builder(InsertPoint.before(end))
+        _Emitter(inside, program, values, shared, width).emit()
+
+
+def _aligned(builder: Builder, buffers: Sequence[SSAValue]) -> SSAValue:
+    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
+    bits = index_constant(builder, 0)
+    for buffer in buffers:
+        address = builder.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        bits = builder.insert(arith.OrIOp(bits, address.aligned_pointer)).result
+    rest = builder.insert(arith.AndIOp(bits, index_constant(builder, ACCESS_BYTES - 1))).result
+    return builder.insert(arith.CmpiOp(rest, index_constant(builder, 0), "eq")).result
+
+
+@dataclass
+class _Emitter:
+    """One variant of the code, with accesses of `width` elements."""
+
+    builder: Builder
+    program: RowProgram
+    values: dict[SSAValue, SSAValue]
+    shared: memref.GlobalOp | None
+    width: int
+    elements: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
+    scalars: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    reductions: int = 0
+
+    def emit(self) -> None:
+        """All nests, and the results."""
+        program, b = self.program, self.builder
+        thread = b.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
+        block = b.insert(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))).result
+        if program.rows_of_block == 1:
+            self.thread, self.row = thread, block
+            self._emit_row()
+            return
+        size = index_constant(b, program.threads_of_row)
+        self.thread = b.insert(arith.RemUIOp(thread, size)).result
+        own = b.insert(arith.DivUIOp(thread, size)).result
+        first = b.insert(arith.MuliOp(block, index_constant(b, program.rows_of_block))).result
+        self.row = b.insert(arith.AddiOp(first, own)).result
+        # All threads of a warp have the same row.
+        count = index_constant(b, program.rows.count)
+        there = b.insert(arith.CmpiOp(self.row, count, "ult")).result
+        end = scf.YieldOp()
+        b.insert(scf.IfOp(there, (), [Block([end])]))
+        self.builder = Builder(InsertPoint.before(end))
+        self._emit_row()
+
+    def _emit_row(self) -> None:
+        self._place_chunks()
+        for nest in self.program.nests:
+            op = nest.nest.nest
+            if isinstance(op, linalg.FillOp):
+                self._fill(nest, op)
+            elif nest.reduces:
+                self._reduce(nest, op)
+            elif nest.over_columns:
+                self._map(nest, op)
+            else:
+                own = {a: self._scalar(v, k) for a, v, k in _inputs(nest, op)}
+                values = self.values | own
+                for output, result in zip(
+                    op.outputs, compute(self.builder, op, values), strict=True
+                ):
+                    self.scalars[output] = result
+        for result in self.program.arguments[self.program.operands :]:
+            self._write(result)
+
+    def _place_chunks(self) -> None:
+        """Columns of each chunk of the thread, and whether it lies in the row: None for always."""
+        b, columns = self.builder, self.program.rows.columns
+        stride = self.program.threads_of_row * self.width
+        first = b.insert(arith.MuliOp(self.thread, index_constant(b, self.width))).result
+        base = b.insert(arith.MuliOp(self.row, index_constant(b, columns))).result
+        self.columns: list[SSAValue] = []
+        self.places: list[SSAValue] = []
+        self.inside: list[SSAValue | None] = []
+        for start in range(0, columns, stride):
+            column = b.insert(arith.AddiOp(first, index_constant(b, start))).result
+            self.columns.append(column)
+            self.places.append(b.insert(arith.AddiOp(base, column)).result)
+            whole = start + stride <= columns
+            limit = index_constant(b, columns)
+            self.inside.append(
+                None if whole else b.insert(arith.CmpiOp(column, limit, "ult")).result
+            )
+
+    def _fill(self, nest: RowNest, op: linalg.FillOp) -> None:
+        value = self._outside(op.inputs[0])
+        if nest.accesses[0] is Access.ROW:
+            self.scalars[op.outputs[0]] = value
+        else:
+            self.elements[op.outputs[0]] = [[value] * self.width for _ in self.columns]
+
+    def _map(self, nest: RowNest, op: linalg.GenericOp) -> None:
+        made: list[Held] = [[] for _ in op.outputs]
+        for chunk in range(len(self.columns)):
+            lanes = [self._lane(nest, op, chunk, lane) for lane in range(self.width)]
+            results = [compute(self.builder, op, values) for values in lanes]
+            for number, held in enumerate(made):
+                held.append([result[number] for result in results])
+        for output, held in zip(op.outputs, made, strict=True):
+            self.elements[output] = held
+
+    def _reduce(self, nest: RowNest, op: linalg.GenericOp) -> None:
+        combine = combiner(op)
+        assert combine is not None
+        total_argument = op.body.block.args[-1]
+        b, total = self.builder, None
+        type = total_argument.type
+        for chunk, inside in enumerate(self.inside):
+            for lane in range(self.width):
+                value = self._reduced_value(nest, op, combine, chunk, lane)
+                if inside is not None:
+                    none = constant(b, neutral(combine), type)
+                    value = b.insert(arith.SelectOp(inside, value, none)).result
+                total = value if total is None else self._combined(combine, total, value)
+        assert total is not None
+        total = self._across_row(combine, total)
+        before = self._scalar(op.outputs[0], Access.ROW)
+        self.scalars[op.outputs[0]] = self._combined(combine, before, total)
+
+    def _reduced_value(
+        self, nest: RowNest, op: linalg.GenericOp, combine: Operation, chunk: int, lane: int
+    ) -> SSAValue:
+        """What an element contributes: the operand of the op that combines."""
+        values = self._lane(nest, op, chunk, lane)
+        for inner in op.body.block.ops:
+            if inner is combine:
+                break
+            self.builder.insert(inner.clone(values))
+        (given,) = (v for v in combine.operands if v is not op.body.block.args[-1])
+        return values.get(given, given)
+
+    def _combined(self, combine: Operation, a: SSAValue, b: SSAValue) -> SSAValue:
+        values = dict(zip(combine.operands, (a, b), strict=True))
+        return self.builder.insert(combine.clone(values)).results[0]
+
+    def _across_row(self, combine: Operation, value: SSAValue) -> SSAValue:
+        """The total of all threads of the row, which each of them gets."""
+        b = self.builder
+        value = self._across(combine, value, WARP)
+        if self.shared is None:
+            return value
+        warps = self.program.threads_of_row // WARP
+        type = cast(MemRefType[Any], self.shared.type)
+        buffer = b.insert(memref.GetGlobalOp(self.shared.sym_name.data, type)).memref
+        first = index_constant(b, warps * self.reductions)
+        self.reductions += 1
+        size = index_constant(b, WARP)
+        warp = b.insert(arith.DivUIOp(self.thread, size)).result
+        lane = b.insert(arith.RemUIOp(self.thread, size)).result
+        leads = b.insert(arith.CmpiOp(lane, index_constant(b, 0), "eq")).result
+        slot = b.insert(arith.AddiOp(first, warp)).result
+        end = scf.YieldOp()
+        b.insert(scf.IfOp(leads, (), [Block([end])]))
+        Builder(InsertPoint.before(end)).insert(memref.StoreOp.get(value, buffer, [slot]))
+        b.insert(gpu.BarrierOp())
+        total = None
+        for number in range(warps):
+            place = b.insert(arith.AddiOp(first, index_constant(b, number))).result
+            part = b.insert(memref.LoadOp.get(buffer, [place])).res
+            total = part if total is None else self._combined(combine, total, part)
+        assert total is not None
+        return total
+
+    def _across(self, combine: Operation, value: SSAValue, lanes: int) -> SSAValue:
+        """By exchanges with lanes that are 16, 8, 4, 2 and 1 apart."""
+        b = self.builder
+        size = constant(b, lanes, i32)
+        distance = lanes // 2
+        while distance > 0:
+            shuffle = UnregisteredOp.with_name("gpu.shuffle").create(
+                operands=[value, constant(b, distance, i32), size],
+                result_types=[value.type, i1],
+                attributes={"mode": _SHUFFLE_XOR},
+            )
+            value = self._combined(combine, value, b.insert(shuffle).results[0])
+            distance //= 2
+        return value
+
+    def _lane(
+        self, nest: RowNest, op: linalg.GenericOp, chunk: int, lane: int
+    ) -> dict[SSAValue, SSAValue]:
+        """The values of a nest's arguments at one element."""
+        return self.values | {
+            argument: self._held(buffer, access)[chunk][lane]
+            if access in (Access.ELEMENT, Access.COLUMN)
+            else self._scalar(buffer, access)
+            for argument, buffer, access in _inputs(nest, op)
+        }
+
+    def _held(self, buffer: SSAValue, access: Access) -> Held:
+        """The thread's elements of a buffer, which is read when they are first asked for."""
+        if buffer not in self.elements:
+            places = self.places if access is Access.ELEMENT else self.columns
+            source = flat(self.builder, self._outside(buffer))
+            self.elements[buffer] = [
+                self._load(source, place, inside)
+                for place, inside in zip(places, self.inside, strict=True)
+            ]
+        return self.elements[buffer]
+
+    def _load(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> list[SSAValue]:
+        """A chunk; zeros where it lies behind the row."""
+
+        def read(b: Builder) -> list[SSAValue]:
+            if self.width == 1:
+                return [b.insert(memref.LoadOp.get(source, [place])).res]
+            loaded = load_vector(b, source, place, self.width)
+            return [element_of(b, loaded, n) for n in range(self.width)]
+
+        if inside is None:
+            return read(self.builder)
+        type = cast(MemRefType[Any], source.type).element_type
+        return self._either(inside, read, lambda b: [_zero(b, type)] * self.width, type)
+
+    def _either(
+        self,
+        condition: SSAValue,
+        then: Callable[[Builder], list[SSAValue]],
+        otherwise: Callable[[Builder], list[SSAValue]],
+        type: Attribute,
+    ) -> list[SSAValue]:
+        blocks: list[Block] = []
+        for make in (then, otherwise):
+            block = Block()
+            inside = Builder(InsertPoint.at_end(block))
+            inside.insert(scf.YieldOp(*make(inside)))
+            blocks.append(block)
+        choice = scf.IfOp(condition, [type] * self.width, [blocks[0]], [blocks[1]])
+        return list(self.builder.insert(choice).results)
+
+    def _scalar(self, buffer: SSAValue, access: Access) -> SSAValue:
+        """The element of the row, or the only one."""
+        if buffer not in self.scalars:
+            source = self._outside(buffer)
+            if not isinstance(source.type, MemRefType):
+                return source
+            place = [self.row] if access is Access.ROW else [index_constant(self.builder, 0)]
+            rank = len(cast(MemRefType[Any], source.type).get_shape())
+            load = memref.LoadOp.get(
+                flat(self.builder, source) if rank else source, place if rank else []
+            )
+            self.scalars[buffer] = self.builder.insert(load).res
+        return self.scalars[buffer]
+
+    def _outside(self, value: SSAValue) -> SSAValue:
+        return self.values.get(value, value)
+
+    def _write(self, result: SSAValue) -> None:
+        b, target = self.builder, flat(self.builder, self._outside(result))
+        if result in self.scalars:
+            leads = b.insert(arith.CmpiOp(self.thread, index_constant(b, 0), "eq")).result
+            store = memref.StoreOp.get(self.scalars[result], target, [self.row])
+            self._only_if(leads, lambda inside: inside.insert(store))
+            return
+        for held, place, inside in zip(
+            self.elements[result], self.places, self.inside, strict=True
+        ):
+
+            def write(b: Builder, held: list[SSAValue] = held, place: SSAValue = place) -> None:
+                if self.width == 1:
+                    b.insert(memref.StoreOp.get(held[0], target, [place]))
+                else:
+                    store_vector(b, held, target, place)
+
+            if inside is None:
+                write(b)
+            else:
+                self._only_if(inside, write)
+
+    def _only_if(self, condition: SSAValue, write: Callable[[Builder], object]) -> None:
+        end = scf.YieldOp()
+        self.builder.insert(scf.IfOp(condition, (), [Block([end])]))
+        write(Builder(InsertPoint.before(end)))
+
+
+def _zero(builder: Builder, type: Attribute) -> SSAValue:
+    return index_constant(builder, 0) if isinstance(type, IndexType) else constant(builder, 0, type)
+
+
+def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[SSAValue, SSAValue, Access]]:
+    """Arguments of a nest that are used, with their buffers."""
+    triples = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
+    first = len(op.inputs)
+    return [triple for n, triple in enumerate(triples) if n < first and triple[0].uses]

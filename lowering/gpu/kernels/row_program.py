@@ -1,0 +1,175 @@
+"""Softmax, normalizations and reductions of rows in one pass: a row stays in registers.
+
+All nests of a kernel go over the same rows, whose elements lie next to each other. The threads of a
+row (a warp, or a block for long rows) read each operand once, 16 bytes at a time; every nest
+computes on what they hold. A reduction is a tree over the lanes of a warp by shuffles, and over
+warps through shared memory; results are written when all nests are done. What is between the nests
+never goes to memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.gpu.kernels.row_access import Access, RowNest, Rows, row_nest, rows_of
+from braid.lowering.gpu.kernels.thread_nests import ThreadNest
+from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
+
+WARP = 32
+ROWS_PER_BLOCK = 4
+"""Of rows that a warp each works on."""
+_MOST_ELEMENTS = 32
+"""Of a row that a thread holds, for each buffer."""
+_THREADS = (WARP, 128, 256, 512)
+
+_NEUTRAL: dict[type[Operation], float] = {
+    arith.AddfOp: 0.0,
+    arith.MulfOp: 1.0,
+    arith.MaximumfOp: float("-inf"),
+    arith.MinimumfOp: float("inf"),
+    arith.AddiOp: 0,
+    arith.MuliOp: 1,
+    arith.MaxSIOp: -(2**31),
+    arith.MinSIOp: 2**31 - 1,
+}
+"""What changes nothing, by the op that a reduction combines with."""
+
+
+@dataclass(frozen=True)
+class RowProgram:
+    """The nests of a kernel in order, and how many threads work on a row."""
+
+    function: FuncOp
+    rows: Rows
+    nests: tuple[RowNest, ...]
+    operands: int
+
+    @staticmethod
+    def of(function: FuncOp, operands: int) -> "RowProgram | None":
+        """That of a bufferized kernel before its buffers are scratch; None for other kernels."""
+        ops = list(function.body.block.ops)[:-1]
+        nests: list[ThreadNest] = []
+        for op in ops:
+            if isinstance(op, linalg.GenericOp | linalg.FillOp):
+                nests.append(ThreadNest.of(op))
+            elif not isinstance(op, arith.ConstantOp | memref.AllocOp):
+                return None
+        rows = rows_of(nests)
+        if rows is None or rows.columns > _THREADS[-1] * _MOST_ELEMENTS:
+            return None
+        found = [row_nest(nest, rows) for nest in nests]
+        own = tuple(nest for nest in found if nest is not None)
+        program = RowProgram(function, rows, own, operands)
+        complete = len(own) == len(found) and all(map(_is_known, own))
+        return program if complete and program._is_ordered() else None
+
+    @property
+    def threads_of_row(self) -> int:
+        """How many threads work on a row together."""
+        enough = (n for n in _THREADS if self.rows.columns <= n * _MOST_ELEMENTS // 2)
+        return next(enough, _THREADS[-1])
+
+    @property
+    def rows_of_block(self) -> int:
+        """How many rows a block works on."""
+        return ROWS_PER_BLOCK if self.threads_of_row == WARP else 1
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.threads_of_row * self.rows_of_block
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-self.rows.count // self.rows_of_block)
+
+    @property
+    def width(self) -> int:
+        """How many elements a thread reads at once: 16 bytes of the narrowest, where rows allow."""
+        sizes = [
+            bytes_of(cast(MemRefType[Any], value.type).element_type)
+            for nest in self.nests
+            for value, access in zip(nest_buffers(nest), nest.accesses, strict=True)
+            if access is Access.ELEMENT
+        ]
+        width = ACCESS_BYTES // min(sizes, default=ACCESS_BYTES)
+        fits = width > 1 and self.rows.columns % width == 0
+        return width if fits else 1
+
+    @property
+    def reductions(self) -> int:
+        """How many nests reduce."""
+        return sum(nest.reduces for nest in self.nests)
+
+    @property
+    def arguments(self) -> tuple[BlockArgument, ...]:
+        """The operands and results of the kernel."""
+        return tuple(self.function.body.block.args[:-2])
+
+    def _is_ordered(self) -> bool:
+        """Whether every buffer of the kernel's own is written before it is read, and every result.
+
+        An operand is not written, and a buffer always accessed in the same way.
+        """
+        written: dict[SSAValue, Access] = {}
+        arguments = self.arguments
+        for nest in self.nests:
+            for value, access in zip(nest_buffers(nest), nest.accesses, strict=True):
+                is_operand = value in arguments[: self.operands]
+                if value in nest.nest.nest.outputs:
+                    if is_operand or written.setdefault(value, access) != access:
+                        return False
+                elif not is_operand and written.get(value) != access:
+                    return False
+        return all(result in written for result in arguments[self.operands :])
+
+
+def nest_buffers(nest: RowNest) -> Sequence[SSAValue]:
+    """The buffers of a nest, in the order of its accesses."""
+    op = nest.nest.nest
+    return op.outputs if isinstance(op, linalg.FillOp) else op.operands
+
+
+def combiner(op: linalg.GenericOp) -> Operation | None:
+    """The op by which a nest that reduces combines a value with what it has so far."""
+    *_, total = op.body.block.args
+    last = op.body.block.last_op
+    assert isinstance(last, linalg.YieldOp)
+    combined = last.arguments[0].owner
+    uses = [use.operation for use in total.uses]
+    if not isinstance(combined, Operation) or uses != [combined] or len(combined.operands) != 2:
+        return None
+    return combined if type(combined) in _NEUTRAL else None
+
+
+def neutral(op: Operation) -> float:
+    """What changes nothing when it is combined by `op`."""
+    return _NEUTRAL[type(op)]
+
+
+def _is_known(nest: RowNest) -> bool:
+    op = nest.nest.nest
+    if isinstance(op, linalg.FillOp):
+        return nest.accesses[0] in (Access.ELEMENT, Access.ROW)
+    if any(isinstance(inner, linalg.IndexOp) or inner.regions for inner in op.body.block.ops):
+        return False
+    outputs = nest.accesses[len(op.inputs) :]
+    if not nest.reduces:
+        reads = any(argument.uses for argument in op.body.block.args[len(op.inputs) :])
+        wanted = Access.ELEMENT if nest.over_columns else Access.ROW
+        return not reads and all(access is wanted for access in outputs)
+    is_row = len(outputs) == 1 and outputs[0] is Access.ROW
+    return is_row and combiner(op) is not None and _can_shuffle(op.outputs[0])
+
+
+def _can_shuffle(buffer: SSAValue) -> bool:
+    type: Attribute = cast(MemRefType[Any], buffer.type).element_type
+    return isinstance(type, Float32Type) or type == IntegerType(32)

@@ -1,0 +1,139 @@
+"""Softmax, normalizations and reductions in one pass: random shapes, their code, and mutants."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.codegen.machine_code import assemble
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.kernels import emit_rows
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.support.errors import BraidError
+from test.run.fallback.conftest import make_group
+from test.run.gpu.conftest import check_group, gpu
+
+COLUMNS = (2, 3, 7, 31, 32, 33, 64, 100, 127, 128, 129, 500, 512, 513, 1000, 1024, 2048, 2060)
+
+
+def softmax(element: Any, *shape: int) -> Any:
+    last = len(shape) - 1
+    return make_group([TensorType(element, shape)], lambda x: [SoftmaxOp.get(x, last)], ())
+
+
+def layer_norm(element: Any, *shape: int) -> Any:
+    row, last = [*(1 for _ in shape[1:]), shape[-1]], len(shape) - 1
+    types = [TensorType(element, shape), TensorType(element, row), TensorType(element, row)]
+    return make_group(
+        types, lambda x, s, b: [LayerNormOp.get(x, s, b, first_dim=last, epsilon=1e-5)], ()
+    )
+
+
+def total(element: Any, *shape: int) -> Any:
+    return make_group(
+        [TensorType(element, shape)],
+        lambda x: [e := elementwise("abs", x), ReduceOp.get(e, "maximum", [len(shape) - 1])],
+        (),
+    )
+
+
+KINDS = {"softmax": softmax, "layer_norm": layer_norm, "total": total}
+
+
+def random_group(seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    kind = KINDS[str(rng.choice(list(KINDS)))]
+    element = (f32, f32, bf16, f16)[rng.integers(4)]
+    leading = [int(n) for n in rng.integers(1, 6, rng.integers(1, 3))]
+    return kind(element, *leading, int(rng.choice(COLUMNS)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_rows(seed: int) -> None:
+    check_group(random_group(seed), emit_fallback, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_two_hundred_random_rows(seed: int) -> None:
+    check_group(random_group(seed), emit_fallback, seed=seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_pass(kind: str) -> None:
+    """One launch, without scratch memory."""
+    kernel = emit_fallback(KINDS[kind](f32, 3, 256), "tested")
+    assert len(kernel.launches.launches) == 1 and kernel.scratch_bytes == 0
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("columns", [256, 1024])
+def test_each_operand_is_read_once_and_wide(architecture: str, columns: int) -> None:
+    kernel = emit_fallback(softmax(f32, 8, columns), "tested")
+    (code,) = compile_gpu_kernels([kernel], gpu(architecture), host_machine(), jobs=1)
+    text = code.ptx.decode()
+    threads = 32 if columns == 256 else 128
+    wide = re.findall(r"ld\.global\.v4\.b32|ld\.global\.v2\.b64", text)
+    assert len(wide) * threads * 4 == columns
+    assembled = assemble(code.ptx, architecture)
+    assert {own.spilled_bytes for own in assembled.resources.values()} == {0}
+
+
+def patched(monkeypatch: pytest.MonkeyPatch, name: str, replacement: Any) -> None:
+    monkeypatch.setattr(emit_rows._Emitter, name, replacement)
+
+
+def test_a_barrier_that_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nothing:
+        @staticmethod
+        def BarrierOp() -> Any:
+            return emit_rows.arith.ConstantOp.from_int_and_width(0, 32)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+    real = emit_rows.gpu
+    monkeypatch.setattr(emit_rows, "gpu", Nothing())
+    with pytest.raises(BraidError, match=r"race: |no thread of the block has written"):
+        check_group(softmax(f32, 2, 1024), emit_fallback)
+
+
+def test_too_few_exchanges_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = emit_rows._Emitter._across
+    patched(monkeypatch, "_across", lambda own, op, value, lanes: original(own, op, value, 16))
+    with pytest.raises((AssertionError, BraidError)):
+        check_group(softmax(f32, 2, 256), emit_fallback)
+
+
+def test_a_tail_that_is_not_left_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = emit_rows._Emitter._place_chunks
+
+    def without_ends(own: Any) -> None:
+        original(own)
+        own.inside = [None for _ in own.inside]
+
+    patched(monkeypatch, "_place_chunks", without_ends)
+    with pytest.raises(BraidError, match="of operand 0, which has"):
+        check_group(softmax(f32, 1, 100), emit_fallback)
+
+
+def test_rows_behind_the_last_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rows for four warps: the last one must not work."""
+    original = emit_rows.index_constant
+    monkeypatch.setattr(
+        emit_rows, "index_constant", lambda b, value: original(b, 4 if value == 3 else value)
+    )
+    with pytest.raises(BraidError, match="which has 768"):
+        check_group(softmax(f32, 3, 64), emit_fallback)
+
+
+def test_a_wrong_neutral_element_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emit_rows, "neutral", lambda op: 5.0)
+    with pytest.raises(AssertionError):
+        check_group(softmax(f32, 2, 100), emit_fallback)
