@@ -159,7 +159,7 @@ def _bytes(buffer: BlockArgument, outside: Attribute) -> int:
 def _steps(function: FuncOp) -> list[list[Operation]]:
     """The ops that have an effect, in order: a nest alone, others together with their neighbours.
 
-    All of them are one step where one uses a result of another.
+    All ops are one step where one of them has a result that is used.
     """
     steps: list[list[Operation]] = []
     for op in list(function.body.block.ops)[:-1]:
@@ -171,8 +171,10 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
         else:
             steps[-1].append(op)
     results = {result for step in steps for op in step for result in op.results}
-    if any(not results.isdisjoint(_outside_values(op)) for step in steps for op in step):
-        return [[op for step in steps for op in step]]
+    ops = list(function.body.block.ops)[:-1]
+    # Also what looks like a constant or a view may be computed from a result.
+    if any(not results.isdisjoint(_outside_values(op)) for op in ops):
+        return [ops]
     return steps
 
 
@@ -221,7 +223,7 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
     wanted = {value for op in step for value in _outside_values(op)}
     needed: list[Operation] = []
     for op in reversed(list(block.ops)):
-        if _is_setup(op) and not wanted.isdisjoint(op.results):
+        if op not in step and _is_setup(op) and not wanted.isdisjoint(op.results):
             needed.append(op)
             wanted |= _outside_values(op)
     return needed[::-1]

@@ -224,7 +224,7 @@ class _Emitter:
         if self.shared is None:
             return value
         warps = self.program.threads_of_row // WARP
-        type = cast(MemRefType[Any], self.shared.type)
+        type = cast(MemRefType[Any], self.shared.properties["type"])
         buffer = b.insert(memref.GetGlobalOp(self.shared.sym_name.data, type)).memref
         first = index_constant(b, warps * self.reductions)
         self.reductions += 1

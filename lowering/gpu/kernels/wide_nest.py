@@ -15,6 +15,7 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -202,6 +203,16 @@ def flat(builder: Builder, buffer: SSAValue) -> SSAValue:
     shape = type.get_shape()
     if len(shape) == 1:
         return buffer
+    if not shape:
+        expand = memref.ExpandShapeOp.create(
+            operands=[buffer],
+            result_types=[MemRefType(type.element_type, [1])],
+            properties={
+                "reassociation": ArrayAttr(()),
+                "static_output_shape": DenseArrayBase.from_list(i64, [1]),
+            },
+        )
+        return builder.insert(expand).results[0]
     dims = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in range(len(shape))])])
     collapse = memref.CollapseShapeOp.create(
         operands=[buffer],

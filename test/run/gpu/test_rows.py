@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
@@ -137,3 +138,13 @@ def test_a_wrong_neutral_element_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(emit_rows, "neutral", lambda op: 5.0)
     with pytest.raises(AssertionError):
         check_group(softmax(f32, 2, 100), emit_fallback)
+
+
+def test_a_total_of_all_elements() -> None:
+    """The result has no dims."""
+    group = make_group(
+        [TensorType(f32, [70])],
+        lambda x: [r := ReduceOp.get(x, "add", [0]), ReshapeOp.get(r, [])],
+        (),
+    )
+    check_group(group, emit_fallback)
