@@ -52,7 +52,9 @@ def random_group(seed: int) -> Any:
     kind = KINDS[str(rng.choice(list(KINDS)))]
     element = (f32, f32, bf16, f16)[rng.integers(4)]
     leading = [int(n) for n in rng.integers(1, 6, rng.integers(1, 3))]
-    return kind(element, *leading, int(rng.choice(COLUMNS)))
+    # The variance of a few elements of 16 bits is mostly their rounding.
+    least = 32 if kind is layer_norm and element != f32 else 0
+    return kind(element, *leading, int(rng.choice([n for n in COLUMNS if n >= least])))
 
 
 @pytest.mark.parametrize("seed", range(8))
