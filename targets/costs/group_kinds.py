@@ -59,7 +59,8 @@ def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple
         place += " far" if is_far else " near"
     amounts = amounts_of(op)
     size = max(amounts.by_resource["flops"], amounts.moved, 1.0)
-    return coarse, middle, place, f"{place} size {math.floor(math.log(size, _SIZES))}"
+    kinds = (coarse, middle, place, f"{place} size {math.floor(math.log(size, _SIZES))}")
+    return tuple(dict.fromkeys(kinds))
 
 
 def model_weight_bytes(op: Operation) -> int:

@@ -51,7 +51,7 @@ class Ratios:
         """What `samples` say of their kinds."""
         found: dict[str, list[float]] = {}
         for sample in samples:
-            for kind in sample.kinds:
+            for kind in dict.fromkeys(sample.kinds):
                 found.setdefault(kind, []).append(math.log(sample.ratio))
         return Ratios({kind: (median(logs), len(logs)) for kind, logs in found.items()})
 

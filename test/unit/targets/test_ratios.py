@@ -4,7 +4,7 @@ import math
 from statistics import median
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.targets.costs.ratios import FURTHEST, STRENGTH, Ratios, Sample
@@ -43,6 +43,7 @@ def test_what_takes_no_time_counts_as_far_too_short() -> None:
     assert Sample(["a"], 1e-9, 1.0).ratio == FURTHEST
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=20))
 def test_it_lies_between_one_and_the_median(ratios: list[float]) -> None:
     found = math.log(Ratios.of(samples(["a", "b"], *ratios)).of_kinds(["a", "b"]))
