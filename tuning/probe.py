@@ -164,7 +164,7 @@ class _Trials:
         scope = device_scope(self.target.backend_of(self.device), of_op=True)
         known = {probe.text for probe in probes_in(scope, stored_probes()) if probe.works}
         found: list[Probe] = []
-        refused = 0
+        kept = refused = 0
         for number, (text, op) in enumerate(ops.items(), 1):
             if text in known:
                 report.known += 1
@@ -175,12 +175,14 @@ class _Trials:
             outcome = self.worker.outcome(trial, self.limits.op)
             refused += outcome.at_load
             found.append(_of_op(text, op, outcome))
-            if refused == len(found) == min(_ENOUGH, len(ops)) and not known:
+            if refused < len(found) or known:
+                keep_probes(scope, found[kept:])  # at once: whoever is interrupted keeps these
+                kept = len(found)
+            elif refused == min(_ENOUGH, len(ops)):
                 report.absent = outcome.message
                 return
         report.ops = len(found)
         report.failures |= {probe.what: probe.message for probe in found if not probe.works}
-        keep_probes(scope, found)
 
     def _try_model(self, path: Path, shapes: Shapes | None, report: DeviceReport) -> None:
         self.notify(f"{self.device.name}: the model as a whole")
