@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import cast
 
 from xdsl.builder import Builder
@@ -153,6 +154,8 @@ class ApplySplitsPass(ModulePass):
         decided: list[tuple[Operation, dict[int, int]]] = []
         for each in op.walk():
             if SPLIT in each.attributes:
+                for inner in islice(each.walk(), 1, None):
+                    inner.attributes.pop(SPLIT, None)  # a group is split as a whole
                 dims = {dim.dim: dim for dim in split_dims(each, reductions=True)}
                 decided.append((each, decided_counts(each, dims)))
         for each, counts in decided:

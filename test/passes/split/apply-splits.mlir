@@ -93,3 +93,16 @@ func.func @layout(%x: tensor<4x6xf32, #braid.layout<"ba">>) -> tensor<4x6xf32, #
   %0 = braid.exp %x {braid.split = array<i64: 1, 2>} : (tensor<4x6xf32, #braid.layout<"ba">>) -> tensor<4x6xf32, #braid.layout<"ba">>
   func.return %0 : tensor<4x6xf32, #braid.layout<"ba">>
 }
+
+// A group is split as a whole, whatever was decided for its ops before they were in one.
+// CHECK-LABEL: func.func @group_of_a_split_op
+// CHECK-COUNT-2: braid.fused
+// CHECK-NOT:     braid.split
+func.func @group_of_a_split_op(%x: tensor<8x9xf32>) -> tensor<8x9xf32> {
+  %y = braid.fused(%x) {braid.split = array<i64: 2, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32> {
+  ^bb0(%p: tensor<8x9xf32>):
+    %e = braid.exp %p {braid.split = array<i64: 4, 1>} : (tensor<8x9xf32>) -> tensor<8x9xf32>
+    braid.yield %e : tensor<8x9xf32>
+  }
+  func.return %y : tensor<8x9xf32>
+}
