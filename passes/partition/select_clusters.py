@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -16,8 +16,10 @@ from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.clusters import Placement, device_name, replicas_of, set_placement
 from braid.passes.partition.min_gain import Gains
+from braid.passes.partition.partition_graph import value_size
 from braid.passes.partition.replicas import check_replicas
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
+from braid.support.byte_sizes import format_size
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -34,7 +36,9 @@ class SelectClustersPass(ModulePass):
 
     Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
     one that waits for it, also through others; control flow stands between what is before and
-    behind it. There are as few clusters as possible, with a bound.
+    behind it. There are as few clusters as possible, and between so few as little is transferred as
+    possible, both with a bound: a value goes once to each cluster that reads it, but its own, and
+    to the host.
 
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
@@ -92,7 +96,7 @@ class SelectClustersPass(ModulePass):
                     set_placement(each, Placement(number, device, tuple(replicas)))
             first += len(clusters.members)
             starts.update(_shown(devices[ops[0]]) for ops in clusters.members)
-        self._say(module, before, starts, sum(c.lower_bound for c in found), dissolved)
+        self._say(module, before, starts, found, dissolved)
 
     def _dissolve(
         self,
@@ -125,30 +129,44 @@ class SelectClustersPass(ModulePass):
         return count
 
     def _say(
-        self, module: ModuleOp, before: Counter[str], starts: Counter[str], bound: int, moved: int
+        self,
+        module: ModuleOp,
+        before: Counter[str],
+        starts: Counter[str],
+        found: Sequence["_BlockClusters"],
+        moved: int,
     ) -> None:
-        total = sum(starts.values())
+        total, bound = sum(starts.values()), sum(own.lower_bound for own in found)
+        moves, least = sum(own.transfer for own in found), sum(own.transfer_bound for own in found)
         names = sorted(before | starts)
         each = ", ".join(f"{name}: {before[name]} → {starts[name]}" for name in names)
         few = f"; {moved} dissolved, which saved less than {self.min_gain:g} s" if moved else ""
         emit_remark(
             module,
             self.name,
-            f"starts: {sum(before.values())} → {total} (at least {bound}): {each}{few}",
+            f"starts: {sum(before.values())} → {total} (at least {bound}): {each}{few}; "
+            f"{format_size(moves)} to transfer (at least {format_size(least)})",
             ops=sum(before.values()),
             cost=total,
             lower_bound=bound,
             gap=(total - bound) / total if total else 0.0,
+            transfer=moves,
+            transfer_bound=least,
             **starts,
         )
 
 
 @dataclass(frozen=True)
 class _BlockClusters:
-    """The ops of each cluster of a block; there are no fewer than `lower_bound`."""
+    """The ops of each cluster of a block; there are no fewer than `lower_bound`.
+
+    So many bytes go from cluster to cluster in a run of the block.
+    """
 
     members: list[list[Operation]]
     lower_bound: int
+    transfer: int
+    transfer_bound: int
 
 
 def _clusters(
@@ -161,7 +179,8 @@ def _clusters(
     numbers = (number for number in found.of if number != ALONE)
     for op, number in zip(ops, numbers, strict=True):
         members.setdefault(number, []).append(op)
-    return _BlockClusters([members[number] for number in sorted(members)], found.lower_bound)
+    ordered = [members[number] for number in sorted(members)]
+    return _BlockClusters(ordered, found.lower_bound, found.transfer, found.transfer_bound)
 
 
 def _shown(devices: Devices) -> str:
@@ -194,9 +213,12 @@ def _graph_of(
     number: dict[_Node, int] = {}
     color: list[int] = []
     operands: list[list[int]] = []
+    sizes: list[int] = []
 
     def add(node: _Node, of: int, reads: list[int]) -> int:
         number[node] = len(color)
+        values = node.results if isinstance(node, Operation) else (node,)
+        sizes.append(sum(value_size(v) for v in values if isinstance(v.type, TensorType)))
         color.append(of)
         operands.append(reads)
         return number[node]
@@ -208,7 +230,7 @@ def _graph_of(
         nodes = dict.fromkeys(_node(v, block) for v in values if not _is_inside(v, op))
         reads = [number[n] if n in number else add(n, ALONE, []) for n in nodes if n not in known]
         add(op, colors[devices[op]] if op in devices else ALONE, reads)
-    return ColoredGraph(color, operands)
+    return ColoredGraph(color, operands, sizes)
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:

@@ -1,7 +1,8 @@
 """As few clusters as possible: ops of one color that run as one, none waiting for each other.
 
 The number is bounded from below by alternation: two ops with one of another color on a path between
-them are in two clusters.
+them are in two clusters. Of as few clusters, those are taken between which least is transferred:
+every value once to each cluster that reads it, but its own.
 """
 
 from __future__ import annotations
@@ -23,16 +24,30 @@ ALONE = -1
 """The color of what is in no cluster, and between ops all the same."""
 _MOST_EXACT = 400
 """Ops of an integer program that is worth solving."""
+_TRANSFER_SECONDS = 2.0
+"""Of the search for less to transfer."""
 _MOST_COUNTED = 128
 """Neighbourhoods whose alternation is counted, the largest ones."""
 
 
 @dataclass(frozen=True)
 class ColoredGraph:
-    """Ops in topological order: the color of each, and the earlier ones whose values it reads."""
+    """Ops in topological order: the color of each, and the earlier ones whose values it reads.
+
+    `sizes` are the bytes of the value of each op; empty where transfers do not count.
+    """
 
     color: Sequence[int]
     operands: Sequence[Sequence[int]]
+    sizes: Sequence[int] = ()
+
+    def readers(self) -> list[dict[int, list[int]]]:
+        """By op, the ops that read its value, by their color."""
+        found: list[dict[int, list[int]]] = [{} for _ in self.color]
+        for op, operands in enumerate(self.operands):
+            for other in dict.fromkeys(operands):
+                found[other].setdefault(self.color[op], []).append(op)
+        return found
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
         """Pairs of ops of one color of which one reads the other, or that read the same op."""
@@ -53,33 +68,62 @@ class ColoredGraph:
 class Clusters:
     """The cluster of each op, numbered in an order in which they can run; `ALONE` for none.
 
-    No choice has fewer than `lower_bound`.
+    No choice has fewer than `lower_bound`; of those with as many, none transfers less bytes than
+    `transfer_bound`.
     """
 
     of: tuple[int, ...]
     count: int
     lower_bound: int
+    transfer: int = 0
+    transfer_bound: int = 0
 
 
 def cluster(graph: ColoredGraph, *, time_limit: float = 10.0, seed: int = 0) -> Clusters:
     """Put neighbours of one color into as few clusters as possible that can run one by one.
 
     Ops in topological orders that stay with a color as long as they can join the clusters of their
-    neighbours; where that is above the bound, an integer program looks for fewer.
+    neighbours; where that is above the bound, an integer program looks for fewer, and then for less
+    to transfer.
     """
     deadline = Deadline.after(time_limit)
     random = Random(seed)
-    bound = alternation_bound(graph)
+    bound, least = alternation_bound(graph), _least_transfer(graph)
     best = _join_in_order(graph, range(len(graph.color)), random, latest=True)
     for attempt in range(20):
-        if best.count <= bound or deadline.passed:
+        if (best.count <= bound and best.transfer <= least) or deadline.passed:
             break
         order = _order_by_colors(graph, random)
         found = _join_in_order(graph, order, random, latest=attempt % 2 == 0)
-        best = min(best, found, key=lambda clusters: clusters.count)
-    if best.count > bound and len(graph.color) <= _MOST_EXACT and not deadline.passed:
-        best, bound = _solve_exactly(graph, best, bound, deadline)
-    return Clusters(_numbered(graph, best.of), best.count, min(bound, best.count))
+        best = min(best, found, key=_quality)
+    is_small = len(graph.color) <= _MOST_EXACT
+    if best.count > bound and is_small and not deadline.passed:
+        best, bound = _StepModel(graph, best).fewest(bound, deadline)
+    if best.transfer > least and is_small and not deadline.passed:
+        few = Deadline.after(min(deadline.remaining, _TRANSFER_SECONDS))
+        best, least = _StepModel(graph, best).least_transfer(least, few)
+    number = _numbered(graph, best.of)
+    return Clusters(number, best.count, min(bound, best.count), best.transfer, least)
+
+
+def _quality(clusters: Clusters) -> tuple[int, int]:
+    return clusters.count, clusters.transfer
+
+
+def transfer_of(graph: ColoredGraph, of: Sequence[int]) -> int:
+    """Bytes that clusters receive; ops in none receive as one."""
+    received = {
+        (other, of[op])
+        for op, operands in enumerate(graph.operands)
+        for other in operands
+        if of[other] != of[op]
+    }
+    return sum(graph.sizes[op] for op, _ in received) if graph.sizes else 0
+
+
+def _least_transfer(graph: ColoredGraph) -> int:
+    """What other colors receive, however ops are put together."""
+    return transfer_of(graph, graph.color)
 
 
 def alternation_bound(graph: ColoredGraph) -> int:
@@ -203,51 +247,93 @@ def _join_in_order(
             for operand in graph.operands[op]:
                 near.setdefault((operand, color), {})[chosen] = None
     of = tuple(u if c != ALONE else ALONE for u, c in zip(unit, graph.color, strict=True))
-    return Clusters(of, count, 0)
+    return Clusters(of, count, 0, transfer_of(graph, of))
 
 
-def _solve_exactly(
-    graph: ColoredGraph, best: Clusters, bound: int, deadline: Deadline
-) -> tuple[Clusters, int]:
+class _StepModel:
     """Steps of time for ops, so that neighbours at one step are a cluster, held by a tree.
 
-    Every op but one of a cluster hangs on a neighbour at the same step.
+    Every op but one of a cluster hangs on a neighbour at the same step. There are as many clusters
+    as in `best` at most.
     """
-    from ortools.sat.python import cp_model  # it takes longer to load than most searches
 
-    model = cp_model.CpModel()
-    ops = range(len(graph.color))
-    steps = best.count + sum(color == ALONE for color in graph.color)
-    step = [model.new_int_var(0, steps, "") for _ in ops]
-    rank = [model.new_int_var(0, len(ops), "") for _ in ops]
-    hangs: list[list[cp_model.IntVar]] = [[] for _ in ops]
-    for op, operands in enumerate(graph.operands):
-        for other in operands:
-            alike = graph.color[op] == graph.color[other] != ALONE
-            model.add(step[other] + (0 if alike else 1) <= step[op])
-    for a, b in _all_neighbours(graph):
-        for child, parent in ((a, b), (b, a)):
-            hung = model.new_bool_var("")
-            for rule in (step[child] == step[parent], rank[child] > rank[parent]):
-                model.add(rule).only_enforce_if(hung)  # pyright: ignore[reportUnknownMemberType]
-            hangs[child].append(hung)
-    roots: list[cp_model.IntVar] = []
-    for op in ops:
-        if graph.color[op] != ALONE:
-            roots.append(model.new_bool_var(""))
-            model.add_exactly_one(*hangs[op], roots[-1])
-    model.add(sum(roots) >= bound)
-    model.add(sum(roots) <= best.count)
-    model.minimize(sum(roots))
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = max(deadline.remaining, 0.01)
-    solver.parameters.num_workers = 4
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return best, bound
-    found = _components(graph, [solver.value(s) for s in step])
-    proven = max(bound, round(solver.best_objective_bound))
-    return min(found, best, key=lambda clusters: clusters.count), proven
+    def __init__(self, graph: ColoredGraph, best: Clusters) -> None:
+        from ortools.sat.python import cp_model  # it takes longer to load than most searches
+
+        self._graph, self._best, self._cp = graph, best, cp_model
+        self._model = model = cp_model.CpModel()
+        ops = range(len(graph.color))
+        steps = best.count + sum(color == ALONE for color in graph.color)
+        self._step = step = [model.new_int_var(0, steps, "") for _ in ops]
+        rank = [model.new_int_var(0, len(ops), "") for _ in ops]
+        hangs: list[list[cp_model.IntVar]] = [[] for _ in ops]
+        for op, operands in enumerate(graph.operands):
+            for other in operands:
+                alike = graph.color[op] == graph.color[other] != ALONE
+                model.add(step[other] + (0 if alike else 1) <= step[op])
+        for a, b in _all_neighbours(graph):
+            for child, parent in ((a, b), (b, a)):
+                hung = self._at_one_step(child, parent)
+                model.add(rank[child] > rank[parent]).only_enforce_if(hung)  # pyright: ignore[reportUnknownMemberType]
+                hangs[child].append(hung)
+        self._roots: list[cp_model.IntVar] = []
+        for op in ops:
+            if graph.color[op] != ALONE:
+                self._roots.append(model.new_bool_var(""))
+                model.add_exactly_one(*hangs[op], self._roots[-1])
+        model.add(sum(self._roots) <= best.count)
+
+    def fewest(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
+        """Clusters that are as few as could be found, and how many there are at the least."""
+        self._model.add(sum(self._roots) >= bound)
+        self._model.minimize(sum(self._roots))
+        found, proven = self._solve(deadline)
+        return min(found, self._best, key=_quality), max(bound, proven)
+
+    def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
+        """The same for bytes that are transferred, with as many clusters.
+
+        Of the readers of a value with one color, each receives it that is at another step than
+        those before it in the list, and than the op that makes it.
+        """
+        graph = self._graph
+        terms: list[cp_model.LinearExprT] = []
+        for op, readers in enumerate(graph.readers()):
+            for color, own in readers.items() if graph.sizes[op] else ():
+                known = [op] if color == graph.color[op] else []
+                for reader in own if color != ALONE else ():
+                    receives = self._model.new_bool_var("")
+                    same = [self._at_one_step(reader, other) for other in known]
+                    self._model.add_bool_or(receives, *same)
+                    terms.append(graph.sizes[op] * receives)
+                    known.append(reader)
+        to_host = {
+            other
+            for op, operands in enumerate(graph.operands)
+            for other in operands
+            if graph.color[op] == ALONE != graph.color[other]
+        }
+        host = sum(graph.sizes[op] for op in to_host)
+        self._model.minimize(sum(terms))
+        found, proven = self._solve(deadline)
+        return min(found, self._best, key=_quality), max(bound, proven + host)
+
+    def _at_one_step(self, op: int, other: int) -> cp_model.IntVar:
+        """Whether two ops are at the same step; may be false where they are."""
+        same = self._model.new_bool_var("")
+        self._model.add(self._step[op] == self._step[other]).only_enforce_if(same)  # pyright: ignore[reportUnknownMemberType]
+        return same
+
+    def _solve(self, deadline: Deadline) -> tuple[Clusters, int]:
+        """What was found, which may be what there was, and the bound of the objective."""
+        solver = self._cp.CpSolver()
+        solver.parameters.max_time_in_seconds = max(deadline.remaining, 0.01)
+        solver.parameters.num_workers = 4
+        status = solver.solve(self._model)
+        if status not in (self._cp.OPTIMAL, self._cp.FEASIBLE):
+            return self._best, 0
+        found = _components(self._graph, [solver.value(step) for step in self._step])
+        return found, round(solver.best_objective_bound)
 
 
 def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
@@ -270,7 +356,7 @@ def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
         if step[a] == step[b]:
             sets.join(b, a)
     of = tuple(ALONE if c == ALONE else sets.find(op) for op, c in enumerate(graph.color))
-    return Clusters(of, len({*of} - {ALONE}), 0)
+    return Clusters(of, len({*of} - {ALONE}), 0, transfer_of(graph, of))
 
 
 def _numbered(graph: ColoredGraph, of: Sequence[int]) -> tuple[int, ...]:

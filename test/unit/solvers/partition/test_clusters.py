@@ -1,6 +1,6 @@
 """Clusters against all partitions of small graphs, and of large ones that they are some."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from time import perf_counter
 
@@ -23,7 +23,8 @@ def random_graph(seed: int, ops: int) -> ColoredGraph:
         for op in range(ops)
     ]
     colors = (0, 1, 2, ALONE) if seed % 3 else (0, 1)
-    return ColoredGraph([random.choice(colors) for _ in range(ops)], operands)
+    color = [random.choice(colors) for _ in range(ops)]
+    return ColoredGraph(color, operands, [random.choice((0, 1, 2, 7)) for _ in range(ops)])
 
 
 def partitions(count: int) -> Iterator[list[int]]:
@@ -53,20 +54,29 @@ def is_connected(graph: ColoredGraph, members: list[int]) -> bool:
     return len(reached) == len(members)
 
 
-def fewest(graph: ColoredGraph) -> int:
-    """The fewest clusters of any partition that is allowed."""
+def transferred(graph: ColoredGraph, of: Sequence[int]) -> int:
+    """Bytes, value by value: once to each other cluster that reads it, and to the host."""
+    total = 0
+    for op, size in enumerate(graph.sizes):
+        readers = {of[r] for r, operands in enumerate(graph.operands) if op in operands}
+        total += size * len(readers - {of[op]})
+    return total
+
+
+def fewest(graph: ColoredGraph) -> tuple[int, int]:
+    """The fewest clusters of any partition that is allowed, and the least bytes between so few."""
     placed = [op for op, color in enumerate(graph.color) if color != ALONE]
-    best = len(placed)
+    best = len(placed), 1 << 30
     for blocks in partitions(len(placed)):
         count = max(blocks, default=-1) + 1
-        if count >= best:
+        if count > best[0]:
             continue
         of = [ALONE] * len(graph.color)
         for op, block in zip(placed, blocks, strict=True):
             of[op] = block
         members = [[op for op in placed if of[op] == block] for block in range(count)]
         if is_valid(graph, of) and all(is_connected(graph, ops) for ops in members):
-            best = count
+            best = min(best, (count, transferred(graph, of)))
     return best
 
 
@@ -79,7 +89,9 @@ def test_fewest(first: int) -> None:
         for number in range(found.count):
             assert is_connected(graph, [op for op, c in enumerate(found.of) if c == number])
         assert found.lower_bound <= found.count
-        assert alternation_bound(graph) <= found.count == fewest(graph) == found.lower_bound
+        assert alternation_bound(graph) <= found.count == found.lower_bound
+        assert (found.count, found.transfer) == fewest(graph)
+        assert found.transfer == found.transfer_bound == transferred(graph, found.of)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -90,6 +102,7 @@ def test_large_graphs(seed: int) -> None:
     assert perf_counter() - begin < 2 * 1.05 + 3
     assert is_valid(graph, found.of)
     assert found.lower_bound <= found.count == len({*found.of} - {ALONE})
+    assert found.transfer_bound <= found.transfer == transferred(graph, found.of)
 
 
 def test_textbook_graph() -> None:
