@@ -69,7 +69,7 @@ class AssignDevicesPass(ModulePass):
     - `latency`: the least expected time of all ops, transfers and starts;
     - `throughput`: the least load of the busiest device, where requests run as a pipeline. With
       `replicate`, devices of one kind may take turns at the requests (`braid.replicas`), where that
-      saves 0.1 % at the least: each then takes its part of the load of such ops.
+      saves 0.01 % at the least: each then takes its part of the load of such ops.
 
     Times are expected executions × costs of the groups that ops would be in, in their best layouts.
     When layouts were chosen, in a trial, the answer is costed again; where that moved by more than

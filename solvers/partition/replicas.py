@@ -8,7 +8,7 @@ from braid.solvers.deadline import Deadline
 from braid.solvers.partition.problem import InfeasiblePartition, PartitionProblem, cost
 from braid.solvers.partition.solve import Partition, solve
 
-LEAST_GAIN = 1e-3
+LEAST_GAIN = 1e-4
 """The part of the cost that replicas save at the least: they take memory on each device.
 
 No more than that, since they balance themselves; a split does as far as seconds are predicted well.
