@@ -31,6 +31,9 @@ Kind = tuple[str, str]
 _FASTER = 0.95
 """Part of another's time that a backend takes, at most, to come before it."""
 
+_LEAST = 1e-6
+"""Seconds below which times are equal: views take none, and starting anything takes longer."""
+
 
 @dataclass(frozen=True)
 class ProbedSupport:
@@ -100,10 +103,7 @@ class ProbedSupport:
         if not same:
             return None
         seconds = {name: sum(self._tried[name][t].seconds for t in same) for name in backends}
-        return {
-            name: BEST_PRIORITY + sum(s < _FASTER * seconds[name] for s in seconds.values())
-            for name in backends
-        }
+        return places(seconds)
 
     @cached_property
     def _tried_on(self) -> dict[str, dict[str, Probe]]:
@@ -129,6 +129,15 @@ class ProbedSupport:
                 if text not in own or not own[text].works:
                     own[text] = probe
         return found
+
+
+def places(seconds: Mapping[str, float]) -> dict[str, int]:
+    """The priorities of who takes so many seconds, equal for those who are as fast."""
+    taken = {name: max(own, _LEAST) for name, own in seconds.items()}
+    return {
+        name: BEST_PRIORITY + sum(other < _FASTER * own for other in taken.values())
+        for name, own in taken.items()
+    }
 
 
 def _failure(op: Operation, tried: Mapping[str, Probe]) -> str | None:

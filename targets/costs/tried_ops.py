@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from braid.targets.costs.probe_records import Probe, device_scope, probes_in, stored_probes
+from braid.targets.costs.probed_support import places
 from braid.targets.machines.mapping_list import EVERY_OP, MappingEntry
 from braid.targets.machines.target import BackendDescription, Target
-
-_FASTER = 0.95
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,7 @@ def _decided(
     named = [e for e in entries.values() if e is not None and e.operation != EVERY_OP and e.is_own]
     totals = _common_seconds(table)
     if len(table) > 1 and not named and totals is not None and device in totals:
-        faster = sum(other < _FASTER * totals[device] for other in totals.values())
-        return 1 + faster, f"tried{some}"
+        return places(totals)[device], f"tried{some}"
     return 1 if entry is None else entry.priority, ("tried" if entry is None else "list") + some
 
 

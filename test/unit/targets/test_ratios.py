@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.targets.costs.probed_support import places
 from braid.targets.costs.ratios import FURTHEST, STRENGTH, Ratios, Sample
 
 
@@ -52,3 +53,16 @@ def test_it_lies_between_one_and_the_median(ratios: list[float]) -> None:
     # As far from the median as the formula of the docstring says, twice.
     left = (STRENGTH / (len(ratios) + STRENGTH)) ** 2
     assert found == pytest.approx((1 - left) * middle)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({"a": 1.0, "b": 2.0, "c": 4.0}, {"a": 1, "b": 2, "c": 3}),
+        ({"a": 1.0, "b": 0.97}, {"a": 1, "b": 1}),
+        ({"a": 0.0, "b": 1e-7}, {"a": 1, "b": 1}),
+        ({"a": 0.0, "b": 1e-5}, {"a": 1, "b": 2}),
+    ],
+)
+def test_who_is_as_fast_has_the_same_place(seconds, expected) -> None:
+    assert places(seconds) == expected
