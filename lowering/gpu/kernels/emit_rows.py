@@ -316,10 +316,11 @@ class _Emitter:
         """The element of the row, or the only one."""
         if buffer not in self.scalars:
             source = self._outside(buffer)
-            if not isinstance(source.type, MemRefType):
+            outside: Attribute = source.type
+            if not isinstance(outside, MemRefType):
                 return source
             place = [self.row] if access is Access.ROW else [index_constant(self.builder, 0)]
-            rank = len(cast(MemRefType[Any], source.type).get_shape())
+            rank = len(cast(MemRefType[Any], outside).get_shape())
             load = memref.LoadOp.get(
                 flat(self.builder, source) if rank else source, place if rank else []
             )
