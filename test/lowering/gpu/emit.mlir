@@ -6,7 +6,7 @@
 // RUN: not braid compile %s --target gpu-emulated --gpu-arch sm_12 --emit=ptx 2>&1 | filecheck %s --check-prefix=ARCH
 // RUN: not braid run %s --target gpu-a100 --random 2>&1 | filecheck %s --check-prefix=CUDA
 
-// A thread a row of the reduction: the fill and the sum are launched one after the other.
+// A warp a row of the reduction, which adds up by shuffles.
 func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {braid.name = "y"}) {
   %0 = braid.reduce %x {kind = "add", dims = array<i64: 1>}
       : (tensor<300x8xf32>) -> tensor<300x1xf32>
@@ -14,25 +14,18 @@ func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {b
   func.return %y : tensor<300xf32>
 }
 
-// GPU:       gpu.module @kernels {
-// GPU:         gpu.func @kernel_0_0(%{{.*}}: memref<300{{(x1)?}}xf32>
-// GPU-SAME:      kernel attributes {known_block_size = array<i32: 256, 1, 1>}
-// GPU:           gpu.block_id x
+// GPU:         gpu.func @kernel_0_0(%{{.*}}: memref<300x8xf32>
 // GPU:           gpu.thread_id x
-// GPU:           scf.if
-// GPU:         gpu.func @kernel_0_1(%{{.*}}: memref<300x8xf32>
-// GPU:           scf.for
+// GPU:           gpu.shuffle xor
 
-// NVVM:      llvm.func @kernel_0_1
-// NVVM-SAME:   nvvm.kernel
-// NVVM:        nvvm.read.ptx.sreg.ctaid.x
+// NVVM:      llvm.func @kernel_0_0
+// NVVM:        nvvm.shfl.sync bfly
 
 // PTX:       .target sm_90a
-// PTX:       .visible .entry kernel_0_1(
-// PTX:       .maxntid 256
-// PTX:       add.f32
+// PTX:       .visible .entry kernel_0_0(
+// PTX:       shfl.sync.bfly.b32
 
-// SASS:      FADD
+// SASS:      SHFL.BFLY
 
 // STAGE: error: backend 'gpu' has no stage 'linalg' to emit, only 'gpu', 'nvvm', 'ptx', 'cubin', 'sass'
 // ARCH: error: 'sm_12' is not the architecture of a GPU
