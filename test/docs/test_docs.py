@@ -33,7 +33,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOT_RUN = {
     "README.md": ["installs into a new environment", "installs packages"],
     "docs/getting-started.md": ["installs packages"],
-    "docs/concepts/targets-and-costs.md": ["takes most of a minute", "needs a cross compiler"],
+    "docs/concepts/kernels.md": ["takes minutes"],
+    "docs/concepts/targets-and-costs.md": [
+        "takes most of a minute",
+        "takes a minute",
+        "needs a cross compiler",
+    ],
     "docs/extending/add-an-op.md": ["installs packages"],
 }
 # Languages of blocks that have nothing to run.

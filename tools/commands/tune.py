@@ -62,12 +62,12 @@ def tune(
     target: TargetOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Search the schedules of a model's kernels on this machine's CPU, the slowest kernels first.
+    """Search schedules of a model's kernels on this machine.
 
-    The baseline of a kernel is its default schedule. Every later compilation on this machine uses
-    what was found; a schedule is only taken if its results are right, and it is faster than the
-    default by more than the noise of the measurements. Best run while the machine does nothing
-    else.
+    Kernels of the CPU that take most of a run come first. The baseline of a kernel is its default
+    schedule. Every later compilation on this machine uses what was found; a schedule is only taken
+    if its results are right, and it is faster than the default by more than the noise of the
+    measurements. Best run while the machine does nothing else.
     """
     from braid.measuring import tune_model
     from braid.tools.commands.diagnostics import compiling

@@ -94,7 +94,7 @@ def test_an_op_nearly_like_a_valid_one_is_still_checked(line: str) -> None:
         ("cluster = 1 : index", "the number of a cluster"),
         ('candidates = "gpu"', "a dictionary from backends to priorities"),
         ("colocate = 1 : i64", "a string"),
-        ("seconds = 1 : i64", "a number, such as"),
+        ("seconds = 1 : i64", "a finite number from 0 on, such as"),
     ],
 )
 def test_attributes_of_another_kind(attribute: str, expected: str) -> None:

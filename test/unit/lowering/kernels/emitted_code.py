@@ -17,7 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32
+from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_boxes, set_overlap, set_strides
@@ -47,7 +48,7 @@ COMMAND = "RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_
 class Case:
     """A group that `family` makes in the layouts of these tags, operands before results.
 
-    In a tag, `{two}` are the lanes of two vectors.
+    In a tag, `{two}` are the lanes of two vectors. Elements are `f32` unless `types` says others.
     """
 
     family: str
@@ -59,13 +60,16 @@ class Case:
     boxes: dict[int, int] = field(default_factory=dict[int, int])
     strides: Sequence[tuple[int, ...] | None] = ()
     overlap: int | None = None
+    types: Sequence[Attribute] = ()
 
     def group(self, lanes: int) -> FusedOp:
         """The group with its storage decisions, for vectors of so many `lanes`."""
         layouts = tuple(Layout.parse(tag.format(two=2 * lanes)) for tag in self.layouts)
         count = len(self.shapes)
         choice = LayoutChoice(layouts[:count], layouts[count:])
-        group = make_group([TensorType(f32, shape) for shape in self.shapes], self.build, choice)
+        types = self.types or [f32] * count
+        tensors = [TensorType(t, shape) for t, shape in zip(types, self.shapes, strict=True)]
+        group = make_group(tensors, self.build, choice)
         if self.boxes:
             set_boxes(group, self.boxes)
         if self.strides:
@@ -113,6 +117,25 @@ def _product(a: Any, b: Any, bias: Any) -> Any:
     return chain(op, add, elementwise("tanh", add.output))
 
 
+def _byte_product(a: Any, b: Any) -> Any:
+    return chain(MatmulOp.on(a, b, accumulator=i32))
+
+
+def _byte_convolution(x: Any, w: Any) -> Any:
+    none = (0, 0)
+    op = ConvOp.get(
+        x,
+        w,
+        strides=(1, 1),
+        dilations=(1, 1),
+        pad_low=none,
+        pad_high=none,
+        groups=1,
+        accumulator=i32,
+    )
+    return chain(op)
+
+
 def _plain_product(a: Any, b: Any) -> Any:
     return chain(MatmulOp.on(a, b))
 
@@ -133,6 +156,7 @@ def _attention(q: Any, k: Any, v: Any) -> Any:
     return chain(scores, weights, MatmulOp.on(weights.output, v))
 
 
+BYTES = (IntegerType(8, Signedness.UNSIGNED), IntegerType(8))
 TILE = {"rows": 4, "vectors": 2, "unroll": 3, "columns_outside": 1}
 ONE = {"rows": 3, "vectors": 1, "unroll": 2, "columns_outside": 0}
 IMAGE, WIDE = (1, 16, 9, 11), (1, 32, 9, 11)
@@ -150,6 +174,14 @@ CASES = (
     Case(
         "gemm", "strided", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE,
         strides=[(24, 1), None, (40, 1)],
+    ),
+    Case(
+        "gemm-bytes", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b4a", "ab"],
+        TILE, types=BYTES,
+    ),
+    Case(
+        "conv-bytes", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
+        ["acdb", "AcdB{two}a4b", "acdb"], TILE, types=BYTES,
     ),
     Case(
         "conv-direct", "channels last", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)], _convolution(1),
