@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from xdsl.passes import ModulePass
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from braid.compiler import known_target
 from braid.graph_pipeline import passes_for
@@ -11,7 +12,9 @@ from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.sources.signature import check_model
+from braid.sources.source_model import SourceModel
 from braid.targets.backends import kernel_families
+from braid.targets.machines.resolve import target_of
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.search import Rule, Step
 from braid.tuning.tune_kernels import TuningReport, tune_kernels
@@ -50,10 +53,10 @@ def measure_model(
         cpu=cpu,
         gpu_arch=gpu_arch,
     )
-    run_pipeline(context, model.module, _before(SelectLayoutsPass.name, passes_for(model.module)))
-    host = known_target(model.module).host_device
+    module = _decided(context, model, SelectLayoutsPass.name)
+    host = target_of(module).host_device
     families = kernel_families(host)
-    return measure_layouts(model.module, families, time_limit, jobs=jobs)
+    return measure_layouts(module, families, time_limit, jobs=jobs)
 
 
 def tune_model(
@@ -84,21 +87,18 @@ def tune_model(
     """
     context = make_context()
     model = read_source(
-        context,
-        source,
-        shapes=shapes,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-        target=target,
+        context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds, target=target
     )
-    known_target(model.module)
-    check_model(model.module)
-    run_pipeline(context, model.module, _before(SelectSchedulesPass.name, passes_for(model.module)))
-    return tune_kernels(
-        model.module, rule, time_limit, jobs=jobs, again=again, say=say, goes_on=goes_on
-    )
+    module = _decided(context, model, SelectSchedulesPass.name)
+    return tune_kernels(module, rule, time_limit, jobs=jobs, again=again, say=say, goes_on=goes_on)
 
 
-def _before(name: str, passes: tuple[ModulePass, ...]) -> tuple[ModulePass, ...]:
-    names = [pass_.name for pass_ in passes]
-    return passes[: names.index(name)]
+def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:
+    """The module of `model` as the pass of this name would see it in the default pipeline."""
+    module = model.module
+    known_target(module)
+    check_model(module)
+    passes = passes_for(module)
+    place = [pass_.name for pass_ in passes].index(name)
+    run_pipeline(context, module, passes[:place])
+    return module
