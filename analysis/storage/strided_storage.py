@@ -73,6 +73,11 @@ def set_overlap(op: Operation, operand: int | None) -> None:
         op.attributes[OVERLAP] = IntegerAttr(operand, i64)
 
 
+def has_storage(op: Operation) -> bool:
+    """Whether it is decided where tensors of `op` lie, which holds for `op` as a whole."""
+    return any(name in op.attributes for name in (*STORAGE_DECISIONS, VIEW_OFFSET))
+
+
 def is_only_storage(op: Operation) -> bool:
     """Whether nothing is left to compute: a slice that is a view, operands that lie in place."""
     boxes = boxes_of(op)

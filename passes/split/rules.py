@@ -6,6 +6,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
+from braid.analysis.storage.strided_storage import has_storage
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, integer, integers, shape_of
 from braid.dialects.braid.convolution import ConvOp
@@ -34,8 +35,11 @@ def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
     the dims that stay in place. Gathers: any, of the data or of the indices. Scatters: those
     along which nothing is moved. Scans and top-k: all but their own. Groups: those along which
     every member can be cut. Others: outermost in storage first. Reduced dims come last and
-    only with `reductions`, since their parts must be accumulated.
+    only with `reductions`, since their parts must be accumulated. None where it is decided where
+    tensors of `op` lie.
     """
+    if has_storage(op):
+        return []
     if isinstance(op, FusedOp):
         return _fused_dims(op)
     if not isinstance(op, TensorOp) or (len(op.results) != 1 and not isinstance(op, TopKOp)):
