@@ -20,6 +20,8 @@ _ENUMERATED = 16
 """Groups up to which branch and bound is tried before all else."""
 _MOST_VARIABLES = 100_000
 """Of an integer program that is worth building."""
+_EXCHANGING = 0.3
+"""Share of the time for exact searches of pairs of devices before the first proof."""
 _WANTED_GAP = 0.01
 """First it is proven that there is nothing this much better, then that there is nothing better."""
 _TOLERANCE = 1e-5
@@ -53,8 +55,9 @@ def solve(
 ) -> Partition:
     """Assign every op to a device so that the objective is least.
 
-    Simulated annealing finds assignments; where there are few groups, branch and bound, else an
-    integer program proves how good they are, beside it where there are two workers.
+    Simulated annealing and exact searches of pairs of devices find assignments; where there are
+    few groups, branch and bound, else an integer program proves how good they are, beside them
+    where there are two workers.
 
     Args:
         problem: what to partition.
@@ -102,6 +105,7 @@ class _Search:
         self._anneal(groups, start, min(0.1 * self.deadline.remaining, 10.0))
         if self._done():
             return
+        self._exchange(self.deadline.share(_EXCHANGING))
         with ThreadPoolExecutor(1) as beside:
             annealing = beside.submit(self._anneal_on) if self.workers > 1 else None
             with suppress(OutOfTime):
@@ -138,6 +142,17 @@ class _Search:
         while not self._done() and self.deadline.remaining > 0.01:
             groups = Groups.of_problem(self.problem, self.cost)
             self._anneal(groups, self._start(groups), max(self.deadline.remaining / 3, 0.2))
+            self._exchange(self.deadline.share(0.5))
+
+    def _exchange(self, until: Deadline) -> None:
+        """Assign the groups of pairs of devices anew while that helps."""
+        from braid.solvers.partition.exchange import exchange  # it takes long to load
+
+        groups = Groups.of_problem(self.problem, self.cost)
+        if self._done() or self.device is None or _variables(groups) > _MOST_VARIABLES:
+            return
+        self.seed += 1
+        self._found_groups(groups, exchange(groups, self._start(groups), until, self.seed))
 
     def _start(self, groups: Groups) -> list[int]:
         """The best assignment so far by groups."""
@@ -172,14 +187,18 @@ class _Search:
             if self.bound >= limit * (1 - _TOLERANCE):
                 continue
             groups = Groups.of_problem(self.problem, limit)
-            values = sum(map(len, groups.readers))
-            if (groups.count + values) * self.problem.devices > _MOST_VARIABLES:
+            if _variables(groups) > _MOST_VARIABLES:
                 return
             until = self.deadline.share(share)
             model = PartitionModel(groups, limit, until)
             # Several strategies for each core: which one succeeds is not known before.
             proof = model.solve(until, 2 * self.workers, partial(self._found_groups, groups))
             self.bound = max(self.bound, proof.lower_bound)
+
+
+def _variables(groups: Groups) -> int:
+    """About how many variables the integer program has."""
+    return (groups.count + sum(map(len, groups.readers))) * groups.problem.devices
 
 
 def _require_runnable(groups: Groups) -> None:
