@@ -20,8 +20,8 @@ _ENUMERATED = 16
 """Groups up to which branch and bound is tried before all else."""
 _MOST_VARIABLES = 100_000
 """Of an integer program that is worth building."""
-_EXCHANGING = 0.3
-"""Share of the time for exact searches of pairs of devices before the first proof."""
+_EXCHANGING = 0.25
+"""Share of the time that is left for exact searches of pairs of devices."""
 _WANTED_GAP = 0.01
 """First it is proven that there is nothing this much better, then that there is nothing better."""
 _TOLERANCE = 1e-5
@@ -107,13 +107,13 @@ class _Search:
             return
         self._exchange(self.deadline.share(_EXCHANGING))
         with ThreadPoolExecutor(1) as beside:
-            annealing = beside.submit(self._anneal_on) if self.workers > 1 else None
+            improving = beside.submit(self._improve) if self.workers > 1 else None
             with suppress(OutOfTime):
                 self._prove()
-            if annealing is None:
-                self._anneal_on()
+            if improving is None:
+                self._improve()
             else:
-                annealing.result()
+                improving.result()
 
     def _cost_of(self, groups: Groups, device: Sequence[int]) -> float:
         return cost(self.problem, groups.expand(device))
@@ -137,12 +137,12 @@ class _Search:
         if seconds < float("inf"):
             self._found(groups.expand(device))
 
-    def _anneal_on(self) -> None:
-        """Anneal until time is out, in parts, so that what others find is where it goes on."""
+    def _improve(self) -> None:
+        """Search until time is out, in parts, so that what others find is where it goes on."""
         while not self._done() and self.deadline.remaining > 0.01:
+            self._exchange(self.deadline.share(_EXCHANGING))
             groups = Groups.of_problem(self.problem, self.cost)
             self._anneal(groups, self._start(groups), max(self.deadline.remaining / 3, 0.2))
-            self._exchange(self.deadline.share(0.5))
 
     def _exchange(self, until: Deadline) -> None:
         """Assign the groups of pairs of devices anew while that helps."""
