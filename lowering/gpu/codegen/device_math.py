@@ -7,63 +7,26 @@ reductions, within 16 ulp; pow within that times 1 + |y · log x|, and sin, cos 
 1e6, beyond which the error grows with x. `test_device_math.py` measures all of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from braid.lowering.gpu.codegen.double_functions import DOUBLE, Body
 from braid.lowering.gpu.codegen.ir_writer import FunctionWriter, Value
+from braid.lowering.gpu.codegen.single_functions import SINGLE
 from braid.support.errors import UnsupportedError
 
-_LOG2_E = 1.4426950408889634
-_LN2 = 0.6931471805599453
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_PI_2 = (1.5707963267341256, 6.0771005063039660e-11, 2.0222662487959506e-21)
-"""π/2 in parts of 33 bits: multiples of the first two by up to 2^20 are exact."""
-_PI = 3.141592653589793
-_INFINITY = float("inf")
-
-_EXP32 = (
-    1.9875691500e-4,
-    1.3981999507e-3,
-    8.3334519073e-3,
-    4.1665795894e-2,
-    1.6666665459e-1,
-    5.0000001201e-1,
-)
-_LOG32 = (
-    7.0376836292e-2,
-    -1.1514610310e-1,
-    1.1676998740e-1,
-    -1.2420140846e-1,
-    1.4249322787e-1,
-    -1.6668057665e-1,
-    2.0000714765e-1,
-    -2.4999993993e-1,
-    3.3333331174e-1,
-)
-_TANH32 = (
-    -5.70498872745e-3,
-    2.06390887954e-2,
-    -5.37397155531e-2,
-    1.33314422036e-1,
-    -3.33332819422e-1,
-)
-_ERF32_NUMERATOR = (
-    -2.72614225801306e-10,
-    2.77068142495902e-08,
-    -2.10102402082508e-06,
-    -5.69250639462346e-05,
-    -7.34990630326855e-04,
-    -2.95459980854025e-03,
-    -1.60960333262415e-02,
-)
-_ERF32_DENOMINATOR = (
-    -1.45660718464996e-05,
-    -2.13374055278905e-04,
-    -1.68282697438203e-03,
-    -7.37332916720468e-03,
-    -1.42647390514189e-02,
-)
-_ERF64_STEPS = 120
-"""Terms of the series of erf at 6, where it is 1 in f64."""
+_INTRINSICS = {
+    "sqrt": (1, "sqrt"),
+    "fabs": (1, "fabs"),
+    "floor": (1, "floor"),
+    "ceil": (1, "ceil"),
+    "trunc": (1, "trunc"),
+    "rint": (1, "rint"),
+    "copysign": (2, "copysign"),
+    "fma": (3, "fma"),
+    "fmin": (2, "minnum"),
+    "fmax": (2, "maxnum"),
+}
+"""Functions that are instructions: how many operands, and LLVM's name."""
 
 _REMAINDER = """
 define internal double @__nv_fmod(double %x, double %y) alwaysinline nounwind {
@@ -109,8 +72,6 @@ define internal float @__nv_fmodf(float %x, float %y) alwaysinline nounwind {
 _REMAINDERS = ("__nv_fmod", "__nv_fmodf")
 _REMAINDER_CALLS = ("fabs.f64(double)", "copysign.f64(double, double)")
 
-Body = Callable[[FunctionWriter, Sequence[Value]], Value]
-
 
 def definitions(names: Sequence[str]) -> str:
     """LLVM IR that defines the functions of these names, and what they call, for linking.
@@ -137,16 +98,16 @@ def definitions(names: Sequence[str]) -> str:
 
 def _define(name: str) -> FunctionWriter:
     base = name.removeprefix("__nv_")
-    single = base.endswith("f") and base[:-1] in {**_F64, **_INTRINSICS}
+    single = base.endswith("f") and base[:-1] in {**DOUBLE, **_INTRINSICS}
     own = base[:-1] if single else base
     if own in _INTRINSICS:
         count, intrinsic = _INTRINSICS[own]
         return _function(name, count, single, lambda w, x: w.intrinsic(intrinsic, *x))
-    if single and own in _F32:
-        return _function(name, 1, True, _F32[own])
-    if own not in _F64:
+    if single and own in SINGLE:
+        return _function(name, 1, True, SINGLE[own])
+    if own not in DOUBLE:
         raise UnsupportedError(f"GPUs have no code for the function '{base}'")
-    count, body = _F64[own]
+    count, body = DOUBLE[own]
     if not single:
         return _function(name, count, False, body)
     return _function(name, count, True, lambda w, x: _by_double(w, own, x))
@@ -161,384 +122,3 @@ def _function(name: str, count: int, single: bool, body: Body) -> FunctionWriter
 def _by_double(w: FunctionWriter, own: str, x: Sequence[Value]) -> Value:
     wide = [w.cast("fpext", value, "double") for value in x]
     return w.cast("fptrunc", w.call(f"__nv_{own}", "double", *wide), "float")
-
-
-# ---- f32 ----
-
-
-def _exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2; results below 2^-126 are 0."""
-    (x,) = arguments
-    low, high = w.number(-87.33654475), w.number(88.72283905)
-    inside = w.select(w.compare("olt", x, low), low, x)
-    inside = w.select(w.compare("ogt", inside, high), high, inside)
-    exponent = w.intrinsic("rint", w.mul(inside, w.number(_LOG2_E)))
-    rest = w.fma(exponent, w.number(-0.693359375), inside)
-    rest = w.fma(exponent, w.number(2.12194440e-4), rest)
-    series = w.fma(w.polynomial(_EXP32, rest), w.mul(rest, rest), rest)
-    # 2^(n - 1), since n may be 128.
-    bits = w.binary("add", w.cast("fptosi", exponent, "i32"), w.integer(126, "i32"))
-    power = w.cast("bitcast", w.binary("shl", bits, w.integer(23, "i32")), "float")
-    value = w.mul(w.mul(w.add(series, w.number(1.0)), w.number(2.0)), power)
-    value = w.select(w.compare("ogt", x, high), w.number(_INFINITY), value)
-    value = w.select(w.compare("olt", x, low), w.number(0.0), value)
-    return w.select(w.compare("uno", x, x), x, value)
-
-
-def _log32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Exponent · ln 2 + a polynomial in mantissa - 1."""
-    (x,) = arguments
-    tiny = w.compare("olt", x, w.number(2.0**-126))
-    scaled = w.select(tiny, w.mul(x, w.number(2.0**23)), x)
-    bits = w.cast("bitcast", scaled, "i32")
-    biased = w.binary("lshr", bits, w.integer(23, "i32"))
-    exponent = w.cast("sitofp", w.binary("sub", biased, w.integer(126, "i32")), "float")
-    exponent = w.select(tiny, w.sub(exponent, w.number(23.0)), exponent)
-    fraction = w.binary("and", bits, w.integer(0x007FFFFF, "i32"))
-    half = w.binary("or", fraction, w.integer(0x3F000000, "i32"))
-    mantissa = w.cast("bitcast", half, "float")
-    low = w.compare("olt", mantissa, w.number(0.5**0.5))
-    exponent = w.select(low, w.sub(exponent, w.number(1.0)), exponent)
-    mantissa = w.select(low, w.add(mantissa, mantissa), mantissa)
-    rest = w.sub(mantissa, w.number(1.0))
-    square = w.mul(rest, rest)
-    cubic = w.mul(w.mul(w.polynomial(_LOG32, rest), square), rest)
-    cubic = w.fma(exponent, w.number(-2.12194440e-4), cubic)
-    cubic = w.fma(square, w.number(-0.5), cubic)
-    value = w.fma(exponent, w.number(0.693359375), w.add(rest, cubic))
-    return _log_edges(w, x, value)
-
-
-def _log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:
-    zero = w.number(0.0)
-    value = w.select(w.compare("oeq", x, w.number(_INFINITY)), x, value)
-    value = w.select(w.compare("oeq", x, zero), w.number(-_INFINITY), value)
-    value = w.select(w.compare("olt", x, zero), w.number(float("nan")), value)
-    return w.select(w.compare("uno", x, x), x, value)
-
-
-def _tanh32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Odd polynomial near 0, and 1 - 2 / (exp(2|x|) + 1) with the sign of x elsewhere."""
-    (x,) = arguments
-    square = w.mul(x, x)
-    near = w.fma(w.mul(w.polynomial(_TANH32, square), square), x, x)
-    size = w.intrinsic("fabs", x)
-    power = w.call("__nv_expf", "float", w.add(size, size))
-    quotient = w.div(w.number(2.0), w.add(power, w.number(1.0)))
-    far = w.intrinsic("copysign", w.sub(w.number(1.0), quotient), x)
-    return w.select(w.compare("olt", size, w.number(0.625)), near, far)
-
-
-def _erf32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
-    (x,) = arguments
-    inside = w.select(w.compare("olt", x, w.number(-4.0)), w.number(-4.0), x)
-    inside = w.select(w.compare("ogt", inside, w.number(4.0)), w.number(4.0), inside)
-    square = w.mul(inside, inside)
-    numerator = w.mul(inside, w.polynomial(_ERF32_NUMERATOR, square))
-    return w.div(numerator, w.polynomial(_ERF32_DENOMINATOR, square))
-
-
-# ---- f64 ----
-
-
-def _power_of_two(w: FunctionWriter, exponent: Value) -> Value:
-    """2^n for an integral f64 n in [-1022, 1023]."""
-    bits = w.binary("add", w.cast("fptosi", exponent, "i64"), w.integer(1023, "i64"))
-    return w.cast("bitcast", w.binary("shl", bits, w.integer(52, "i64")), "double")
-
-
-def _factorials(last: int) -> list[float]:
-    """1/last!, …, 1/1!, 1/0!."""
-    values = [1.0]
-    for n in range(1, last + 1):
-        values.append(values[-1] / n)
-    return values[::-1]
-
-
-def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2^n · the series of e^r, |r| ≤ ln 2 / 2; 2^n as two factors, for results below 2^-1022."""
-    (x,) = arguments
-    inside = w.select(w.compare("olt", x, w.number(-746.0)), w.number(-746.0), x)
-    inside = w.select(w.compare("ogt", inside, w.number(710.0)), w.number(710.0), inside)
-    inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
-    exponent = w.intrinsic("rint", w.mul(inside, w.number(_LOG2_E)))
-    rest = w.fma(exponent, w.number(-_LN2_HIGH), inside)
-    rest = w.fma(exponent, w.number(-_LN2_LOW), rest)
-    series = w.polynomial(_factorials(13), rest)
-    first = w.intrinsic("rint", w.mul(exponent, w.number(0.5)))
-    second = w.sub(exponent, first)
-    value = w.mul(w.mul(series, _power_of_two(w, first)), _power_of_two(w, second))
-    return w.select(w.compare("uno", x, x), x, value)
-
-
-def _log(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
-    (x,) = arguments
-    tiny = w.compare("olt", x, w.number(2.0**-1022))
-    scaled = w.select(tiny, w.mul(x, w.number(2.0**54)), x)
-    bits = w.cast("bitcast", scaled, "i64")
-    biased = w.binary("lshr", bits, w.integer(52, "i64"))
-    exponent = w.cast("sitofp", w.binary("sub", biased, w.integer(1023, "i64")), "double")
-    exponent = w.select(tiny, w.sub(exponent, w.number(54.0)), exponent)
-    fraction = w.binary("and", bits, w.integer((1 << 52) - 1, "i64"))
-    mantissa = w.cast("bitcast", w.binary("or", fraction, w.integer(1023 << 52, "i64")), "double")
-    high = w.compare("ogt", mantissa, w.number(2.0**0.5))
-    exponent = w.select(high, w.add(exponent, w.number(1.0)), exponent)
-    mantissa = w.select(high, w.mul(mantissa, w.number(0.5)), mantissa)
-    s = w.div(w.sub(mantissa, w.number(1.0)), w.add(mantissa, w.number(1.0)))
-    square = w.mul(s, s)
-    series = w.polynomial([2.0 / (2 * n + 1) for n in range(12, 0, -1)], square)
-    tail = w.mul(w.mul(series, square), s)
-    tail = w.fma(exponent, w.number(_LN2_LOW), tail)
-    value = w.add(w.add(s, s), tail)
-    return _log_edges(w, x, w.fma(exponent, w.number(_LN2_HIGH), value))
-
-
-def _expm1(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    near = w.mul(w.polynomial(_factorials(16)[:-1], x), x)
-    far = w.sub(w.call("__nv_exp", "double", x), w.number(1.0))
-    return w.select(w.compare("olt", w.intrinsic("fabs", x), w.number(0.5)), near, far)
-
-
-def _log1p(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """W. Kahan's: log(u) · x / (u - 1) with u = 1 + x as it is rounded."""
-    (x,) = arguments
-    u = w.add(x, w.number(1.0))
-    rest = w.sub(u, w.number(1.0))
-    logarithm = w.call("__nv_log", "double", u)
-    scaled = w.div(w.mul(logarithm, x), rest)
-    infinite = w.compare("oeq", u, w.number(_INFINITY))
-    value = w.select(infinite, u, scaled)
-    value = w.select(w.compare("oeq", u, w.number(0.0)), logarithm, value)
-    return w.select(w.compare("oeq", rest, w.number(0.0)), x, value)
-
-
-def _sine_cosine(w: FunctionWriter, x: Value, quarter: int) -> Value:
-    """sin(x + quarter · π/2)."""
-    count = w.intrinsic("rint", w.mul(x, w.number(2 / _PI)))
-    rest = x
-    for part in _PI_2:
-        rest = w.fma(count, w.number(-part), rest)
-    square = w.mul(rest, rest)
-    terms = _factorials(19)[::-1]
-    signs = [(-1) ** (n // 2) * terms[n] for n in range(20)]
-    sine = w.mul(w.polynomial(signs[19::-2], square), rest)
-    cosine = w.polynomial(signs[18::-2], square)
-    turns = w.binary("add", w.cast("fptosi", count, "i64"), w.integer(quarter, "i64"))
-    zero = w.integer(0, "i64")
-    odd = w.compare_integers("ne", w.binary("and", turns, w.integer(1, "i64")), zero)
-    down = w.compare_integers("ne", w.binary("and", turns, w.integer(2, "i64")), zero)
-    value = w.select(odd, cosine, sine)
-    value = w.select(down, w.negate(value), value)
-    finite = w.compare("olt", w.intrinsic("fabs", x), w.number(_INFINITY))
-    return w.select(finite, value, w.number(float("nan")))
-
-
-def _tan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    return w.div(w.call("__nv_sin", "double", x), w.call("__nv_cos", "double", x))
-
-
-def _atan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Turned into [0, 2 - √3] by π/2 - atan(1/x) and by π/6, and there the series."""
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    above = w.compare("ogt", size, w.number(1.0))
-    size = w.select(above, w.div(w.number(1.0), size), size)
-    wide = w.compare("ogt", size, w.number(2 - 3**0.5))
-    root = w.number(3**0.5)
-    turned = w.div(w.fma(size, root, w.number(-1.0)), w.add(root, size))
-    t = w.select(wide, turned, size)
-    square = w.mul(t, t)
-    series = w.polynomial([(-1) ** n / (2 * n + 1) for n in range(15, -1, -1)], square)
-    value = w.mul(series, t)
-    value = w.select(wide, w.add(value, w.number(_PI / 6)), value)
-    value = w.select(above, w.sub(w.number(_PI / 2), value), value)
-    return w.intrinsic("copysign", value, x)
-
-
-def _asin(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    one = w.number(1.0)
-    root = w.intrinsic("sqrt", w.mul(w.sub(one, x), w.add(one, x)))
-    return w.call("__nv_atan", "double", w.div(x, root))
-
-
-def _acos(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    one = w.number(1.0)
-    root = w.intrinsic("sqrt", w.div(w.sub(one, x), w.add(one, x)))
-    value = w.call("__nv_atan", "double", root)
-    return w.add(value, value)
-
-
-def _sinh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """(m + m / (m + 1)) / 2 with m = e^|x| - 1; for large x (e^(|x|/2) / 2) · e^(|x|/2)."""
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    m = w.call("__nv_expm1", "double", size)
-    near = w.mul(w.add(m, w.div(m, w.add(m, w.number(1.0)))), w.number(0.5))
-    value = w.select(w.compare("olt", size, w.number(40.0)), near, _half_power(w, size))
-    return w.intrinsic("copysign", value, x)
-
-
-def _cosh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    e = w.call("__nv_exp", "double", size)
-    near = w.mul(w.add(e, w.div(w.number(1.0), e)), w.number(0.5))
-    return w.select(w.compare("olt", size, w.number(40.0)), near, _half_power(w, size))
-
-
-def _half_power(w: FunctionWriter, size: Value) -> Value:
-    root = w.call("__nv_exp", "double", w.mul(size, w.number(0.5)))
-    return w.mul(w.mul(root, w.number(0.5)), root)
-
-
-def _tanh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    limited = w.select(w.compare("ogt", size, w.number(30.0)), w.number(30.0), size)
-    m = w.call("__nv_expm1", "double", w.add(limited, limited))
-    return w.intrinsic("copysign", w.div(m, w.add(m, w.number(2.0))), x)
-
-
-def _asinh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    size, one = w.intrinsic("fabs", x), w.number(1.0)
-    square = w.mul(size, size)
-    root = w.intrinsic("sqrt", w.add(square, one))
-    near = w.call("__nv_log1p", "double", w.add(size, w.div(square, w.add(root, one))))
-    far = w.add(w.call("__nv_log", "double", size), w.number(_LN2))
-    value = w.select(w.compare("olt", size, w.number(1e8)), near, far)
-    return w.intrinsic("copysign", value, x)
-
-
-def _acosh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    t = w.sub(x, w.number(1.0))
-    root = w.intrinsic("sqrt", w.mul(t, w.add(t, w.number(2.0))))
-    near = w.call("__nv_log1p", "double", w.add(t, root))
-    far = w.add(w.call("__nv_log", "double", x), w.number(_LN2))
-    return w.select(w.compare("ogt", x, w.number(1e8)), far, near)
-
-
-def _atanh(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    quotient = w.div(w.add(size, size), w.sub(w.number(1.0), size))
-    value = w.mul(w.call("__nv_log1p", "double", quotient), w.number(0.5))
-    return w.intrinsic("copysign", value, x)
-
-
-def _erf(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """2/√π · e^(-x²) · x · Σ (2x²)^n / (1 · 3 ⋯ (2n + 1)), whose terms are all positive."""
-    (x,) = arguments
-    size = w.intrinsic("fabs", x)
-    inside = w.select(w.compare("ogt", size, w.number(6.0)), w.number(6.0), size)
-    square = w.mul(inside, inside)
-    total = w.number(1.0)
-    for n in range(_ERF64_STEPS, 0, -1):
-        total = w.fma(w.mul(square, w.number(2 / (2 * n + 1))), total, w.number(1.0))
-    scale = w.mul(w.call("__nv_exp", "double", w.negate(square)), w.number(2 / _PI**0.5))
-    value = w.mul(w.mul(scale, inside), total)
-    return w.intrinsic("copysign", value, x)
-
-
-def _pow(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """e^(y · log |x|), negative for a negative x and an odd y; the edges as in IEEE 754."""
-    x, y = arguments
-    zero, one = w.number(0.0), w.number(1.0)
-    logarithm = w.call("__nv_log", "double", w.intrinsic("fabs", x))
-    value = w.call("__nv_exp", "double", w.mul(y, logarithm))
-    whole = w.compare("oeq", w.intrinsic("floor", y), y)
-    half = w.mul(y, w.number(0.5))
-    even = w.compare("oeq", w.intrinsic("floor", half), half)
-    odd = w.both(whole, w.invert(even))
-    negative = w.compare_integers("slt", w.cast("bitcast", x, "i64"), w.integer(0, "i64"))
-    value = w.select(w.both(negative, odd), w.negate(value), value)
-    undefined = w.both(w.compare("olt", x, zero), w.invert(whole))
-    finite = w.compare("ogt", x, w.number(-_INFINITY))
-    value = w.select(w.both(undefined, finite), w.number(float("nan")), value)
-    minus_one = w.compare("oeq", w.intrinsic("fabs", x), one)
-    endless = w.compare("oeq", w.intrinsic("fabs", y), w.number(_INFINITY))
-    value = w.select(w.both(minus_one, endless), one, value)
-    value = w.select(w.compare("oeq", y, zero), one, value)
-    return w.select(w.compare("oeq", x, one), one, value)
-
-
-def _scaled(body: Callable[[FunctionWriter, Value], Value]) -> Body:
-    return lambda w, x: body(w, x[0])
-
-
-def _exp2(w: FunctionWriter, x: Value) -> Value:
-    """2^n · e^(r · ln 2) with n and r the whole and the rest of x."""
-    low, high = w.number(-1080.0), w.number(1030.0)
-    inside = w.select(w.compare("olt", x, low), low, x)
-    inside = w.select(w.compare("ogt", inside, high), high, inside)
-    inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
-    exponent = w.intrinsic("rint", inside)
-    rest = w.mul(w.sub(inside, exponent), w.number(_LN2))
-    first = w.intrinsic("rint", w.mul(exponent, w.number(0.5)))
-    second = w.sub(exponent, first)
-    value = w.mul(w.call("__nv_exp", "double", rest), _power_of_two(w, first))
-    return w.select(w.compare("uno", x, x), x, w.mul(value, _power_of_two(w, second)))
-
-
-def _cbrt(w: FunctionWriter, x: Value) -> Value:
-    """By the logarithm, and a step of Newton's."""
-    size = w.intrinsic("fabs", x)
-    root = w.call("__nv_exp", "double", w.mul(w.call("__nv_log", "double", size), w.number(1 / 3)))
-    square = w.mul(root, root)
-    step = w.div(w.fma(square, w.negate(root), size), w.mul(square, w.number(3.0)))
-    better = w.add(root, step)
-    value = w.select(w.compare("ord", better, better), better, root)
-    return w.intrinsic("copysign", value, x)
-
-
-_F32: dict[str, Body] = {"exp": _exp32, "log": _log32, "tanh": _tanh32, "erf": _erf32}
-
-_INTRINSICS = {
-    "sqrt": (1, "sqrt"),
-    "fabs": (1, "fabs"),
-    "floor": (1, "floor"),
-    "ceil": (1, "ceil"),
-    "trunc": (1, "trunc"),
-    "rint": (1, "rint"),
-    "copysign": (2, "copysign"),
-    "fma": (3, "fma"),
-    "fmin": (2, "minnum"),
-    "fmax": (2, "maxnum"),
-}
-"""Functions that are instructions: how many operands, and LLVM's name."""
-
-_F64: dict[str, tuple[int, Body]] = {
-    "exp": (1, _exp),
-    "exp2": (1, _scaled(_exp2)),
-    "expm1": (1, _expm1),
-    "log": (1, _log),
-    "log2": (1, _scaled(lambda w, x: w.mul(w.call("__nv_log", "double", x), w.number(1 / _LN2)))),
-    "log10": (
-        1,
-        _scaled(lambda w, x: w.mul(w.call("__nv_log", "double", x), w.number(0.4342944819032518))),
-    ),
-    "log1p": (1, _log1p),
-    "sin": (1, _scaled(lambda w, x: _sine_cosine(w, x, 0))),
-    "cos": (1, _scaled(lambda w, x: _sine_cosine(w, x, 1))),
-    "tan": (1, _tan),
-    "atan": (1, _atan),
-    "asin": (1, _asin),
-    "acos": (1, _acos),
-    "sinh": (1, _sinh),
-    "cosh": (1, _cosh),
-    "tanh": (1, _tanh),
-    "asinh": (1, _asinh),
-    "acosh": (1, _acosh),
-    "atanh": (1, _atanh),
-    "erf": (1, _erf),
-    "cbrt": (1, _scaled(_cbrt)),
-    "rsqrt": (1, _scaled(lambda w, x: w.div(w.number(1.0), w.intrinsic("sqrt", x)))),
-    "pow": (2, _pow),
-}

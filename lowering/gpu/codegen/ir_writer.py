@@ -4,6 +4,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+INFINITY = float("inf")
 _INTRINSIC_SUFFIX = {"float": "f32", "double": "f64"}
 
 
@@ -129,3 +130,12 @@ class FunctionWriter:
         name = f"%v{len(self._lines)}"
         self._lines.append(f"  {name} = {text}")
         return Value(name, type)
+
+
+def log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:
+    """`value` where x has a logarithm, else what IEEE 754 says."""
+    zero = w.number(0.0)
+    value = w.select(w.compare("oeq", x, w.number(INFINITY)), x, value)
+    value = w.select(w.compare("oeq", x, zero), w.number(-INFINITY), value)
+    value = w.select(w.compare("olt", x, zero), w.number(float("nan")), value)
+    return w.select(w.compare("uno", x, x), x, value)

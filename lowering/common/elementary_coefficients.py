@@ -1,0 +1,57 @@
+"""Coefficients of elementary functions in f32: errors of a few units in 1e-7.
+
+Approximations of exp, log and tanh: Cephes library by S. Moshier (expf.c, logf.c, tanhf.c).
+Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float`). Of polynomials
+the coefficient of the highest power comes first.
+"""
+
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
+"""Their sum is ln 2; the first has few bits, so that its products with exponents are exact."""
+
+EXP_LOWEST = -87.33654475
+"""Below, exp is 0: results below the normal numbers are flushed."""
+EXP = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
+LOG = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+TANH = (
+    -5.70498872745e-3,
+    2.06390887954e-2,
+    -5.37397155531e-2,
+    1.33314422036e-1,
+    -3.33332819422e-1,
+)
+ERF_NUMERATOR = (
+    -2.72614225801306e-10,
+    2.77068142495902e-08,
+    -2.10102402082508e-06,
+    -5.69250639462346e-05,
+    -7.34990630326855e-04,
+    -2.95459980854025e-03,
+    -1.60960333262415e-02,
+)
+ERF_DENOMINATOR = (
+    -1.45660718464996e-05,
+    -2.13374055278905e-04,
+    -1.68282697438203e-03,
+    -7.37332916720468e-03,
+    -1.42647390514189e-02,
+)
+TANH_POLYNOMIAL_BELOW = 0.625
+ERF_IS_ONE_FROM = 4.0
