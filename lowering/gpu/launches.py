@@ -11,12 +11,15 @@ class Launch:
     """One start of `entry`, a `gpu.func`, on so many blocks of so many threads.
 
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
+    Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
+    array `dynamic_shared(entry)`.
     """
 
     entry: str
     blocks: int
     threads: int
     arguments: tuple[int, ...]
+    shared_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class Launches:
 
 NO_LAUNCHES = Launches("", (), (), 0)
 """Of a kernel that does nothing."""
+
+
+def dynamic_shared(entry: str) -> str:
+    """The symbol of the shared memory whose size the launch of an entry says."""
+    return f"{entry}_shared"
 
 
 def blocks_for(points: int, threads: int = THREADS) -> int:

@@ -8,7 +8,7 @@ symbol of the kernel, which the host program calls, launches the entries.
 import re
 from collections.abc import Iterator, Sequence
 
-from braid.lowering.gpu.launches import Launch, Launches
+from braid.lowering.gpu.launches import Launch, Launches, dynamic_shared
 from braid.support.errors import BraidError
 
 _TYPE = r"<[^>]+>|[\w]+"
@@ -58,10 +58,21 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
 
     Raises BraidError for code that the emulator has no function for.
     """
+    optimized = _with_dynamic_shared(optimized, kernel)
     lines = [line for text in optimized.splitlines() for line in _rewritten(text)]
     regions = list(_globals_of(optimized))
     launcher = "\n".join(_launcher(kernel, regions))
     return "\n".join([*_numbered_checks(lines), _RUNTIME, launcher])
+
+
+def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
+    """Shared memory of a size that is known at the launch, as memory of that size."""
+    for launch in kernel.launches:
+        old = f"@{dynamic_shared(launch.entry)} = external addrspace(3) global [0 x i8]"
+        new = f"@{dynamic_shared(launch.entry)} = internal addrspace(3) global "
+        new += f"[{launch.shared_bytes} x i8] undef"
+        optimized = optimized.replace(old, new)
+    return optimized
 
 
 def _rewritten(line: str) -> Iterator[str]:
@@ -88,11 +99,17 @@ def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
         yield f"declare {result} @{name}({arguments})"
         return
     fields = "{" + result.partition("{")[2]
-    types = re.findall(rf"(?:^|, )({_POINTER}|\S+?)(?=[ ,]|$)", arguments)
+    types = re.findall(rf"(?:^|, )({_POINTER}|<[^>]+>|\S+?)(?=[ ,]|$)", arguments)
     given = [f"{type} %a{n}" for n, type in enumerate(types)]
-    yield f"declare void @{name}({', '.join(['ptr', *types])})"
+    # C has no vectors of halves: they are passed as their bits.
+    passed = [f"i{8 * _bytes_of(t)}" if t.startswith("<") else t for t in types]
+    yield f"declare void @{name}({', '.join(['ptr', *passed])})"
     yield f"define internal {fields} @{name}.results({', '.join(given)}) alwaysinline {{"
     yield f"  %results = alloca {fields}"
+    for n, (type, bits) in enumerate(zip(types, passed, strict=True)):
+        if type != bits:
+            yield f"  %b{n} = bitcast {type} %a{n} to {bits}"
+            given[n] = f"{bits} %b{n}"
     yield f"  call void @{name}({', '.join(['ptr %results', *given])})"
     yield f"  %loaded = load {fields}, ptr %results"
     yield f"  ret {fields} %loaded\n}}"

@@ -34,6 +34,12 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.in_place_nests import in_place_arguments
 from braid.lowering.common.scalar_casts import constant
+from braid.lowering.gpu.entries import (
+    buffer_bytes,
+    expand_magnitudes,
+    gpu_function,
+    gpu_module,
+)
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.emit_rows import emit_rows, shared_memory
 from braid.lowering.gpu.kernels.row_program import RowProgram
@@ -45,10 +51,6 @@ from braid.targets.kernels.kernel_family import InPlace
 VERSION = 1
 """Of this emitter, as the `version` of a family."""
 
-MODULE = "kernels"
-"""The symbol of the `gpu.module`."""
-
-
 def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     """A kernel for any group of ops with static shapes, in the layouts of its types.
 
@@ -58,7 +60,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     function = next(op for op in module.ops if isinstance(op, FuncOp))
     operands, results = len(group.inputs), len(group.outputs)
     copies_as_nests(function)
-    _expand_magnitudes(function)
+    expand_magnitudes(function)
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
@@ -66,7 +68,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     scratch_bytes = move_to_scratch(function)
     buffers = tuple(function.body.block.args[:-2])
     outside = (*group.inputs.types, *group.outputs.types)
-    sizes = [*(_bytes(b, own) for b, own in zip(buffers, outside, strict=False))]
+    sizes = [*(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=False))]
     if scratch_bytes:
         sizes.append(scratch_bytes)
     entries = _own_constants(module, symbol)
@@ -103,7 +105,7 @@ def _row_kernel(
     emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared)
     body.add_op(gpu.ReturnOp([]))
     outside = (*group.inputs.types, *group.outputs.types)
-    sizes = tuple(_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
+    sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
     launch = Launch(entry, program.blocks, program.threads, tuple(range(len(buffers))))
     return GpuKernel.of(
         Launches(symbol, (launch,), sizes, len(group.inputs)),
@@ -121,39 +123,6 @@ def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
     for op in found:
         op.properties["sym_name"] = StringAttr(f"{symbol}{op.sym_name.data}")
     return [op.clone() for op in found]
-
-
-def _expand_magnitudes(function: FuncOp) -> None:
-    """Upstream has those of i32 alone for GPUs."""
-    for op in [op for op in function.walk() if isinstance(op, math.AbsIOp)]:
-        builder = Builder(InsertPoint.before(op))
-        negated = builder.insert(arith.SubiOp(constant(builder, 0, op.result.type), op.operands[0]))
-        Rewriter.replace_op(op, arith.MaxSIOp(op.operands[0], negated.result))
-
-
-def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
-    """A module of code for the device."""
-    module = gpu.ModuleOp(SymbolRefAttr(MODULE), Region(Block(ops)))
-    module.properties["sym_name"] = StringAttr(MODULE)
-    return module
-
-
-def gpu_function(symbol: str, arguments: Sequence[Attribute], threads: int) -> gpu.FuncOp:
-    """An empty entry for blocks of so many threads."""
-    function = gpu.FuncOp(symbol, (list(arguments), []), kernel=True)
-    function.attributes["known_block_size"] = DenseArrayBase.from_list(i32, [threads, 1, 1])
-    return function
-
-
-def _bytes(buffer: BlockArgument, outside: Attribute) -> int:
-    """From the first byte of a buffer to behind the last one that the kernel may use."""
-    type = cast(MemRefType[Any], buffer.type)
-    strides = type.get_strides()
-    shape = type.get_shape()
-    if strides is None or not all(shape):
-        return storage_bytes(outside)
-    last = sum((extent - 1) * int(s or 0) for extent, s in zip(shape, strides, strict=True))
-    return (last + 1) * bytes_of(type.element_type)
 
 
 def _steps(function: FuncOp) -> list[list[Operation]]:

@@ -234,13 +234,17 @@ def load_vector(
 
 
 def store_vector(
-    builder: Builder, elements: Sequence[SSAValue], buffer: SSAValue, index: SSAValue
+    builder: Builder,
+    elements: Sequence[SSAValue],
+    buffer: SSAValue,
+    index: SSAValue | Sequence[SSAValue],
 ) -> None:
     """Writes elements from `index` on, aligned likewise."""
     element = cast(MemRefType[Any], buffer.type).element_type
     type = VectorType(element, [len(elements)])
     whole = builder.insert(_from_elements(elements, type)).results[0]
-    store = vector.StoreOp(whole, buffer, [index])
+    indices = [index] if isinstance(index, SSAValue) else list(index)
+    store = vector.StoreOp(whole, buffer, indices)
     store.attributes["alignment"] = _alignment(element, len(elements))
     builder.insert(store)
 

@@ -85,6 +85,18 @@ EMULATED void braid_gpu_leave_warp(int thread);
 /* Gets the shadow of shared memory ready for a block, whose contents are arbitrary. */
 EMULATED bool braid_gpu_start_block(void);
 
+/* What is called before an access: checks bounds, alignment (a power of two), and races. */
+EMULATED void braid_gpu_read(const char *address, int64_t bytes, int64_t alignment);
+EMULATED void braid_gpu_write(const char *address, int64_t bytes, int64_t alignment);
+
+/* A copy to shared memory begins, which nobody may use until it ends, where its bytes change. */
+EMULATED void braid_gpu_begin_copy(const char *destination, int64_t bytes);
+EMULATED void braid_gpu_end_copy(const char *destination, int64_t bytes);
+
+/* Forgets copies that have not landed, for a block; and their memory, for a launch. */
+EMULATED void braid_gpu_start_copies(void);
+EMULATED void braid_gpu_free_copies(void);
+
 /* The stacks of fibers, one after the other. */
 enum { STACK_BYTES = 64 * 1024 };
 EMULATED char *braid_gpu_stack(int thread);

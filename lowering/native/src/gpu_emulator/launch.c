@@ -129,6 +129,7 @@ static void run_block(void) {
     braid_gpu_fail("out of memory for the shadow of shared memory");
     return;
   }
+  braid_gpu_start_copies();
   for (int t = 0; t < L->threads; ++t)
     L->fibers[t] = (fiber){new_stack(t), READY, NULL};
   while (L->live > 0) {
@@ -185,6 +186,7 @@ EMULATED void braid_gpu_launch(const char *name, void (*body)(void *const *), vo
   for (; L->block < blocks && !failed; ++L->block)
     run_block();
   unmap_stacks();
+  braid_gpu_free_copies();
   pthread_mutex_unlock(&one_launch);
 }
 

@@ -15,6 +15,7 @@ typedef struct shadow {
   uint32_t written, write_time; /* the epoch, and the time of the writer's warp */
   uint32_t read, read_time;
   int32_t writer, reader;
+  int32_t copier; /* 1 + the thread whose copy has not landed, or 0 */
 } shadow;
 
 static shadow *shadows;
@@ -37,6 +38,8 @@ bool braid_gpu_start_block(void) {
     shadows = larger;
     shadow_count = bytes;
   }
+  for (int64_t i = 0; i < bytes; ++i)
+    shadows[i].copier = 0;
   memset(L->warp_time, 0, sizeof L->warp_time);
   return true;
 }
@@ -47,7 +50,14 @@ static bool ordered(int32_t other, uint32_t time) {
   return other == L->thread || (other >= 0 && other / WARP == warp && time < L->warp_time[warp]);
 }
 
+static void check_landed(const shadow *byte, const region *in, int64_t offset, const char *what) {
+  if (byte->copier != 0)
+    braid_gpu_fail("%s byte %lld of %s, where a copy of thread %d has not landed", what,
+                   (long long)offset, in->name, byte->copier - 1);
+}
+
 static void check_shared_read(shadow *byte, const region *in, int64_t offset) {
+  check_landed(byte, in, offset, "reads");
   if (byte->written < L->first_epoch)
     braid_gpu_fail("reads byte %lld of %s, which no thread of the block has written",
                    (long long)offset, in->name);
@@ -61,6 +71,7 @@ static void check_shared_read(shadow *byte, const region *in, int64_t offset) {
 }
 
 static void check_shared_write(shadow *byte, const region *in, int64_t offset) {
+  check_landed(byte, in, offset, "writes");
   if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time))
     braid_gpu_fail("race: writes byte %lld of %s, which thread %d has written since the barrier",
                    (long long)offset, in->name, byte->writer);
@@ -142,4 +153,36 @@ EMULATED void braid_gpu_read(const char *address, int64_t bytes, int64_t alignme
 
 EMULATED void braid_gpu_write(const char *address, int64_t bytes, int64_t alignment) {
   check(address, bytes, alignment, true);
+}
+
+/* The shadow of bytes of shared memory. */
+static shadow *shadow_of(const char *address, int64_t bytes) {
+  int64_t first = 0;
+  for (int64_t i = 0; i < L->region_count; ++i) {
+    const region *in = &L->regions[i];
+    if (in->kind != SHARED)
+      continue;
+    int64_t offset = address - in->begin;
+    if (offset >= 0 && offset + bytes <= in->bytes)
+      return &shadows[first + offset];
+    first += in->bytes;
+  }
+  braid_gpu_fail("copies to %p, which is not shared memory", (const void *)address);
+  return NULL;
+}
+
+static void set_copier(const char *address, int64_t bytes, int32_t copier) {
+  shadow *own = shadow_of(address, bytes);
+  for (int64_t i = 0; i < bytes; ++i)
+    own[i].copier = copier;
+}
+
+void braid_gpu_begin_copy(const char *destination, int64_t bytes) {
+  check(destination, bytes, bytes, true);
+  set_copier(destination, bytes, L->thread + 1);
+}
+
+void braid_gpu_end_copy(const char *destination, int64_t bytes) {
+  set_copier(destination, bytes, 0);
+  check(destination, bytes, bytes, true);
 }

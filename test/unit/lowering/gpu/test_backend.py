@@ -77,7 +77,7 @@ def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
 
 def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """With buffers that are said to be smaller than they are, the first access is beyond them."""
-    monkeypatch.setattr(emit_fallback, "_bytes", lambda buffer, outside: 4)
+    monkeypatch.setattr(emit_fallback, "buffer_bytes", lambda buffer, outside: 4)
     model = braid.compile(MODEL, target=TARGET)
     inputs = {
         "x": np.ones((6, 40), np.float32),

@@ -1,0 +1,51 @@
+"""What entries of kernels are made of, whoever makes them."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, gpu, math
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, StringAttr, SymbolRefAttr, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.common.scalar_casts import constant
+
+MODULE = "kernels"
+"""The symbol of the `gpu.module`."""
+
+
+def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
+    """A module of code for the device."""
+    module = gpu.ModuleOp(SymbolRefAttr(MODULE), Region(Block(ops)))
+    module.properties["sym_name"] = StringAttr(MODULE)
+    return module
+
+
+def gpu_function(symbol: str, arguments: Sequence[Attribute], threads: int) -> gpu.FuncOp:
+    """An empty entry for blocks of so many threads."""
+    function = gpu.FuncOp(symbol, (list(arguments), []), kernel=True)
+    function.attributes["known_block_size"] = DenseArrayBase.from_list(i32, [threads, 1, 1])
+    return function
+
+
+def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:
+    """From the first byte of a buffer to behind the last one that the kernel may use."""
+    type = cast(MemRefType[Any], buffer.type)
+    strides = type.get_strides()
+    shape = type.get_shape()
+    if strides is None or not all(shape):
+        return storage_bytes(outside)
+    last = sum((extent - 1) * int(s or 0) for extent, s in zip(shape, strides, strict=True))
+    return (last + 1) * bytes_of(type.element_type)
+
+
+def expand_magnitudes(function: FuncOp) -> None:
+    """Upstream has those of i32 alone for GPUs."""
+    for op in [op for op in function.walk() if isinstance(op, math.AbsIOp)]:
+        builder = Builder(InsertPoint.before(op))
+        negated = builder.insert(arith.SubiOp(constant(builder, 0, op.result.type), op.operands[0]))
+        Rewriter.replace_op(op, arith.MaxSIOp(op.operands[0], negated.result))

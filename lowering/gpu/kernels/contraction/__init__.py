@@ -1,0 +1,1 @@
+"""Products of matrices by tiles in shared memory: problem, copies, arithmetic, epilogue."""

@@ -1,0 +1,205 @@
+"""What families of products have in common: which groups, their code, their schedules."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.dialects import gpu, llvm
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    IntAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    i32,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.quantization import is_byte
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.bufferized_group import bufferized_group, copies_as_nests
+from braid.lowering.common.in_place_nests import in_place_arguments
+from braid.lowering.gpu.entries import buffer_bytes, expand_magnitudes, gpu_function, gpu_module
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.kernels.contraction.kernel import Product
+from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.kernels.contraction.schedules import Size, schedules, seconds
+from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.launches import Launch, Launches, dynamic_shared
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.machine import Machine
+
+ProductOp = MatmulOp | ConvOp
+
+
+@dataclass(frozen=True)
+class ProductMatch:
+    """A product of block arguments, and what it multiplies; the rest of the group is elementwise."""
+
+    op: ProductOp
+    number: Number
+
+
+def match_product(group: FusedOp, kind: type[MatmulOp] | type[ConvOp]) -> ProductMatch | None:
+    """The only product of the group, not empty, if everything else computes with its result."""
+    members = [op for op in group.body.block.ops if op is not group.terminator]
+    products = [op for op in members if isinstance(op, kind)]
+    if len(products) != 1:
+        return None
+    op = products[0]
+    number = _number(op)
+    if number is None or not all(isinstance(v, BlockArgument) for v in op.operands):
+        return None
+    values = (*op.operands, *group.inputs, *group.outputs)
+    if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
+        return None
+    shape, known = shape_of(op.output), {op.output}
+    for other in members[members.index(op) + 1 :]:
+        if not _follows(other, known, shape):
+            return None
+        known.update(other.results)
+    if any(not isinstance(other, ConstantOp) for other in members[: members.index(op)]):
+        return None
+    if any(result not in known for result in group.terminator.arguments):
+        return None
+    return ProductMatch(op, number)
+
+
+def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> bool:
+    """Whether an op is elementwise on the product, at the product's points."""
+    if isinstance(op, ConstantOp):
+        return True
+    if not isinstance(op, ElementwiseOp) or known.isdisjoint(op.operands):
+        return False
+    return shape_of(op.results[0]) == shape
+
+
+def _number(op: ProductOp) -> Number | None:
+    left, right = (element_type_of(operand) for operand in op.operands)
+    if op.accumulator == i32 and is_byte(left) and is_byte(right):
+        return Number.S8
+    if op.accumulator is not None or left != right:
+        return None
+    numbers: dict[type[Attribute], Number] = {
+        Float32Type: Number.F32,
+        BFloat16Type: Number.BF16,
+        Float16Type: Number.F16,
+    }
+    return numbers.get(type(left))
+
+
+@dataclass(frozen=True, eq=False)
+class ProductCandidate(ABC):
+    """A `Candidate` whose kernel is a `Product`."""
+
+    group: FusedOp
+    machine: Machine
+    found: ProductMatch
+
+    @property
+    @abstractmethod
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def extents(self) -> tuple[int, int, int, int]:
+        """Batches, rows, columns and depth of the product."""
+
+    @cached_property
+    def size(self) -> Size:
+        """What the product is, with all tensors in the layouts of their types."""
+        values = (*self.group.inputs, *self.group.outputs)
+        return Size(*self.extents(), self.found.number, sum(storage_bytes(v.type) for v in values))
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all."""
+        return False
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of the default tiles."""
+        slow = 1.0 if choice == self.layouts[0] else self.slowdown
+        return slow * seconds(self.size, next(schedules(self.size, self.machine, 0)), self.machine)
+
+    @property
+    def slowdown(self) -> float:
+        """Of layouts that are not preferred."""
+        return 1.05
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Tiles by predicted time."""
+        for tiles in schedules(self.size, self.machine, level):
+            yield tiles.schedule
+
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One entry, a block a tile."""
+        tiles = Tiles.of({**next(self.space(0)), **schedule})
+        module = bufferized_group(self.group, symbol)
+        function = next(op for op in module.ops if isinstance(op, FuncOp))
+        copies_as_nests(function)
+        expand_magnitudes(function)
+        operands = len(self.group.inputs)
+        product = Product.of(function, operands, tiles)
+        if product is None:
+            return emit_fallback(self.group, symbol)
+        return product_kernel(product, function, symbol, self.group)
+
+
+def product_kernel(
+    product: Product, function: FuncOp, symbol: str, group: FusedOp
+) -> GpuKernel:
+    """The kernel of a bufferized group that is a product."""
+    operands = len(group.inputs)
+    buffers = tuple(function.body.block.args[:-2])
+    entry = f"{symbol}_0"
+    made = gpu_function(entry, [buffer.type for buffer in buffers], product.tiles.threads)
+    body = made.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
+    for op in product.constants:
+        body.add_op(op.clone(values))
+    product.emit(Code(Builder(InsertPoint.at_end(body))), values, entry)
+    body.add_op(gpu.ReturnOp([]))
+    shared = llvm.GlobalOp(
+        llvm.LLVMArrayType(IntAttr(0), IntegerType(8)),
+        dynamic_shared(entry),
+        "external",
+        addr_space=3,
+        alignment=128,
+        body=Region(),
+    )
+    outside = (*group.inputs.types, *group.outputs.types)
+    sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
+    numbers = tuple(range(len(buffers)))
+    launch = Launch(entry, product.blocks, product.tiles.threads, numbers, product.shared_bytes)
+    return GpuKernel.of(
+        Launches(symbol, (launch,), sizes, operands),
+        ModuleOp([gpu_module([shared, made])]),
+        in_place=in_place_arguments(function, operands),
+    )
+
+
+def count(extents: Sequence[int]) -> int:
+    """Their product."""
+    return prod(extents)
+
+

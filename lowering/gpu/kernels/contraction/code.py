@@ -1,0 +1,220 @@
+"""Builds what kernels with tiles consist of: integers of 32 bits, pointers, NVVM's intrinsics."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, gpu, llvm, memref, scf
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.dialects.vector import ExtractOp
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from braid.lowering.common.scalar_casts import constant
+
+Value = SSAValue[Any]
+GLOBAL = llvm.LLVMPointerType(IntAttr(1))
+SHARED = llvm.LLVMPointerType(IntAttr(3))
+_i8 = IntegerType(8)
+
+
+class Code:
+    """Inserts ops at one place."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def insert(self, op: Any) -> Value:
+        """The only result of an op."""
+        return self.builder.insert(op).results[0]
+
+    # ---- Integers ----
+
+    def number(self, value: int, type: Attribute = i32) -> Value:
+        """A constant."""
+        return constant(self.builder, value, type)
+
+    def _other(self, a: Value, b: Value | int) -> Value:
+        return self.number(b, a.type) if isinstance(b, int) else b
+
+    def add(self, a: Value, b: Value | int) -> Value:
+        """The sum."""
+        return a if b == 0 else self.insert(arith.AddiOp(a, self._other(a, b)))
+
+    def mul(self, a: Value, b: Value | int) -> Value:
+        """The product."""
+        return a if b == 1 else self.insert(arith.MuliOp(a, self._other(a, b)))
+
+    def div(self, a: Value, b: int) -> Value:
+        """The quotient of unsigned numbers."""
+        return a if b == 1 else self.insert(arith.DivUIOp(a, self._other(a, b)))
+
+    def rem(self, a: Value, b: int) -> Value:
+        """The rest of unsigned numbers."""
+        return self.insert(arith.RemUIOp(a, self._other(a, b)))
+
+    def bits(self, a: Value, b: Value | int) -> Value:
+        """The bits that both have."""
+        return self.insert(arith.AndIOp(a, self._other(a, b)))
+
+    def xor(self, a: Value, b: Value | int) -> Value:
+        """The bits that one has."""
+        return self.insert(arith.XOrIOp(a, self._other(a, b)))
+
+    def below(self, a: Value, b: Value | int) -> Value:
+        """Whether a < b, unsigned."""
+        return self.insert(arith.CmpiOp(a, self._other(a, b), "ult"))
+
+    def least(self, a: Value, b: int) -> Value:
+        """The smaller one, unsigned."""
+        return self.insert(arith.MinUIOp(a, self._other(a, b)))
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """`a` where the condition holds, else `b`."""
+        return self.insert(arith.SelectOp(condition, a, b))
+
+    def wide(self, a: Value) -> Value:
+        """An unsigned number in 64 bits."""
+        return self.insert(arith.ExtUIOp(a, i64))
+
+    def index(self, a: Value) -> Value:
+        """An unsigned number as an index."""
+        return self.insert(arith.IndexCastOp(self.wide(a), IndexType()))
+
+    def narrow(self, a: Value) -> Value:
+        """An index in 32 bits."""
+        return self.insert(arith.IndexCastOp(a, i32))
+
+    def offset(self, index: Value, terms: Sequence[tuple[int, int]]) -> Value:
+        """Elements, in 64 bits, to number `index` of dims with these extents and strides."""
+        total: Value | None = None
+        size = 1
+        for position, (extent, stride) in reversed(list(enumerate(terms))):
+            own = self.div(index, size)
+            if position > 0:
+                own = self.rem(own, extent)
+            part = self.mul(self.wide(own), stride)
+            total = part if total is None else self.add(total, part)
+            size *= extent
+        return self.number(0, i64) if total is None else total
+
+    # ---- Where a thread is ----
+
+    def thread(self) -> Value:
+        """Its number in the block."""
+        return self.narrow(self.insert(gpu.ThreadIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))))
+
+    def block(self) -> Value:
+        """The number of its block."""
+        return self.narrow(self.insert(gpu.BlockIdOp(gpu.DimensionAttr(gpu.DimensionEnum.X))))
+
+    def barrier(self) -> None:
+        """Waits for all threads of the block."""
+        self.builder.insert(gpu.BarrierOp())
+
+    # ---- Memory ----
+
+    def pointer(self, buffer: Value) -> Value:
+        """The beginning of a buffer in global memory."""
+        address = self.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        number = self.insert(arith.IndexCastOp(address, i64))
+        return self.insert(llvm.IntToPtrOp.create(operands=[number], result_types=[GLOBAL]))
+
+    def at(self, pointer: Value, bytes: Value | int) -> Value:
+        """So many bytes behind a pointer."""
+        if isinstance(bytes, int):
+            if bytes == 0:
+                return pointer
+            return self.insert(llvm.GEPOp(pointer, [bytes], _i8, result_type=_pointer(pointer)))
+        dynamic = [-(2**31)]
+        gep = llvm.GEPOp(pointer, dynamic, _i8, [bytes], result_type=_pointer(pointer))
+        return self.insert(gep)
+
+    def load(self, pointer: Value, type: Attribute, alignment: int) -> Value:
+        """What lies there."""
+        return self.insert(llvm.LoadOp(pointer, type, alignment))
+
+    def store(self, value: Value, pointer: Value, alignment: int) -> None:
+        """Writes a value there."""
+        self.builder.insert(llvm.StoreOp(value, pointer, alignment))
+
+    # ---- Vectors, structs, intrinsics ----
+
+    def vector(self, values: Sequence[Value]) -> Value:
+        """A vector of values of one type."""
+        type = VectorType(values[0].type, [len(values)])
+        whole = self.insert(llvm.UndefOp(type))
+        for place, value in enumerate(values):
+            own = llvm.InsertElementOp.create(
+                operands=[whole, value, self.number(place)], result_types=[type]
+            )
+            whole = self.insert(own)
+        return whole
+
+    def element(self, vector: Value, place: int, type: Attribute) -> Value:
+        """An element of a vector."""
+        return self.insert(ExtractOp(vector, [place], type))
+
+    def intrinsic(self, name: str, operands: Sequence[Value], results: Sequence[Attribute]) -> list[Value]:
+        """Calls one of LLVM; several results come as a struct."""
+        if len(results) < 2:
+            return list(self.builder.insert(llvm.CallIntrinsicOp(name, operands, results)).results)
+        struct = llvm.LLVMStructType.from_type_list(list(results))
+        call = self.insert(llvm.CallIntrinsicOp(name, operands, [struct]))
+        return [
+            self.insert(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), call, type))
+            for n, type in enumerate(results)
+        ]
+
+    # ---- Control flow ----
+
+    def loop(
+        self,
+        begin: Value,
+        end: Value,
+        step: Value,
+        carried: Sequence[Value],
+        body: Callable[["Code", Value, Sequence[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """`body` gets the index and what is carried, and returns what is carried on."""
+        block = Block(arg_types=[begin.type, *(value.type for value in carried)])
+        inside = Code(Builder(InsertPoint.at_end(block)))
+        results = body(inside, block.args[0], block.args[1:])
+        inside.builder.insert(scf.YieldOp(*results))
+        return list(self.builder.insert(scf.ForOp(begin, end, step, carried, block)).results)
+
+    def choose(
+        self,
+        condition: Value,
+        then: Callable[["Code"], None],
+        otherwise: Callable[["Code"], None] | None = None,
+    ) -> None:
+        """One of two pieces of code."""
+        blocks: list[Block] = []
+        for make in (then, otherwise):
+            end = scf.YieldOp()
+            blocks.append(Block([end]))
+            if make is not None:
+                make(Code(Builder(InsertPoint.before(end))))
+        regions = blocks if otherwise is not None else blocks[:1]
+        self.builder.insert(scf.IfOp(condition, (), *[[block] for block in regions]))
+
+
+def f32_vector(lanes: int) -> VectorType[Any]:
+    """So many numbers."""
+    return VectorType(Float32Type(), [lanes])
+
+
+def _pointer(value: Value) -> llvm.LLVMPointerType:
+    type = value.type
+    assert isinstance(type, llvm.LLVMPointerType)
+    return type

@@ -1,0 +1,356 @@
+"""The entry of a product: a block computes a tile, by a pipeline of copies to shared memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import IntegerType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value, f32_vector
+from braid.lowering.gpu.kernels.contraction.copies import TileCopy
+from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.plain_cores import PlainCores
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number
+from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
+from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
+from braid.lowering.gpu.kernels.contraction.tiles import Place, Tiles
+from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
+from braid.lowering.gpu.launches import dynamic_shared
+
+
+@dataclass(frozen=True)
+class Product:
+    """A contraction with what follows, made by tiles."""
+
+    problem: Contraction
+    epilogue: Epilogue
+    constants: tuple[Operation, ...]
+    tiles: Tiles
+
+    @staticmethod
+    def of(function: FuncOp, operands: int, tiles: Tiles) -> "Product | None":
+        """That of a bufferized kernel: a fill with zeros, the contraction, elementwise nests.
+
+        None for other kernels.
+        """
+        arguments = tuple(function.body.block.args[:-2])
+        nests: list[linalg.GenericOp | linalg.FillOp] = []
+        constants: list[Operation] = []
+        for op in list(function.body.block.ops)[:-1]:
+            if isinstance(op, linalg.GenericOp | linalg.FillOp):
+                nests.append(op)
+            elif isinstance(op, arith.ConstantOp):
+                constants.append(op)
+            elif not isinstance(op, memref.AllocOp):
+                return None
+        if len(nests) < 2 or not isinstance(nests[0], linalg.FillOp):
+            return None
+        start, product, *rest = nests
+        others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
+        if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
+            return None
+        problem = Contraction.of(product)
+        if problem is None or not _is_zero(start, problem):
+            return None
+        epilogue = Epilogue.of(problem, others, arguments[operands:])
+        return None if epilogue is None else Product(problem, epilogue, tuple(constants), tiles)
+
+    @property
+    def rows(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.rows)
+
+    @property
+    def columns(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.columns)
+
+    @property
+    def depth(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.depths)
+
+    @property
+    def row_tiles(self) -> int:
+        """How many tiles there are along rows."""
+        return -(-self.rows // self.tiles.rows)
+
+    @property
+    def column_tiles(self) -> int:
+        """How many tiles there are along columns."""
+        return -(-self.columns // self.tiles.columns)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        batches = self.problem.count(self.problem.batches)
+        return batches * self.row_tiles * self.column_tiles
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block."""
+        staged = self.tiles.rows * self.tiles.staged_pitch
+        return max(self.tiles.stages * self._stage_bytes, staged)
+
+    @property
+    def _stage_bytes(self) -> int:
+        return self._a_place.bytes + self._b_place.bytes
+
+    @property
+    def _stage_depth(self) -> int:
+        return self.tiles.depth // self.problem.a.bytes
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.problem.a.number is Number.F32
+
+    @cached_property
+    def _b_along_depth(self) -> bool:
+        """How B lies in shared memory: as it does in memory, where the arithmetic can read that."""
+        if self._is_plain:
+            return False
+        b = self.problem.b
+        return b.bytes == 1 or b.chunk(True) >= b.chunk(False)
+
+    @cached_property
+    def _a_place(self) -> Place:
+        return Place(0, self.tiles.rows, self.tiles.depth, not self._is_plain)
+
+    @cached_property
+    def _b_place(self) -> Place:
+        t, start = self.tiles, self._a_place.bytes
+        if self._b_along_depth:
+            return Place(start, t.columns, t.depth, True)
+        line = t.columns * self.problem.b.bytes
+        return Place(start, self._stage_depth, line, not self._is_plain)
+
+    def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
+        """The code of a thread; `values` are the entry's arguments for the kernel's."""
+        inside = {p: values[p] for p in values}
+        buffers = [value for value in inside.values() if isinstance(value.type, MemRefType)]
+        thread, block = code.thread(), code.block()
+        column_tile = code.rem(block, self.column_tiles)
+        rest = code.div(block, self.column_tiles)
+        row = code.mul(code.rem(rest, self.row_tiles), self.tiles.rows)
+        column = code.mul(column_tile, self.tiles.columns)
+        batch = code.div(rest, self.row_tiles)
+        where = (thread, batch, row, column)
+        code.choose(
+            _aligned(code, buffers),
+            lambda own: self._emit_tile(own, inside, entry, where),
+            lambda own: emit_single_points(own, self, inside, where),
+        )
+
+    def _emit_tile(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        entry: str,
+        where: tuple[Value, Value, Value, Value],
+    ) -> None:
+        thread, batch, row, column = where
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        cores = self._cores()
+        sums = self._multiply(code, cores, shared, values, where)
+        code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
+        code.barrier()
+        cores.stage(code, shared, sums)
+        code.barrier()
+        width = self.epilogue.width
+        per_row = self.tiles.columns // width
+        end, step = (code.number(n) for n in (self.tiles.rows * per_row, self.tiles.threads))
+        type = IntegerType(32) if self.problem.is_integer else None
+
+        def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
+            in_row, in_column = own.div(place, per_row), own.mul(own.rem(place, per_row), width)
+            m, n = own.add(row, in_row), own.add(column, in_column)
+            inside = own.insert(
+                arith.AndIOp(own.below(m, self.rows), own.below(n, self.columns))
+            )
+
+            def write(at: Code) -> None:
+                offset = at.add(at.mul(in_row, self.tiles.staged_pitch), at.mul(in_column, 4))
+                lanes = _staged(at, at.at(shared, offset), width, type)
+                self.write(at, lanes, (batch, m, n), values)
+
+            own.choose(inside, write)
+            return carried
+
+        code.loop(thread, end, step, [], body)
+
+    def write(
+        self,
+        code: Code,
+        sums: list[SSAValue],
+        place: tuple[Value, Value, Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> None:
+        """The epilogue of sums at a batch, a row, and neighbouring columns."""
+        kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
+        points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
+        self.epilogue.emit(code, sums, merge_points(code, *points), values)
+
+    def _cores(self) -> TensorCores | PlainCores:
+        if self._is_plain:
+            return PlainCores(self.tiles, self._a_place, self._b_place)
+        return TensorCores(
+            self.problem, self.tiles, self._a_place, self._b_place, self._b_along_depth
+        )
+
+    def _multiply(
+        self,
+        code: Code,
+        cores: TensorCores | PlainCores,
+        shared: Value,
+        values: Mapping[SSAValue, SSAValue],
+        where: tuple[Value, Value, Value, Value],
+    ) -> list[Value]:
+        """The thread's sums over all depths."""
+        thread, batch, row, column = where
+        tiles, depth, size = self.tiles, self._stage_depth, self._stage_bytes
+        copies = [
+            _copy(values, self.problem.a, self._a_place, True, tiles.rows, depth, tiles.threads),
+            _copy(
+                values,
+                self.problem.b,
+                self._b_place,
+                self._b_along_depth,
+                tiles.columns,
+                depth,
+                tiles.threads,
+            ),
+        ]
+        for copy, start in zip(copies, (row, column), strict=True):
+            copy.prepare(code, thread, start, batch)
+        cores.prepare(code, thread)
+        work = [(copy, n) for copy in copies for n in range(copy.count)]
+        turns, ahead = -(-self.depth // depth), tiles.stages - 1
+
+        def issue(own: Code, slot: Value, at: Value, first: int, last: int) -> None:
+            for copy, n in work[first:last]:
+                copy.issue(own, slot, at, [n])
+
+        for stage in range(ahead):
+            at = code.number(min(stage, turns - 1) * depth)
+            issue(code, code.at(shared, stage * size), at, 0, len(work))
+            _commit(code)
+        _wait(code, ahead - 1)
+        fragments = cores.load(code, shared, 0) if cores.reads_ahead else []
+        zero = cores.zero(code)
+        carried = [
+            code.number(0),
+            code.number(ahead * size),
+            code.number(min(ahead, turns - 1) * depth),
+            *[zero] * cores.sums,
+            *fragments,
+        ]
+
+        def body(own: Code, turn: Value, carried: Sequence[Value]) -> Sequence[Value]:
+            read, write, at, *rest = carried
+            sums, held = list(rest[: cores.sums]), list(rest[cores.sums :])
+            source, target = own.at(shared, read), own.at(shared, write)
+            steps, issued = cores.steps, 0
+            next_read = _next(own, read, size, tiles.stages)
+            for step in range(steps):
+                last = step == steps - 1
+                if not cores.reads_ahead:
+                    held = cores.load(own, source, step)
+                    upcoming: list[Value] = []
+                elif last:
+                    _commit(own)
+                    _wait(own, ahead - 1)
+                    upcoming = cores.load(own, own.at(shared, next_read), 0)
+                else:
+                    upcoming = cores.load(own, source, step + 1)
+                share = len(work) * (step + 1) // max(steps - 1, 1)
+                if not last or steps == 1:
+                    issue(own, target, at, issued, share)
+                    issued = share
+                sums = cores.multiply(own, sums, held)
+                held = upcoming
+            if not cores.reads_ahead:
+                _commit(own)
+                _wait(own, ahead - 1)
+            next_write = _next(own, write, size, tiles.stages)
+            further = own.least(own.add(at, depth), (turns - 1) * depth)
+            return [next_read, next_write, further, *sums, *held]
+
+        begin, end, step = (code.number(n) for n in (0, turns, 1))
+        results = code.loop(begin, end, step, carried, body)
+        return results[3 : 3 + cores.sums]
+
+
+def _copy(
+    values: Mapping[SSAValue, SSAValue],
+    operand: Any,
+    place: Place,
+    along_depth: bool,
+    lines: int,
+    depth: int,
+    threads: int,
+) -> TileCopy:
+    from dataclasses import replace
+
+    own = replace(operand, value=values[operand.value])
+    return TileCopy(own, place, along_depth, lines, depth, threads)
+
+
+def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) -> list[SSAValue]:
+    """Neighbouring sums, by vectors of four."""
+    from xdsl.dialects.builtin import Float32Type, VectorType
+
+    element = type or Float32Type()
+    lanes: list[SSAValue] = []
+    for first in range(0, width, 4):
+        count = min(4, width - first)
+        if count == 1:
+            lanes.append(code.load(pointer, element, 4))
+            continue
+        vector = code.load(code.at(pointer, 4 * first), VectorType(element, [count]), 4 * count)
+        lanes += [code.element(vector, n, element) for n in range(count)]
+    return lanes
+
+
+def _next(code: Code, slot: Value, size: int, stages: int) -> Value:
+    """The slot after this one, in a ring."""
+    more = code.add(slot, size)
+    end = code.number(stages * size)
+    wraps = code.insert(arith.CmpiOp(more, end, "eq"))
+    return code.select(wraps, code.number(0), more)
+
+
+def _commit(code: Code) -> None:
+    code.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
+
+
+def _wait(code: Code, left: int) -> None:
+    """Until all but so many stages have landed, for all threads."""
+    code.intrinsic("llvm.nvvm.cp.async.wait.group", [code.number(left)], [])
+    code.barrier()
+
+
+def _aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:
+    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
+    bits: Value | None = None
+    for buffer in buffers:
+        address = code.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        bits = address if bits is None else code.insert(arith.OrIOp(bits, address))
+    assert bits is not None
+    mask = code.index(code.number(ACCESS_BYTES - 1))
+    rest = code.insert(arith.AndIOp(bits, mask))
+    return code.insert(arith.CmpiOp(rest, code.index(code.number(0)), "eq"))
+
+
+def _is_zero(op: linalg.GenericOp | linalg.FillOp, problem: Contraction) -> bool:
+    if not isinstance(op, linalg.FillOp) or op.outputs[0] is not problem.result:
+        return False
+    start = op.inputs[0].owner
+    return isinstance(start, arith.ConstantOp) and float(cast(Any, start.value).value.data) == 0
+
+

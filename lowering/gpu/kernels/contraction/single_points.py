@@ -1,0 +1,76 @@
+"""A tile of a product whose buffers do not begin at multiples of 16 bytes: point by point."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, MemRefType, i32
+from xdsl.ir import SSAValue
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.problem import Operand
+from braid.lowering.gpu.kernels.wide_nest import compute
+
+if TYPE_CHECKING:
+    from braid.lowering.gpu.kernels.contraction.kernel import Product
+
+
+def emit_single_points(
+    code: Code,
+    product: "Product",
+    values: Mapping[SSAValue, SSAValue],
+    where: tuple[Value, Value, Value, Value],
+) -> None:
+    """The code of a thread, which takes every so-manieth point of the block's tile."""
+    thread, batch, row, column = where
+    tiles, problem = product.tiles, product.problem
+    end, step = (code.number(n) for n in (tiles.rows * tiles.columns, tiles.threads))
+    zero = 0 if problem.is_integer else 0.0
+    type = i32 if problem.is_integer else Float32Type()
+
+    def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
+        m = own.add(row, own.div(place, tiles.columns))
+        n = own.add(column, own.rem(place, tiles.columns))
+        inside = own.insert(
+            arith.AndIOp(own.below(m, product.rows), own.below(n, product.columns))
+        )
+
+        def point(at: Code) -> None:
+            lines = [
+                _line(at, values[operand.value], operand, batch, line)
+                for operand, line in ((problem.a, m), (problem.b, n))
+            ]
+
+            def add(inner: Code, depth: Value, sums: Sequence[Value]) -> Sequence[Value]:
+                factors = {
+                    operand.value: _element(inner, operand, line, depth)
+                    for operand, line in zip((problem.a, problem.b), lines, strict=True)
+                }
+                nest = problem.nest
+                known = {
+                    argument: factors[value]
+                    for argument, value in zip(nest.body.block.args, nest.inputs, strict=False)
+                }
+                known[nest.body.block.args[-1]] = sums[0]
+                return compute(inner.builder, nest, {**values, **known})
+
+            begin, one, depths = (at.number(v) for v in (0, 1, product.depth))
+            sums = at.loop(begin, depths, one, [at.number(zero, type)], add)
+            product.write(at, list(sums), (batch, m, n), values)
+
+        own.choose(inside, point)
+        return carried
+
+    code.loop(thread, end, step, [], body)
+
+
+def _line(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: Value) -> Value:
+    pointer = code.pointer(buffer)
+    elements = code.add(code.offset(batch, operand.batch), code.offset(line, operand.lines))
+    return code.at(pointer, code.mul(elements, operand.bytes))
+
+
+def _element(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
+    type = cast(MemRefType[Any], operand.value.type).element_type
+    offset = code.mul(code.offset(depth, operand.depths), operand.bytes)
+    return code.load(code.at(line, offset), type, operand.bytes)

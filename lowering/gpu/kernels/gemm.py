@@ -1,0 +1,66 @@
+"""Matrix products by tiles: `mma.sync` for 16-bit floats and bytes, multiply-adds for f32."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.targets.machines.machine import Machine
+
+
+@dataclass(frozen=True)
+class GemmFamily:
+    """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
+
+    Layouts: everything row-major but B, which may also be transposed, so that depths are next to
+    each other: bytes are only read fast so.
+    """
+
+    machine: Machine
+    name: str = "gpu-gemm"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_Gemm | None":
+        """One product of block arguments, the rest elementwise on its result."""
+        found = match_product(group, MatmulOp)
+        return None if found is None else _Gemm(group, self.machine, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gemm(ProductCandidate):
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major; of bytes rather with a transposed B."""
+        rank = len(shape_of(self.found.op.output))
+        letters = Layout.row_major(rank).tag
+        transposed = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
+        order = (Layout.row_major(rank), transposed)
+        is_bytes = self.found.number is Number.S8
+        return [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
+
+    def _choice(self, rhs: Layout) -> LayoutChoice:
+        index = self.group.body.block.args.index(self.found.op.rhs)
+        operands = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
+        if list(self.found.op.operands).count(self.found.op.rhs) == 1:
+            operands[index] = rhs
+        results = tuple(Layout.row_major(len(shape_of(value))) for value in self.group.outputs)
+        return LayoutChoice(tuple(operands), results)
+
+    def extents(self) -> tuple[int, int, int, int]:
+        """Batches that share B are rows."""
+        *batch, rows, columns = shape_of(self.found.op.output)
+        depth = shape_of(self.found.op.lhs)[-1]
+        if prod(shape_of(self.found.op.rhs)[:-2]) == 1:
+            return 1, prod(batch) * rows, columns, depth
+        return prod(batch), rows, columns, depth
+
+    @property
+    def slowdown(self) -> float:
+        """Bytes of a row-major B are gathered one by one."""
+        return 3.0 if self.found.number is Number.S8 else 1.01
