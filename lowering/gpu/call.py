@@ -19,14 +19,16 @@ from braid.support.errors import BraidError
 Array = npt.NDArray[Any]
 
 _FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+_CONFLICTS = "braid_gpu_bank_conflicts"
 _FAIL_SLOT = 3
 """Which word of `braid_env` is `fail`."""
 
 
-def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> None:
+def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> int:
     """Runs a kernel's object on its operands and results, as stored and in C order.
 
-    Raises BraidError with what the emulator finds wrong.
+    Returns how many turns `ldmatrix` has lost because rows were in the same banks. Raises
+    BraidError with what the emulator finds wrong.
     """
     for array in arrays:
         assert array.flags.c_contiguous, "kernels take arrays in C order"
@@ -50,13 +52,16 @@ def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) 
     status = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(marker))
     if status(ctypes.addressof(words)) != 0:
         raise BraidError(reasons[0])
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(f"{marker}_conflicts"))())
 
 
 def _status_thunk(symbol: str) -> bytes:
-    """The emulator's status is hidden from outside of the code that it is linked to."""
+    """What the emulator says is hidden from outside of the code that it is linked to."""
 
     text = (
         f"declare i32 @{STATUS}(ptr)\ndefine i32 @{symbol}(ptr %env) {{\n"
         f"  %status = call i32 @{STATUS}(ptr %env)\n  ret i32 %status\n}}\n"
+        f"declare i64 @{_CONFLICTS}()\ndefine i64 @{symbol}_conflicts() {{\n"
+        f"  %count = call i64 @{_CONFLICTS}()\n  ret i64 %count\n}}\n"
     )
     return emit_object(text, host_machine())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
@@ -10,4 +11,4 @@ def gpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = ()
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages."""
-    return tuple(installed)
+    return (*installed, GemmFamily(machine))

@@ -15,6 +15,7 @@ from braid.support.mlir_bindings import llvm as mlir_llvm
 from braid.targets.machines.machine import Machine
 
 _MATH_CALL = re.compile(r"^declare [^@]*@(__nv_\w+)\(.*$", re.MULTILINE)
+_DECLARED = re.compile(r"^declare [^@]*@([\w.]+)\(", re.MULTILINE)
 _OPTIMIZATION_LEVEL = 3
 
 
@@ -39,7 +40,14 @@ def device_ir(text: str) -> str:
             raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
         found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
     names = _MATH_CALL.findall(found)
-    return translate_literals(_MATH_CALL.sub("", found)) + "\n" + definitions(names)
+    return translate_literals(_MATH_CALL.sub("", found)) + "\n" + _added(definitions(names), found)
+
+
+def _added(text: str, module: str) -> str:
+    """Without the declarations that the module has already."""
+    known = set(_DECLARED.findall(module))
+    kept = (line for line in text.splitlines() if not known & set(_DECLARED.findall(line)))
+    return "\n".join(kept) + "\n"
 
 
 def _untranslatable(module: Any) -> set[str]:

@@ -5,26 +5,20 @@ not a nest of `linalg`, such as a sequential loop over a tensor, runs on one thr
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, gpu, math, memref
+from xdsl.dialects import arith, gpu, memref
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    MemRefType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
-    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
-from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.bufferized_group import (
@@ -33,7 +27,6 @@ from braid.lowering.common.bufferized_group import (
     move_to_scratch,
 )
 from braid.lowering.common.in_place_nests import in_place_arguments
-from braid.lowering.common.scalar_casts import constant
 from braid.lowering.gpu.entries import (
     buffer_bytes,
     expand_magnitudes,
@@ -50,6 +43,7 @@ from braid.targets.kernels.kernel_family import InPlace
 
 VERSION = 1
 """Of this emitter, as the `version` of a family."""
+
 
 def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     """A kernel for any group of ops with static shapes, in the layouts of its types.

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.ir import BlockArgument
+
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
@@ -45,18 +47,20 @@ class _Gemm(ProductCandidate):
         return [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
 
     def _choice(self, rhs: Layout) -> LayoutChoice:
-        index = self.group.body.block.args.index(self.found.op.rhs)
+        _, right = self.found.op.operands
+        assert isinstance(right, BlockArgument)
         operands = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
-        if list(self.found.op.operands).count(self.found.op.rhs) == 1:
-            operands[index] = rhs
+        if right.uses.get_length() == 1:
+            operands[right.index] = rhs
         results = tuple(Layout.row_major(len(shape_of(value))) for value in self.group.outputs)
         return LayoutChoice(tuple(operands), results)
 
     def extents(self) -> tuple[int, int, int, int]:
         """Batches that share B are rows."""
         *batch, rows, columns = shape_of(self.found.op.output)
-        depth = shape_of(self.found.op.lhs)[-1]
-        if prod(shape_of(self.found.op.rhs)[:-2]) == 1:
+        left, right = self.found.op.operands
+        depth = shape_of(left)[-1]
+        if prod(shape_of(right)[:-2]) == 1:
             return 1, prod(batch) * rows, columns, depth
         return prod(batch), rows, columns, depth
 

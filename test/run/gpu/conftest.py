@@ -41,7 +41,28 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
-def run_kernel(kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
+_conflicts: list[int] = []
+
+
+def conflicts() -> int:
+    """Conflicts of banks in kernels that were run since this was asked last."""
+    total = sum(_conflicts)
+    _conflicts.clear()
+    return total
+
+
+def _elsewhere(array: Array) -> Array:
+    """A copy that does not begin at a multiple of 16 bytes."""
+    memory = np.empty(array.nbytes + 32, np.uint8)
+    start = -memory.ctypes.data % 16 + 4
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def run_kernel(
+    kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array], unaligned: bool = False
+) -> list[Array]:
     """The results as stored."""
     stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
     outputs = [
@@ -54,12 +75,18 @@ def run_kernel(kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array]) -> li
         for type in group.outputs.types
     ]
     (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
-    call_emulated(code.emulated, kernel.launches, [*stored, *outputs])
+    if unaligned:
+        stored, outputs = [list(map(_elsewhere, arrays)) for arrays in (stored, outputs)]
+    _conflicts.append(call_emulated(code.emulated, kernel.launches, [*stored, *outputs]))
     return outputs
 
 
 def check_group(
-    group: FusedOp, emit: Emit, inputs: Mapping[int, Array] | None = None, seed: int = 0
+    group: FusedOp,
+    emit: Emit,
+    inputs: Mapping[int, Array] | None = None,
+    seed: int = 0,
+    unaligned: bool = False,
 ) -> GpuKernel:
     """Compares a kernel with the semantics of its ops, on random inputs, `inputs` being given."""
     kernel = emit(group, "tested")
@@ -69,7 +96,7 @@ def check_group(
         for i, type in enumerate(group.inputs.types)
     ]
     expected = evaluate(group, arrays)
-    outputs = run_kernel(kernel, group, arrays)
+    outputs = run_kernel(kernel, group, arrays, unaligned)
     for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
         layout, shape = layout_of(value.type), np.shape(reference)
         logical = actual if layout.is_row_major else from_storage(actual, layout, shape)

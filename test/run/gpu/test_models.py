@@ -99,7 +99,7 @@ def test_runs_from_c(run_model: Path, tmp_path: Path) -> None:
 
 
 def test_a_failure_on_the_device_is_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emit_fallback, "_bytes", lambda buffer, outside: 4)
+    monkeypatch.setattr(emit_fallback, "buffer_bytes", lambda buffer, outside: 4)
     model = conditional()
     compiled = compile_split(model, 7)
     with pytest.raises(BraidError, match=r"on 'gpu:0': kernel_.*, block 0, thread"):

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from xdsl.builder import Builder
 from xdsl.dialects import gpu, llvm
@@ -14,12 +13,11 @@ from xdsl.dialects.builtin import (
     Float32Type,
     IntAttr,
     IntegerType,
-    MemRefType,
     ModuleOp,
     i32,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -51,7 +49,7 @@ ProductOp = MatmulOp | ConvOp
 
 @dataclass(frozen=True)
 class ProductMatch:
-    """A product of block arguments, and what it multiplies; the rest of the group is elementwise."""
+    """A product of block arguments, and what it multiplies; the others are elementwise."""
 
     op: ProductOp
     number: Number
@@ -70,7 +68,8 @@ def match_product(group: FusedOp, kind: type[MatmulOp] | type[ConvOp]) -> Produc
     values = (*op.operands, *group.inputs, *group.outputs)
     if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
         return None
-    shape, known = shape_of(op.output), {op.output}
+    shape = shape_of(op.output)
+    known: set[SSAValue] = {op.output}
     for other in members[members.index(op) + 1 :]:
         if not _follows(other, known, shape):
             return None
@@ -165,9 +164,7 @@ class ProductCandidate(ABC):
         return product_kernel(product, function, symbol, self.group)
 
 
-def product_kernel(
-    product: Product, function: FuncOp, symbol: str, group: FusedOp
-) -> GpuKernel:
+def product_kernel(product: Product, function: FuncOp, symbol: str, group: FusedOp) -> GpuKernel:
     """The kernel of a bufferized group that is a product."""
     operands = len(group.inputs)
     buffers = tuple(function.body.block.args[:-2])
@@ -196,10 +193,3 @@ def product_kernel(
         ModuleOp([gpu_module([shared, made])]),
         in_place=in_place_arguments(function, operands),
     )
-
-
-def count(extents: Sequence[int]) -> int:
-    """Their product."""
-    return prod(extents)
-
-

@@ -39,7 +39,7 @@ class Code:
 
     # ---- Integers ----
 
-    def number(self, value: int, type: Attribute = i32) -> Value:
+    def number(self, value: float, type: Attribute = i32) -> Value:
         """A constant."""
         return constant(self.builder, value, type)
 
@@ -164,7 +164,9 @@ class Code:
         """An element of a vector."""
         return self.insert(ExtractOp(vector, [place], type))
 
-    def intrinsic(self, name: str, operands: Sequence[Value], results: Sequence[Attribute]) -> list[Value]:
+    def intrinsic(
+        self, name: str, operands: Sequence[Value], results: Sequence[Attribute]
+    ) -> list[Value]:
         """Calls one of LLVM; several results come as a struct."""
         if len(results) < 2:
             return list(self.builder.insert(llvm.CallIntrinsicOp(name, operands, results)).results)
@@ -205,8 +207,8 @@ class Code:
             blocks.append(Block([end]))
             if make is not None:
                 make(Code(Builder(InsertPoint.before(end))))
-        regions = blocks if otherwise is not None else blocks[:1]
-        self.builder.insert(scf.IfOp(condition, (), *[[block] for block in regions]))
+        rest = None if otherwise is None else [blocks[1]]
+        self.builder.insert(scf.IfOp(condition, (), [blocks[0]], rest))
 
 
 def f32_vector(lanes: int) -> VectorType[Any]:

@@ -31,6 +31,7 @@ class TileCopy:
     depth: int
     threads: int
     width: int = 0
+    apart: int = 0
     fixed: list[Value] = field(default_factory=list[Value])
 
     def __post_init__(self) -> None:
@@ -70,11 +71,13 @@ class TileCopy:
             whole = self.extent % self.lines == 0
             if whole and len(self.operand.lines) == 1:
                 base = self._line(code, pointer, first)
-                apart = self.step * self.operand.lines[0][1] * self.operand.bytes
-                self.fixed = [code.at(base, n * apart) for n in range(self.count)]
+                self.fixed = [base] * self.count
+                self.apart = self.step * self.operand.lines[0][1] * self.operand.bytes
             else:
                 self.fixed = [
-                    self._line(code, pointer, code.least(code.add(first, n * self.step), self.extent - 1))
+                    self._line(
+                        code, pointer, code.least(code.add(first, n * self.step), self.extent - 1)
+                    )
                     for n in range(self.count)
                 ]
         chunk, self.within = self._chunk(code)
@@ -104,15 +107,22 @@ class TileCopy:
         if self.width == 0:
             self._gather(code, target, depth, n)
             return
+        terms = self.operand.depths
         if self.along_depth:
-            own, source = code.add(depth, code.mul(self.unit, self.per_unit)), self.fixed[n]
+            first, source, apart = code.mul(self.unit, self.per_unit), self.fixed[n], self.apart
+            begin = own = code.add(depth, first)
         else:
-            own = code.add(code.add(depth, self.first), n * self.step)
-            source = self.fixed[0]
+            begin = code.add(depth, self.first)
+            own, source, apart = code.add(begin, n * self.step), self.fixed[0], 0
+            if len(terms) == 1:
+                apart = self.step * terms[0][1] * self.operand.bytes
+            else:
+                begin = own
         partly = self.depths % self.depth != 0
         inside = code.below(own, self.depths) if partly else None
-        terms = self.operand.depths
-        source = code.at(source, self._bytes(code, code.offset(own, terms)))
+        # The distance from copy to copy comes last: it is a part of the instruction.
+        source = code.at(source, self._bytes(code, code.offset(begin, terms)))
+        source = code.at(source, n * apart)
         cache = "cg" if self.width == CHUNK else "ca"
         name = f"llvm.nvvm.cp.async.{cache}.shared.global"
         pieces = self.per_unit * self.operand.bytes // self.width
@@ -135,7 +145,8 @@ class TileCopy:
             own = code.add(first, place)
             bounded = code.least(own, self.depths - 1)
             offset = self._bytes(code, code.offset(bounded, self.operand.depths))
-            value = code.load(code.at(self.fixed[n], offset), type, self.operand.bytes)
+            source = code.at(code.at(self.fixed[n], offset), n * self.apart)
+            value = code.load(source, type, self.operand.bytes)
             values.append(code.select(code.below(own, self.depths), value, zero))
         code.store(code.vector(values), target, CHUNK)
 
@@ -152,5 +163,3 @@ class TileCopy:
             return code.mul(self.unit, bytes_ // CHUNK), None
         per = CHUNK // bytes_
         return code.div(self.unit, per), code.mul(code.rem(self.unit, per), bytes_)
-
-

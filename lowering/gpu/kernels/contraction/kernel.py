@@ -1,22 +1,21 @@
 """The entry of a product: a block computes a tile, by a pipeline of copies to shared memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import IntegerType, MemRefType
+from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value, f32_vector
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
 from braid.lowering.gpu.kernels.contraction.plain_cores import PlainCores
-from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number, Operand
 from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import Place, Tiles
@@ -132,8 +131,7 @@ class Product:
 
     def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
         """The code of a thread; `values` are the entry's arguments for the kernel's."""
-        inside = {p: values[p] for p in values}
-        buffers = [value for value in inside.values() if isinstance(value.type, MemRefType)]
+        buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
         thread, block = code.thread(), code.block()
         column_tile = code.rem(block, self.column_tiles)
         rest = code.div(block, self.column_tiles)
@@ -143,8 +141,10 @@ class Product:
         where = (thread, batch, row, column)
         code.choose(
             _aligned(code, buffers),
-            lambda own: self._emit_tile(own, inside, entry, where),
-            lambda own: emit_single_points(own, self, inside, where),
+            lambda own: self._emit_tile(own, values, entry, where),
+            lambda own: emit_single_points(
+                own, self.problem, self.tiles, self.write, values, where
+            ),
         )
 
     def _emit_tile(
@@ -170,9 +170,7 @@ class Product:
         def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
             in_row, in_column = own.div(place, per_row), own.mul(own.rem(place, per_row), width)
             m, n = own.add(row, in_row), own.add(column, in_column)
-            inside = own.insert(
-                arith.AndIOp(own.below(m, self.rows), own.below(n, self.columns))
-            )
+            inside = own.insert(arith.AndIOp(own.below(m, self.rows), own.below(n, self.columns)))
 
             def write(at: Code) -> None:
                 offset = at.add(at.mul(in_row, self.tiles.staged_pitch), at.mul(in_column, 4))
@@ -277,9 +275,9 @@ class Product:
             if not cores.reads_ahead:
                 _commit(own)
                 _wait(own, ahead - 1)
-            next_write = _next(own, write, size, tiles.stages)
             further = own.least(own.add(at, depth), (turns - 1) * depth)
-            return [next_read, next_write, further, *sums, *held]
+            # What was read now is written next.
+            return [next_read, read, further, *sums, *held]
 
         begin, end, step = (code.number(n) for n in (0, turns, 1))
         results = code.loop(begin, end, step, carried, body)
@@ -288,23 +286,19 @@ class Product:
 
 def _copy(
     values: Mapping[SSAValue, SSAValue],
-    operand: Any,
+    operand: Operand,
     place: Place,
     along_depth: bool,
     lines: int,
     depth: int,
     threads: int,
 ) -> TileCopy:
-    from dataclasses import replace
-
     own = replace(operand, value=values[operand.value])
     return TileCopy(own, place, along_depth, lines, depth, threads)
 
 
 def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) -> list[SSAValue]:
     """Neighbouring sums, by vectors of four."""
-    from xdsl.dialects.builtin import Float32Type, VectorType
-
     element = type or Float32Type()
     lanes: list[SSAValue] = []
     for first in range(0, width, 4):
@@ -352,5 +346,3 @@ def _is_zero(op: linalg.GenericOp | linalg.FillOp, problem: Contraction) -> bool
         return False
     start = op.inputs[0].owner
     return isinstance(start, arith.ConstantOp) and float(cast(Any, start.value).value.data) == 0
-
-

@@ -76,7 +76,9 @@ class PlainCores:
                 values.append(code.load(place, type, 16))
         return values
 
-    def multiply(self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]) -> list[Value]:
+    def multiply(
+        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]
+    ) -> list[Value]:
         """The sums and the products of a step."""
         values = list(sums)
         f32 = Float32Type()

@@ -116,7 +116,9 @@ class Contraction:
         if numbers is None or len(nest.inputs) != 2 or 0 in loops.extents:
             return None
         parts = _parts(loops.maps, loops.extents)
-        steps = [_steps(value, map, parts) for value, map in zip(nest.operands, loops.maps, strict=True)]
+        steps = [
+            _steps(value, map, parts) for value, map in zip(nest.operands, loops.maps, strict=True)
+        ]
         if any(step is None for step in steps):
             return None
         a, b, c = (cast("list[int]", step) for step in steps)

@@ -16,7 +16,7 @@ _TENSOR = {
     (128, 64, 64, 32): 0.75,
     (64, 64, 32, 32): 0.6,
 }
-"""Rows and columns of a block and of a warp, and which part of the tensor cores' rate is assumed."""
+"""Rows and columns of a block and of a warp, and which part of the peak rate is assumed."""
 _PLAIN = {(128, 128): 0.9, (64, 128): 0.8, (128, 64): 0.8, (64, 64): 0.65}
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""

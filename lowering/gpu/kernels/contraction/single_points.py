@@ -1,29 +1,39 @@
 """A tile of a product whose buffers do not begin at multiples of 16 bytes: point by point."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, MemRefType, i32
 from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Operand
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Operand
+from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.wide_nest import compute
 
-if TYPE_CHECKING:
-    from braid.lowering.gpu.kernels.contraction.kernel import Product
+Write = Callable[
+    [Code, list[SSAValue], tuple[Value, Value, Value], Mapping[SSAValue, SSAValue]], None
+]
+"""Stores what follows of sums at a batch, a row, and neighbouring columns."""
 
 
 def emit_single_points(
     code: Code,
-    product: "Product",
+    problem: Contraction,
+    tiles: Tiles,
+    write: Write,
     values: Mapping[SSAValue, SSAValue],
     where: tuple[Value, Value, Value, Value],
 ) -> None:
-    """The code of a thread, which takes every so-manieth point of the block's tile."""
+    """The code of a thread, which takes every so-manieth point of the block's tile.
+
+    `where` is the thread, the batch, and the tile's first row and column.
+    """
     thread, batch, row, column = where
-    tiles, problem = product.tiles, product.problem
+    rows, columns, depth = (
+        problem.count(parts) for parts in (problem.rows, problem.columns, problem.depths)
+    )
     end, step = (code.number(n) for n in (tiles.rows * tiles.columns, tiles.threads))
     zero = 0 if problem.is_integer else 0.0
     type = i32 if problem.is_integer else Float32Type()
@@ -31,9 +41,7 @@ def emit_single_points(
     def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
         m = own.add(row, own.div(place, tiles.columns))
         n = own.add(column, own.rem(place, tiles.columns))
-        inside = own.insert(
-            arith.AndIOp(own.below(m, product.rows), own.below(n, product.columns))
-        )
+        inside = own.insert(arith.AndIOp(own.below(m, rows), own.below(n, columns)))
 
         def point(at: Code) -> None:
             lines = [
@@ -41,9 +49,9 @@ def emit_single_points(
                 for operand, line in ((problem.a, m), (problem.b, n))
             ]
 
-            def add(inner: Code, depth: Value, sums: Sequence[Value]) -> Sequence[Value]:
+            def add(inner: Code, index: Value, sums: Sequence[Value]) -> Sequence[Value]:
                 factors = {
-                    operand.value: _element(inner, operand, line, depth)
+                    operand.value: _element(inner, operand, line, index)
                     for operand, line in zip((problem.a, problem.b), lines, strict=True)
                 }
                 nest = problem.nest
@@ -54,9 +62,9 @@ def emit_single_points(
                 known[nest.body.block.args[-1]] = sums[0]
                 return compute(inner.builder, nest, {**values, **known})
 
-            begin, one, depths = (at.number(v) for v in (0, 1, product.depth))
+            begin, one, depths = (at.number(v) for v in (0, 1, depth))
             sums = at.loop(begin, depths, one, [at.number(zero, type)], add)
-            product.write(at, list(sums), (batch, m, n), values)
+            write(at, list(sums), (batch, m, n), values)
 
         own.choose(inside, point)
         return carried

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import Float16Type, Float32Type, VectorType, i32
-
 from xdsl.ir import Attribute
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
@@ -76,10 +75,9 @@ class TensorCores:
             self._b = [self._address(code, self.b, line, second, s) for s in range(self.steps)]
         else:
             chunk = code.add(code.div(self.column, 8), half)
-            self._b = []
-            for pair in range(self._pairs):
-                own = code.add(chunk, 2 * pair)
-                self._b.append(self.b.address(code, low, own))
+            self._b = [
+                self.b.address(code, low, code.add(chunk, 2 * pair)) for pair in range(self._pairs)
+            ]
 
     def _address(self, code: Code, place: Place, line: Value, chunk: Value, step: int) -> Value:
         return place.address(code, line, code.add(chunk, step * STEP_BYTES // CHUNK))
@@ -103,7 +101,9 @@ class TensorCores:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{kind}.b16.p3"
         return code.intrinsic(name, [place], [i32] * 4)
 
-    def multiply(self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]) -> list[Value]:
+    def multiply(
+        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]
+    ) -> list[Value]:
         """The sums and the products of a step."""
         values = list(sums)
         if self.problem.a.number is Number.F16:
