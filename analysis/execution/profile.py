@@ -38,6 +38,9 @@ class OpStatistics:
     layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
     """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
 
+    names: tuple[str, ...] = ()
+    """Of all ops of the model that were measured as this one kernel."""
+
     def __post_init__(self) -> None:
         """Raises ValueError where one run would take no finite time."""
         require_finite(self.count, self.seconds)
@@ -57,6 +60,13 @@ class Profile:
     def find(self, names: Iterable[str]) -> OpStatistics | None:
         """The statistics of the first of `names` that has any."""
         return next((self.ops[name] for name in names if name in self.ops), None)
+
+    def kernels(self, names: Sequence[str]) -> list[OpStatistics]:
+        """What was measured under `names`: one kernel under all of them, or several, each once."""
+        if (whole := self.ops.get("+".join(names))) is not None:
+            return [whole]
+        found = [self.ops[name] for name in names if name in self.ops]
+        return list({each.names: each for each in found}.values())
 
 
 def read_profile(path: Path) -> Profile:
@@ -92,9 +102,10 @@ def _from_braid(ops: Mapping[str, OpRecord]) -> Profile:
     result: dict[str, OpStatistics] = {}
     for joined, record in ops.items():
         layouts = {c: OpStatistics(each.count, each.seconds) for c, each in record.layouts.items()}
-        statistics = OpStatistics(record.count, record.seconds, layouts)
+        names = tuple(joined.split("+"))
+        statistics = OpStatistics(record.count, record.seconds, layouts, names)
         # A kernel that stands for several ops of the model says so by all of their names.
-        for name in (joined, *joined.split("+")):
+        for name in (joined, *names):
             result.setdefault(name, statistics)
     return Profile(result, counts_iterations=True)
 
@@ -135,11 +146,11 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
     ops: dict[str, OpStatistics] = {}
     for row in rows[1:]:
         if any(field.strip() for field in row):
-            found = OpStatistics(_number(row[count]), scale * _number(row[total]))
+            seconds = scale * _number(row[total])
             known = ops.get(row[name], OpStatistics(0.0, 0.0))
             # An op has a row for each device that took part in running it.
             ops[row[name]] = OpStatistics(
-                max(known.count, found.count), known.seconds + found.seconds
+                max(known.count, _number(row[count])), known.seconds + seconds, names=(row[name],)
             )
     return Profile(ops, counts_iterations=False)
 

@@ -16,6 +16,7 @@ from braid.analysis.diagnostics.locations import definition_location, source_loc
 from braid.analysis.structure.dominance import DominatorTree
 from braid.dialects.braid.attribute_kinds import expected_kind
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
+from braid.dialects.braid.attribute_places import misplaced
 from braid.dialects.braid.base import TensorOp
 from braid.support.errors import BraidError, Note
 from braid.support.suggestions import did_you_mean
@@ -74,7 +75,7 @@ def _kind(op: Operation) -> _Kind | None:
 
 
 def _verify_attributes(op: Operation) -> None:
-    """What is misspelled, or of another kind, would be ignored.
+    """What is misspelled, misplaced, or of another kind, would be ignored.
 
     Braid gives attributes of its namespace a meaning.
     """
@@ -102,6 +103,8 @@ def _verify_attributes(op: Operation) -> None:
                 location=source_location(op),
                 hint=did_you_mean(name, known_names()) or "use a namespace of your own",
             )
+        if (fault := misplaced(name, attribute, op)) is not None:
+            raise InvalidIRError(fault[0], location=source_location(op), hint=fault[1])
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

@@ -25,6 +25,7 @@ from braid.dialects.braid.attribute_names import (
     COLOCATE,
     DEVICE,
     LAYOUT_SECONDS,
+    MEASURED_WITH,
     NAME,
     PARAMETERS,
     PROFILE_KEYS,
@@ -65,6 +66,11 @@ def _holds_times(attribute: Attribute) -> bool:
     return isinstance(attribute, DictionaryAttr) and all(map(_is_time, attribute.data.values()))
 
 
+def _holds_strings(attribute: Attribute) -> bool:
+    elements = cast("ArrayAttr[Attribute]", attribute).data
+    return all(isinstance(element, StringAttr) for element in elements)
+
+
 def _names_regions(attribute: Attribute) -> bool:
     """Whether the keys are those of control flow; the numbers are those of cases."""
     return isinstance(attribute, DictionaryAttr) and all(
@@ -96,6 +102,7 @@ _KINDS: Mapping[str, _Kind] = {
         'a dictionary from layouts to seconds, such as {"ab->ba" = 2.0e-3 : f64}',
         _holds_times,
     ),
+    MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
     SCHEDULE: _Kind((DictionaryAttr,), "a dictionary with a family and a schedule"),
 }
 

@@ -69,6 +69,9 @@ SECONDS = "braid.seconds"
 LAYOUT_SECONDS = "braid.layout_seconds"
 """On such an op: seconds of one run of its kernel by choice of layouts, a dictionary of such as
 `acdb,cdba->acdb` for two operands and a result."""
+MEASURED_WITH = "braid.measured_with"
+"""On such an op: the names of all ops whose runs its times are of, an array of strings; without
+it, the op's own. The times are those of what carries all of these names."""
 
 # ---- Which ops form a kernel: select-fusion, select-rematerialization ----
 

@@ -14,9 +14,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.compute_ops import may_fuse, runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
-from braid.dialects.braid.attribute_names import FUSION_GROUP, LAYOUT_SECONDS, SECONDS
+from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.names import names_of, union_names
+from braid.dialects.braid.measured_times import sum_measured
+from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.support.errors import BraidError
 
@@ -74,7 +75,7 @@ def _fuse(members: Sequence[Operation]) -> None:
     body.add_op(YieldOp(*(mapping[value] for value in escaping)))
     fused = FusedOp(operands, [value.type for value in escaping], body)
     union_names(fused, *members)
-    _keep_measured(fused, members)
+    sum_measured(fused, members)
     fused.location = members[-1].location
     Rewriter.insert_op(fused, InsertPoint.before(members[-1]))
     for old, new in zip(escaping, fused.outputs, strict=True):
@@ -84,15 +85,6 @@ def _fuse(members: Sequence[Operation]) -> None:
     for constant in dict.fromkeys(operand.owner for operand in mapping):
         if isinstance(constant, ConstantOp) and constant.output.first_use is None:
             Rewriter.erase_op(constant)
-
-
-def _keep_measured(fused: FusedOp, members: Sequence[Operation]) -> None:
-    """Times of a profile in which the same ops were one kernel: each with a name has them."""
-    named = [op for op in members if names_of(op)]
-    for name in (SECONDS, LAYOUT_SECONDS):
-        times = {op.attributes.get(name) for op in named}
-        if len(times) == 1 and (time := times.pop()) is not None:
-            fused.attributes[name] = time
 
 
 @dataclass(frozen=True)

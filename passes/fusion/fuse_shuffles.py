@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -41,6 +42,7 @@ def _fuse(split: ReshapeOp, group: FusedOp, transpose: TransposeOp, joined: Resh
     body.add_ops([*inner, YieldOp(value)])
     fused = FusedOp([split.input], [joined.output.type], body)
     union_names(fused, split, group, joined)
+    sum_measured(fused, [split, group, joined])
     fused.location = group.location
     Rewriter.insert_op(fused, InsertPoint.before(joined))
     joined.output.replace_all_uses_with(fused.outputs[0])

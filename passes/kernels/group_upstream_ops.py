@@ -20,6 +20,7 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.support.errors import UnsupportedError
@@ -135,6 +136,7 @@ def _replace_by_group(group: _Group) -> None:
     fused = FusedOp(inputs, list(root.result_types), body)
     fused.location = root.location
     union_names(fused, *ops)
+    sum_measured(fused, ops)
     Rewriter.insert_op(fused, InsertPoint.before(root))
     for old, new in zip(root.results, fused.results, strict=True):
         old.replace_all_uses_with(new)

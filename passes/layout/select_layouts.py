@@ -28,7 +28,7 @@ from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
 from braid.support.byte_sizes import parse_size
 from braid.support.errors import BraidError, InfeasibleError
-from braid.targets.costs.cost import tally
+from braid.targets.costs.cost import Source, tally
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import GENERIC
@@ -95,8 +95,20 @@ def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
     """How many of the chosen costs each source knew."""
     chosen = zip(problem.choosers, assignment, strict=False)
     return tally(
-        Counter(c.sources[option] for c, option in chosen if c.sources and c.costs[option])
+        Counter(
+            c.sources[option]
+            for c, option in chosen
+            if c.sources and (c.costs[option] or c.sources[option] is Source.UNKNOWN)
+        )
     )
+
+
+def _unknown(problem: LayoutProblem, assignment: Sequence[int]) -> tuple[int, int]:
+    """Of how many chosen ops, and of how many reorders, nothing tells what they cost."""
+    chosen = zip(problem.choosers, assignment, strict=False)
+    ops = sum(bool(c.sources) and c.sources[option] is Source.UNKNOWN for c, option in chosen)
+    moved = [reorder for reorder in problem.reorders(assignment) if not reorder.is_view]
+    return ops, sum(not problem.costs.tells_of(each.source, each.target) for each in moved)
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,7 @@ class SelectLayoutsPass(ModulePass):
     layouts included, in the order of the module (see `memory_rows`); with `change-signature`,
     arguments and results of functions that nothing calls take what layout is best too. The remark
     says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
-    costs.
+    costs. Where nothing tells what an op or a reorder costs, it says of how many, and no gap.
 
     ```mlir
     %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
@@ -178,16 +190,24 @@ class SelectLayoutsPass(ModulePass):
         problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())
         solution = problem.checked(self._solve(func, problem))
         reorders = _write(func, problem, solution.assignment)
+        unknown = _unknown(problem, solution.assignment)
+        gap = "gap unknown" if any(unknown) else f"gap {solution.gap:.2%}"
         message = (
             f"cost {solution.cost:.9g} {self.cost}, lower bound {solution.lower_bound:.9g}, "
-            f"gap {solution.gap:.2%}, {reorders} reorders"
+            f"{gap}, {reorders} reorders"
         )
         data: dict[str, RemarkValue] = {
             "cost": solution.cost,
             "lower_bound": solution.lower_bound,
-            "gap": solution.gap,
+            "gap": None if any(unknown) else solution.gap,
             "reorders": reorders,
         }
+        if any(unknown):
+            data["unknown_ops"], data["unknown_reorders"] = unknown
+            message += (
+                f", {self.cost} of {unknown[0]} ops and {unknown[1]} reorders not known and "
+                "counted as 0"
+            )
         if (memory := problem.problem.memory) is not None:
             data["peak_bytes"] = peak_usage(memory, np.array(solution.assignment))
             message += f", peak {data['peak_bytes']} of {memory.limit} bytes"

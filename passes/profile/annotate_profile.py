@@ -1,5 +1,6 @@
 """`annotate-profile`: a profile becomes branch probabilities, trip counts and times of ops."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ from braid.dialects.braid.attribute_names import (
     SECONDS,
     TRIP_COUNT,
 )
+from braid.dialects.braid.measured_times import set_measured
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.profile_keys import profile_keys, region_counter
 from braid.support.errors import BraidError
@@ -42,10 +44,11 @@ class AnnotateProfilePass(ModulePass):
     """Writes what a profile says about control flow and about times to the ops.
 
     In: a module, as it was when the profile was taken. Out: `braid.branch_probability` on
-    `scf.if`, `braid.case_probabilities` on `scf.index_switch`, `braid.trip_count` on `scf.for` and
-    `scf.while`, `braid.seconds` (total time by count) on ops that were measured, with
-    `braid.layout_seconds` for each choice of layouts in which a kernel ran, `braid.profile` on
-    the module. Attributes that were there give way to what the profile says.
+    `scf.if`, `braid.case_probabilities` on `scf.index_switch`, `braid.trip_count` on `scf.for`
+    and `scf.while`, `braid.seconds` (total time by count) on ops that were measured, with
+    `braid.layout_seconds` for each choice of layouts in which a kernel ran and
+    `braid.measured_with` where other ops ran in the same kernel, `braid.profile` on the module.
+    Attributes that were there give way to what the profile says.
 
     The probability of a branch is the count of its first op by that of the condition's op. With
     counts of TensorFlow the body of an `scf.while` runs next / enter times and its first region
@@ -90,10 +93,8 @@ class AnnotateProfilePass(ModulePass):
                 found |= _set_probabilities(inner, counts.shares(inner), self.unseen)
             elif isinstance(inner, scf.ForOp | scf.WhileOp):
                 found |= _set_trips(inner, counts)
-            elif (measured := profile.find(names_of(inner))) and measured.count:
-                found |= _set(inner, SECONDS, FloatAttr(measured.seconds / measured.count, f64))
-                if by_layouts := _layout_seconds(measured):
-                    _set(inner, LAYOUT_SECONDS, DictionaryAttr(by_layouts))
+            elif ran := [each for each in profile.kernels(names_of(inner)) if each.count]:
+                found |= _set_times(inner, ran)
         if not found:
             emit_warning(
                 op,
@@ -244,6 +245,18 @@ def _set_trips(op: _Loop, counts: _Counts) -> bool:
     if (checks := counts.checks(op, trips)) is not None:
         op.attributes[CHECK_COUNT] = FloatAttr(checks, f64)
     return _set(op, TRIP_COUNT, FloatAttr(trips, f64))
+
+
+def _set_times(op: Operation, ran: Sequence[OpStatistics]) -> bool:
+    """Times of `op` as the kernels that `ran`; those in layouts only where that is one."""
+    set_measured(op, [name for each in ran for name in each.names])
+    _set(op, SECONDS, FloatAttr(sum(each.seconds / each.count for each in ran), f64))
+    by_layouts = _layout_seconds(ran[0]) if len(ran) == 1 else {}
+    if by_layouts:
+        _set(op, LAYOUT_SECONDS, DictionaryAttr(by_layouts))
+    else:
+        op.attributes.pop(LAYOUT_SECONDS, None)
+    return True
 
 
 def _layout_seconds(measured: OpStatistics) -> dict[str, Attribute]:

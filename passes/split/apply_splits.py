@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.measured_times import drop_measured
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.split.addressing import Slicer, insert_like, joined
@@ -105,6 +106,7 @@ class _Splitter:
                 attributes={**op.attributes, **tile.attributes},
             )
         made.attributes.pop(SPLIT, None)
+        drop_measured(made)
         made.location = op.location
         return made
 

@@ -31,8 +31,13 @@ def require_at_most(remark: Remark, what: str, limit: float, meaning: str) -> No
 
 
 def require_bound(remark: Remark, cost: float) -> None:
-    """Checks that the bound is not above the cost that was found, and that the gap is theirs."""
+    """Checks that the bound is not above the cost that was found, and that the gap is theirs.
+
+    A remark may claim no gap.
+    """
     require_at_most(remark, "lower_bound", cost, "the cost")
+    if remark.data.get("gap", 0.0) is None:
+        return
     bound = number(remark, "lower_bound")
     gap = 1 - bound / cost if cost else 0.0
     if not math.isclose(number(remark, "gap"), gap, rel_tol=TOLERANCE, abs_tol=TOLERANCE):

@@ -9,7 +9,7 @@ class Source(StrEnum):
     """Who knew a figure.
 
     `CORRECTED` ones are predictions, by a family or the roofline, times what others of their kind
-    took for what they were predicted to.
+    took for what they were predicted to. `UNKNOWN` ones count 0: nothing tells of the resource.
     """
 
     DECLARED = "declared"
@@ -17,6 +17,7 @@ class Source(StrEnum):
     CORRECTED = "corrected"
     FAMILY = "family"
     ROOFLINE = "roofline"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)

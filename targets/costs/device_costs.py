@@ -21,6 +21,7 @@ from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, SECONDS
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.measured_times import was_measured
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
@@ -317,8 +318,11 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
 def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
     """Seconds of one run as `annotate-profile` noted them, None where it did not.
 
-    With a `choice` they are those of a run in these layouts.
+    With a `choice` they are those of a run in these layouts. What is a part of the kernel that was
+    measured has none.
     """
+    if not was_measured(op):
+        return None
     by_layouts = op.attributes.get(LAYOUT_SECONDS)
     if choice is not None and isinstance(by_layouts, DictionaryAttr):
         attribute = by_layouts.data.get(str(choice))

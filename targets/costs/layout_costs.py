@@ -63,10 +63,16 @@ class LayoutCosts:
         costs = self._costs.of(op)
         if isinstance(op, OpaqueOp):
             return self._opaque_choices(op, costs)
-        return [
-            CostedChoice(choice, self._amount(cost, costs), cost.source, cost.family)
-            for choice, cost in costs.choices(op)
-        ]
+        return [self._costed(choice, cost, costs) for choice, cost in costs.choices(op)]
+
+    def _costed(self, choice: LayoutChoice, cost: Cost, costs: DeviceCosts) -> CostedChoice:
+        is_known = not cost.seconds or cost.amount(self._resource) is not None
+        source = cost.source if is_known else Source.UNKNOWN
+        return CostedChoice(choice, self._amount(cost, costs), source, cost.family)
+
+    def tells_of(self, source: Layout, target: Layout) -> bool:
+        """Whether anything tells of the resource of a reorder; what nothing tells of counts 0."""
+        return self._resource in ESTIMATED or (source, target) in self._declared_reorders
 
     def reorder(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str] = ()
@@ -189,7 +195,8 @@ class LayoutCosts:
             amount = None
         if amount is None:
             raise self._undeclared(op, " for a choice of layouts" if op.layouts else "")
-        return CostedChoice(choice, amount, cost.source)
+        source = cost.source if declared is None else Source.DECLARED
+        return CostedChoice(choice, amount, source)
 
     def _says(self, declared: DeclaredCost) -> bool:
         """Whether a declaration tells of the resource: a number is seconds."""

@@ -35,9 +35,10 @@ def reshape(draft: Draft) -> None:
         dims.insert(at, 1)
         if len(dims) > 2 and draft.draw(st.booleans()):
             dims[:2] = [dims[0] * dims[1]]
-        if draft.draw(st.booleans()):
+        if draft.draw(st.booleans()) and 0 not in dims:
             dims[draft.draw(st.integers(0, len(dims) - 1))] = -1
-        _moved(draft, "Reshape", value, draft.integers(*dims))
+        # A 0 would else be the extent of the operand at its place.
+        _moved(draft, "Reshape", value, draft.integers(*dims), allowzero=int(0 in dims))
 
 
 def squeeze(draft: Draft) -> None:

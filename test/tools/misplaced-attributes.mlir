@@ -1,0 +1,55 @@
+// What tells how often something runs is an error where it would be ignored.
+// RUN: not %braid-opt %s --split-input-file -p canonicalize 2>&1 | filecheck %s
+
+// CHECK: error: 'braid.trip_count' of 'scf.if' op means nothing there, it is for 'scf.for' and 'scf.while'
+// CHECK: hint: 'scf.if' takes 'braid.branch_probability'
+func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = scf.if %c -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    %1 = braid.tanh %x : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  } {braid.trip_count = 3.0 : f64}
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: 'braid.branch_probability' of 'scf.for' op means nothing there, it is for 'scf.if'
+// CHECK: hint: 'scf.for' takes 'braid.trip_count'
+func.func @main(%a: index, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = scf.for %i = %a to %a step %a iter_args(%v = %x) -> (tensor<4xf32>) {
+    scf.yield %v : tensor<4xf32>
+  } {braid.branch_probability = 0.5 : f64}
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: 'braid.trip_count' of 'braid.tanh' op means nothing there
+// CHECK: hint: move it there, or remove it
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = braid.tanh %x {braid.trip_count = 3.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: 'braid.reorder_costs' of 'func.func' op means nothing there, it is for 'builtin.module'
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.reorder_costs = []} {
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: 'braid.profile_keys' of 'scf.if' op has a key 'next', which means nothing there
+// CHECK: hint: expected condition, then, else
+func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = scf.if %c -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    %1 = braid.tanh %x : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  } {braid.profile_keys = {then = "a", next = "b"}}
+  func.return %y : tensor<4xf32>
+}
