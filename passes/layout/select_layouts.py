@@ -24,6 +24,7 @@ from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
 from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
+from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
 from braid.support.byte_sizes import parse_size
@@ -33,6 +34,9 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import GENERIC
 from braid.targets.machines.resolve import target_of
+
+_LEAST_SHARE = 0.05
+"""Of the time limit, for the search."""
 
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
@@ -183,12 +187,13 @@ class SelectLayoutsPass(ModulePass):
     def _decide(
         self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, is_called: bool
     ) -> None:
+        deadline = Deadline.after(self.time_limit)
         changes = self.change_signature and not is_called
         flow = collect_flow(func, costs, change_signature=changes)
         if self.algorithm.startswith("fixed:"):
             flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
         problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())
-        solution = problem.checked(self._solve(func, problem))
+        solution = problem.checked(self._solve(func, problem, deadline))
         reorders = _write(func, problem, solution.assignment)
         unknown = _unknown(problem, solution.assignment)
         gap = "gap unknown" if any(unknown) else f"gap {solution.gap:.2%}"
@@ -216,19 +221,32 @@ class SelectLayoutsPass(ModulePass):
         data["sources"] = sources = _sources(problem, solution.assignment)
         emit_remark(func, self.name, f"{message}; costs: {sources}", **data)
 
-    def _solve(self, func: Operation, problem: LayoutProblem) -> Solution:
+    def _solve(self, func: Operation, problem: LayoutProblem, deadline: Deadline) -> Solution:
+        # Making the problem counts too; where that took all the time, a little is searched still.
+        seconds = max(deadline.remaining, _LEAST_SHARE * self.time_limit)
         try:
             if self.algorithm == "greedy":
                 return greedy(problem.problem)
             if self.algorithm == "exact" or self.algorithm.startswith("fixed:"):
-                return solve(problem.problem, time_limit=self.time_limit)
+                return solve(problem.problem, time_limit=seconds)
         except InfeasibleAssignment as error:
             raise self._infeasible(func, problem, error) from error
         except TimeoutError as error:
-            raise BraidError(str(error), location=source_location(func)) from error
+            raise self._out_of_time(func) from error
         raise BraidError(
             f"unknown algorithm '{self.algorithm}'",
             hint="expected 'exact', 'greedy' or 'fixed:<layout>'",
+        )
+
+    def _out_of_time(self, func: Operation) -> BraidError:
+        fits, way_out = "together", ""
+        if self.memory_limit is not None:
+            fits, way_out = f"into {self.memory_limit} of memory", " or memory-limit"
+        return BraidError(
+            f"no choice of layouts that fits {fits} was found within {self.time_limit:g} s, "
+            "though there may be one",
+            location=source_location(func),
+            hint=f"give a larger time-limit{way_out}",
         )
 
     def _infeasible(

@@ -94,9 +94,10 @@ def solve(
         found = search.choice if search.choice is not None else _in_order(residual)
         bound, proven, log = search.bound, search.proven, search.log
     if found is None:
+        known = f" (none costs less than {bound:g})" if isfinite(bound) else ""
         raise TimeoutError(
-            f"no feasible assignment found in {time_limit:g} s (none costs less than"
-            f" {bound:g}); give more time or a larger memory limit"
+            f"no feasible assignment found in {time_limit:g} s{known}; give more time or a larger "
+            "memory limit"
         )
     choice = residual.complete(found)
     cost = evaluate(problem, choice)
