@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
@@ -11,4 +12,4 @@ def gpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = ()
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages."""
-    return (*installed, GemmFamily(machine))
+    return (*installed, GemmFamily(machine), ConvFamily(machine))

@@ -16,7 +16,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction import copies, epilogue, kernel, tensor_cores, tiles
+from braid.lowering.gpu.kernels.contraction import copies, kernel, tensor_cores, tiles
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
@@ -338,7 +338,7 @@ MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "too little memory": (_property(kernel.Product, "shared_bytes", lambda n: n - 16), "at offset"),
     "one turn less": (_property(kernel.Product, "depth", lambda n: n - 32), "matmul"),
     "a tile less": (_property(kernel.Product, "row_tiles", lambda n: n - 1), "matmul"),
-    "results too narrow": (_property(epilogue.Epilogue, "width", lambda n: n // 2 + 1), "."),
+    "results too narrow": (_property(kernel.Product, "width", lambda n: n // 2 + 1), "."),
 }
 
 

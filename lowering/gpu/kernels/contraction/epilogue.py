@@ -19,7 +19,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.loop_nest import loops_of
 from braid.lowering.common.tensor_loops import apply_map
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Contraction, Part
+from braid.lowering.gpu.kernels.contraction.problem import Part
 from braid.lowering.gpu.kernels.wide_nest import (
     ACCESS_BYTES,
     compute,
@@ -34,44 +34,64 @@ Point = dict[int, Value]
 
 
 @dataclass(frozen=True)
-class Epilogue:
-    """Elementwise nests in order, the contraction that they begin with, and what is written."""
+class Step:
+    """An elementwise nest; `dims` are the contraction's dims for its own."""
 
-    problem: Contraction
-    nests: tuple[linalg.GenericOp, ...]
+    nest: linalg.GenericOp
+    dims: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """Elementwise nests in order after a contraction, and what is written.
+
+    `dims` are the contraction's dims for those of each buffer that is made.
+    """
+
+    steps: tuple[Step, ...]
+    dims: Mapping[SSAValue, tuple[int, ...]]
     results: tuple[SSAValue, ...]
 
     @staticmethod
     def of(
-        problem: Contraction, nests: Sequence[linalg.GenericOp], results: Sequence[SSAValue]
+        product: linalg.GenericOp, nests: Sequence[linalg.GenericOp], results: Sequence[SSAValue]
     ) -> "Epilogue | None":
-        """None unless the nests compute at each element of the result from that element."""
-        extents = _shape(problem.result)
-        known = {problem.result}
+        """None unless the nests compute at each element of the product from that element."""
+        start = loops_of(product)
+        dims: dict[SSAValue, tuple[int, ...]] = {}
+        first = _permutation(start.result)
+        if first is None:
+            return None
+        dims[product.outputs[0]] = first
+        steps: list[Step] = []
         for nest in nests:
+            own = _dims_of(nest, dims)
             loops = loops_of(nest)
-            identity = AffineMap.identity(len(extents))
-            if not all(loops.is_parallel) or loops.extents != extents:
+            if own is None or loops.extents != tuple(start.extents[dim] for dim in own):
                 return None
-            if any(isinstance(op, linalg.IndexOp) for op in nest.body.block.ops):
-                return None
-            first = len(nest.inputs)
-            if any(map != identity for map in loops.maps[first:]):
-                return None
-            if any(argument.uses for argument in nest.body.block.args[first:]):
-                return None
-            for value, map in zip(nest.inputs, loops.maps, strict=False):
-                if value in known and map != identity:
+            for value, map in zip(nest.operands, loops.maps, strict=True):
+                order = _permutation(map)
+                if value in nest.outputs and order is not None:
+                    dims[value] = tuple(own[dim] for dim in order)
+                elif value in nest.outputs or (
+                    value in dims
+                    and (order is None or dims[value] != tuple(own[dim] for dim in order))
+                ):
                     return None
-            known.update(nest.outputs)
-        return Epilogue(problem, tuple(nests), tuple(results)) if known >= set(results) else None
+            steps.append(Step(nest, own))
+        return Epilogue(tuple(steps), dims, tuple(results)) if dims.keys() >= set(results) else None
 
     @property
-    def width(self) -> int:
-        """How many neighbours a thread takes at once."""
-        columns, result = self.problem.columns, self.problem.result
-        last = _result_dims(self.problem)[-1] if _shape(result) else None
-        if not columns or columns[-1].dim != last or columns[-1].factor != 1:
+    def inner(self) -> int | None:
+        """The dim along which neighbours in the first result lie."""
+        dims = self.dims[self.results[0]]
+        return dims[-1] if dims else None
+
+    def width(self, columns: Sequence[Part]) -> int:
+        """How many neighbours a thread takes at once, of these columns."""
+        if not columns or columns[-1].factor != 1:
+            return 1
+        if any(self.dims[value][-1] != columns[-1].dim for value in self.results):
             return 1
         types = [cast(MemRefType[Any], v.type) for v in (*self.results, *self.leaves)]
         if any(type.element_type == IntegerType(1) for type in types):
@@ -87,58 +107,105 @@ class Epilogue:
     @property
     def leaves(self) -> list[SSAValue]:
         """Operands that nests read."""
-        made = {self.problem.result, *(value for nest in self.nests for value in nest.outputs)}
         return [
             value
-            for nest in self.nests
-            for value, argument in zip(nest.inputs, nest.body.block.args, strict=False)
-            if value not in made and argument.uses
+            for step in self.steps
+            for value, argument in zip(step.nest.inputs, step.nest.body.block.args, strict=False)
+            if value not in self.dims and argument.uses
         ]
 
     def emit(
-        self, code: Code, sums: Lanes, point: Point, values: Mapping[SSAValue, SSAValue]
+        self,
+        code: Code,
+        sums: Lanes,
+        point: Point,
+        lane_dim: int | None,
+        values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """Computes with neighbouring sums from `point` on; `values` are the entry's buffers."""
-        held: dict[SSAValue, Lanes] = {self.problem.result: sums}
-        dims = _result_dims(self.problem)
+        """Computes with sums that are neighbours along `lane_dim` from `point` on.
+
+        `values` are the entry's buffers.
+        """
+        (product,) = list(self.dims)[:1]
+        held: dict[SSAValue, Lanes] = {product: sums}
         zero = code.index(code.number(0))
-        place = [code.index(point[d]) if d in point else zero for d in dims]
-        for nest in self.nests:
+        known = {dim: code.index(value) for dim, value in point.items()}
+        for step in self.steps:
+            nest = step.nest
             columns: dict[SSAValue, Lanes] = {}
             maps = loops_of(nest).maps
+            place = [known.get(dim, zero) for dim in step.dims]
+            lane = step.dims.index(lane_dim) if lane_dim in step.dims else None
             for value, argument, map in zip(nest.inputs, nest.body.block.args, maps, strict=False):
                 if argument.uses and value in held:
                     columns[argument] = held[value]
                 elif argument.uses:
-                    columns[argument] = self._read(code, values[value], map, place, len(sums))
+                    read = values[value]
+                    columns[argument] = _read(code, read, map, place, lane, len(sums))
             lanes: list[list[SSAValue]] = []
-            for lane in range(len(sums)):
-                own = {argument: column[lane] for argument, column in columns.items()}
+            for number in range(len(sums)):
+                own = {argument: column[number] for argument, column in columns.items()}
                 lanes.append(compute(code.builder, nest, {**values, **own}))
             for number, output in enumerate(nest.outputs):
                 held[output] = [lane[number] for lane in lanes]
         for result in self.results:
-            buffer = values[result]
+            buffer, place = values[result], [known.get(dim, zero) for dim in self.dims[result]]
             if len(sums) == 1:
                 code.builder.insert(memref.StoreOp.get(held[result][0], buffer, place))
             else:
                 store_vector(code.builder, held[result], buffer, place)
 
-    def _read(
-        self, code: Code, buffer: SSAValue, map: AffineMap, place: Sequence[SSAValue], width: int
-    ) -> Lanes:
-        """Neighbouring elements of an operand: one that is repeated, a vector, or one by one."""
-        b = code.builder
-        step = _last_step(buffer, map, width)
-        if width > 1 and step == 1:
-            loaded = load_vector(b, buffer, _index(code, map, place), width)
-            return [element_of(b, loaded, n) for n in range(width)]
-        lanes: Lanes = []
-        for n in range(1 if step == 0 else width):
-            *outer, last = place
-            own = [*outer, code.add(last, code.index(code.number(n)))] if n else list(place)
-            lanes.append(b.insert(memref.LoadOp.get(buffer, _index(code, map, own))).res)
-        return lanes * width if step == 0 else lanes
+
+def _dims_of(
+    nest: linalg.GenericOp, known: Mapping[SSAValue, tuple[int, ...]]
+) -> tuple[int, ...] | None:
+    """The contraction's dims for those of an elementwise nest that reads what is known."""
+    loops = loops_of(nest)
+    first = len(nest.inputs)
+    if not all(loops.is_parallel) or any(
+        isinstance(op, linalg.IndexOp) for op in nest.body.block.ops
+    ):
+        return None
+    if any(argument.uses for argument in nest.body.block.args[first:]):
+        return None
+    for value, map in zip(nest.inputs, loops.maps, strict=False):
+        order = _permutation(map)
+        if value in known and order is not None and len(order) == len(loops.extents):
+            dims = dict(zip(order, known[value], strict=True))
+            return tuple(dims[dim] for dim in range(len(dims)))
+    return None
+
+
+def _permutation(map: AffineMap) -> tuple[int, ...] | None:
+    """The dims that a map lists, if it lists some or all of them, each once."""
+    dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
+    return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
+
+
+def _read(
+    code: Code,
+    buffer: SSAValue,
+    map: AffineMap,
+    place: Sequence[SSAValue],
+    lane: int | None,
+    width: int,
+) -> Lanes:
+    """Elements of an operand that are neighbours along dim `lane` of a nest.
+
+    One that is repeated, a vector, or one by one.
+    """
+    b = code.builder
+    if lane is None or width == 1 or all(lane not in e.used_dims() for e in map.results):
+        return [b.insert(memref.LoadOp.get(buffer, _index(code, map, place))).res] * width
+    if _is_vector(buffer, map, lane, width):
+        loaded = load_vector(b, buffer, _index(code, map, place), width)
+        return [element_of(b, loaded, n) for n in range(width)]
+    lanes: Lanes = []
+    for n in range(width):
+        own = list(place)
+        own[lane] = code.add(own[lane], code.index(code.number(n))) if n else own[lane]
+        lanes.append(b.insert(memref.LoadOp.get(buffer, _index(code, map, own))).res)
+    return lanes
 
 
 def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
@@ -164,22 +231,13 @@ def merge_points(code: Code, *points: Point) -> Point:
     return merged
 
 
-def _result_dims(problem: Contraction) -> list[int]:
-    """The dim of the contraction's nest for each dim of its result."""
-    results = loops_of(problem.nest).result.results
-    return [expr.position for expr in results if isinstance(expr, AffineDimExpr)]
-
-
-def _last_step(buffer: SSAValue, map: AffineMap, width: int) -> int | None:
-    """Elements from a point to its neighbour: 0, 1 where vectors are aligned, or None."""
-    last = map.num_dims - 1
-    if all(last not in expr.used_dims() for expr in map.results):
-        return 0
+def _is_vector(buffer: SSAValue, map: AffineMap, lane: int, width: int) -> bool:
+    """Whether neighbours along a dim of a nest are neighbours in memory, at aligned places."""
     *outer, inner = map.results
     strides = _strides(buffer)
-    follows = isinstance(inner, AffineDimExpr) and inner.position == last and strides[-1] == 1
+    follows = isinstance(inner, AffineDimExpr) and inner.position == lane and strides[-1] == 1
     aligned = all(stride % width == 0 for stride in strides[:-1])
-    return 1 if follows and aligned and all(last not in e.used_dims() for e in outer) else None
+    return follows and aligned and all(lane not in expr.used_dims() for expr in outer)
 
 
 def _index(code: Code, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
@@ -189,10 +247,6 @@ def _index(code: Code, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAVal
         else apply_map(code.builder, expr, point)
         for expr in map.results
     ]
-
-
-def _shape(buffer: SSAValue) -> tuple[int, ...]:
-    return tuple(cast(MemRefType[Any], buffer.type).get_shape())
 
 
 def _strides(buffer: SSAValue) -> list[int]:

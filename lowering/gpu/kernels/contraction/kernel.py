@@ -54,11 +54,13 @@ class Product:
         others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
         if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
             return None
-        problem = Contraction.of(product)
+        epilogue = Epilogue.of(product, others, arguments[operands:])
+        if epilogue is None:
+            return None
+        problem = Contraction.of(product, epilogue.inner)
         if problem is None or not _is_zero(start, problem):
             return None
-        epilogue = Epilogue.of(problem, others, arguments[operands:])
-        return None if epilogue is None else Product(problem, epilogue, tuple(constants), tiles)
+        return Product(problem, epilogue, tuple(constants), tiles)
 
     @property
     def rows(self) -> int:
@@ -90,6 +92,11 @@ class Product:
         """How many blocks there are."""
         batches = self.problem.count(self.problem.batches)
         return batches * self.row_tiles * self.column_tiles
+
+    @property
+    def width(self) -> int:
+        """Neighbouring results that a thread stores at once."""
+        return self.epilogue.width(self.problem.columns)
 
     @property
     def shared_bytes(self) -> int:
@@ -162,7 +169,7 @@ class Product:
         code.barrier()
         cores.stage(code, shared, sums)
         code.barrier()
-        width = self.epilogue.width
+        width = self.width
         per_row = self.tiles.columns // width
         end, step = (code.number(n) for n in (self.tiles.rows * per_row, self.tiles.threads))
         type = IntegerType(32) if self.problem.is_integer else None
@@ -192,7 +199,8 @@ class Product:
         """The epilogue of sums at a batch, a row, and neighbouring columns."""
         kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
         points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
-        self.epilogue.emit(code, sums, merge_points(code, *points), values)
+        lane = self.problem.columns[-1].dim if self.problem.columns else None
+        self.epilogue.emit(code, sums, merge_points(code, *points), lane, values)
 
     def _cores(self) -> TensorCores | PlainCores:
         if self._is_plain:

@@ -109,8 +109,11 @@ class Contraction:
         return prod(part.extent for part in parts)
 
     @staticmethod
-    def of(nest: linalg.GenericOp) -> "Contraction | None":
-        """That of a nest on buffers whose result begins as zeros; None for other nests."""
+    def of(nest: linalg.GenericOp, inner: int | None) -> "Contraction | None":
+        """That of a nest on buffers whose result begins as zeros; None for other nests.
+
+        Dim `inner` of the nest is one of columns, if only one operand has it.
+        """
         loops = loops_of(nest)
         numbers = _numbers(nest)
         if numbers is None or len(nest.inputs) != 2 or 0 in loops.extents:
@@ -127,9 +130,8 @@ class Contraction:
         if any(kind is None for _, kind in used):
             return None
         first, second = 0, 1
-        # What lies next to each other in the result is a column.
-        inner = [p for p, kind in zip(range(len(parts)), kinds, strict=True) if c[p] == 1 and kind]
-        if any(kinds[p] == "row" and parts[p].extent > 1 for p in inner):
+        rows = [part for part, kind in used if kind == "row"]
+        if any(part.dim == inner and part.factor == 1 for part in rows):
             first, second = 1, 0
             swap = {"row": "column", "column": "row"}
             used = [(part, swap.get(kind or "", kind)) for part, kind in used]

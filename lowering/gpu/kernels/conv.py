@@ -1,0 +1,72 @@
+"""Convolutions channels last as products by tiles: implicit GEMM, with any stride and dilation.
+
+Rows are points of the result, columns its channels, depths the points of a window and the channels
+of the input. What a group of channels computes is a batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.targets.machines.machine import Machine
+
+_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+_FEWEST_COLUMNS = 8
+"""Channels of a group: with fewer, most of a tile would be thrown away."""
+
+
+@dataclass(frozen=True)
+class ConvFamily:
+    """`braid.conv` without padding, channels last, with an elementwise epilogue.
+
+    Not where groups have few channels, as in depthwise convolutions.
+    """
+
+    machine: Machine
+    name: str = "gpu-conv"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_Convolution | None":
+        """One convolution of block arguments, the rest elementwise on its result."""
+        found = match_product(group, ConvOp)
+        if found is None or not isinstance(found.op, ConvOp):
+            return None
+        op = found.op
+        rank = len(shape_of(op.output))
+        if rank not in _CHANNELS_LAST or op.windows.is_padded or op.input is op.weight:
+            return None
+        columns = shape_of(op.output)[1] // op.groups.value.data
+        if columns < min(_FEWEST_COLUMNS, shape_of(op.output)[1]):
+            return None
+        if any(len(shape_of(value)) != rank for value in (*group.inputs, *group.outputs)):
+            return None
+        return _Convolution(group, self.machine, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Convolution(ProductCandidate):
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Channels last, weights too; vectors are as they are."""
+        rank = len(shape_of(self.found.op.output))
+        plain, last = Layout.row_major(rank), Layout.parse(_CHANNELS_LAST[rank])
+
+        def layout(shape: tuple[int, ...]) -> Layout:
+            return plain if sum(extent != 1 for extent in shape) <= 1 else last
+
+        operands = tuple(layout(shape_of(value)) for value in self.group.inputs)
+        return [LayoutChoice(operands, tuple(layout(shape_of(v)) for v in self.group.outputs))]
+
+    def extents(self) -> tuple[int, int, int, int]:
+        """Groups, points of the result, channels of a group, and a window's elements."""
+        op = self.found.op
+        assert isinstance(op, ConvOp)
+        count, channels, *points = shape_of(op.output)
+        groups = op.groups.value.data
+        return groups, count * prod(points), channels // groups, prod(shape_of(op.weight)[1:])
