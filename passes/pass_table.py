@@ -10,6 +10,7 @@ PASSES: dict[str, str] = {
         "braid.passes.rematerialization.apply_rematerialization:ApplyRematerializationPass"
     ),
     "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
+    "apply-types": "braid.passes.partition.apply_types:ApplyTypesPass",
     "assign-devices": "braid.passes.partition.assign_devices:AssignDevicesPass",
     "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
@@ -53,6 +54,7 @@ PASSES: dict[str, str] = {
     "select-schedules": "braid.passes.kernels.select_schedules:SelectSchedulesPass",
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
+    "select-types": "braid.passes.partition.select_types:SelectTypesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
     "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }

@@ -16,6 +16,9 @@ DEFAULT = (
     "assign-devices",
     # Where ops say which device they are for; what is inserted from here on joins its readers.
     "select-clusters",
+    # In which types devices compute. From here on there are conversions between ops.
+    "select-types",
+    "apply-types",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
     "expand-transposed-convolutions",
     # Normalizations become part of weights while they still stand right behind the products;

@@ -21,7 +21,7 @@ from braid.dialects.braid.movement import (
 )
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.opaque import OpaqueOp
-from braid.dialects.braid.placement import ChannelOp, CopyOp, ReorderOp
+from braid.dialects.braid.placement import CopyOp, ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import QUANTIZATION
 from braid.dialects.braid.reduction import ReduceOp
@@ -40,7 +40,6 @@ Braid = Dialect(
         ArgReduceOp,
         AwaitOp,
         BroadcastOp,
-        ChannelOp,
         ConcatOp,
         ConstantOp,
         ConvOp,

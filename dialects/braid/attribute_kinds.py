@@ -10,7 +10,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BFloat16Type,
     DictionaryAttr,
+    Float16Type,
+    Float32Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -23,6 +26,7 @@ from braid.dialects.braid.attribute_names import (
     CANDIDATES,
     CLUSTER,
     COLOCATE,
+    COMPUTE_TYPE,
     DEVICE,
     LAYOUT_SECONDS,
     MEASURED_WITH,
@@ -33,6 +37,7 @@ from braid.dialects.braid.attribute_names import (
     SCHEDULE,
     SECONDS,
     TARGET,
+    TOLERANCE,
 )
 from braid.dialects.braid.attributes import TargetAttr
 
@@ -62,6 +67,10 @@ def _is_time(attribute: Attribute) -> bool:
     return isinstance(attribute, FloatAttr) and 0 <= attribute.value.data < math.inf
 
 
+def _is_positive(attribute: Attribute) -> bool:
+    return isinstance(attribute, FloatAttr) and 0 < attribute.value.data < math.inf
+
+
 def _holds_times(attribute: Attribute) -> bool:
     return isinstance(attribute, DictionaryAttr) and all(map(_is_time, attribute.data.values()))
 
@@ -79,6 +88,13 @@ def _names_regions(attribute: Attribute) -> bool:
     )
 
 
+COMPUTE_TYPES: Mapping[str, type[Attribute]] = {
+    "f16": Float16Type,
+    "bf16": BFloat16Type,
+    "f32": Float32Type,
+}
+"""What devices may compute in by themselves, by name."""
+
 PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
 """What `braid.profile_keys` may say beside the numbers of cases."""
 
@@ -91,6 +107,8 @@ _KINDS: Mapping[str, _Kind] = {
     CANDIDATES: _Kind((DictionaryAttr,), "a dictionary from backends to priorities"),
     COLOCATE: _Kind((StringAttr,), "a string"),
     CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),
+    COMPUTE_TYPE: _Kind(tuple(COMPUTE_TYPES.values()), f"one of {', '.join(COMPUTE_TYPES)}"),
+    TOLERANCE: _Kind((FloatAttr,), "a number above 0, such as 1.0e-2 : f64", _is_positive),
     PROFILE_KEYS: _Kind(
         (DictionaryAttr,),
         f"a dictionary of strings under {', '.join(PROFILE_KEY_NAMES)} or the numbers of cases",

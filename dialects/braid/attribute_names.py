@@ -38,6 +38,11 @@ COLOCATE = "braid.colocate"
 """On ops: a name; ops with the same one run on the same device."""
 CLUSTER = "braid.cluster"
 """On ops: the number of the cluster that an op belongs to, an integer."""
+COMPUTE_TYPE = "braid.compute_type"
+"""On an op: the floating-point type that its device computes it in, such as `f16`."""
+TOLERANCE = "braid.tolerance"
+"""On an op or a function: by how much, ‖y − ref‖∞ / ‖ref‖∞, results may differ from what the model
+says, since the device computes in another type; a float."""
 HOST_STAGE = "braid.host_stage"
 """A unit attribute on a function of the host: it runs on the thread that launches it, and may
 launch others."""

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i64
 from xdsl.ir import Attribute, Operation
 
-from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, REPLICAS
+from braid.dialects.braid.attribute_names import CLUSTER, DEVICE, REPLICAS, TOLERANCE
 from braid.dialects.braid.regions import FusedOp
 
 
@@ -74,9 +74,21 @@ def set_placement(op: Operation, placement: Placement) -> None:
     set_device(op, placement.device, placement.replicas)
 
 
+def tolerance_of(op: Operation) -> float:
+    """By how much results of `op`, or of the function `op`, may differ; 0 where it does not say."""
+    tolerance = op.attributes.get(TOLERANCE)
+    return tolerance.value.data if isinstance(tolerance, FloatAttr) else 0.0
+
+
+def set_tolerance(op: Operation, tolerance: float) -> None:
+    """Notes it on `op`, unless it is 0."""
+    if tolerance:
+        op.attributes[TOLERANCE] = FloatAttr(tolerance, f64)
+
+
 def clear_placement(op: Operation) -> None:
-    """Removes cluster and devices."""
-    for name in MARKS:
+    """Removes cluster and devices, and what holds because of them."""
+    for name in (*MARKS, TOLERANCE):
         op.attributes.pop(name, None)
 
 
@@ -95,7 +107,7 @@ def run_together(*ops: Operation) -> bool:
 
 
 def union_placements(into: Operation, *replaced: Operation) -> None:
-    """Gives `into` the cluster and the device of the ops that it replaces.
+    """Gives `into` the cluster, the device and the largest tolerance of the ops that it replaces.
 
     Control flow is the host's, and has none. Raises ValueError where these, or `into`, are in
     different clusters: no op is part of two.
@@ -109,3 +121,4 @@ def union_placements(into: Operation, *replaced: Operation) -> None:
     for mark in marks:
         pairs = zip(MARKS, mark, strict=True)
         into.attributes |= {name: value for name, value in pairs if value is not None}
+    set_tolerance(into, max(map(tolerance_of, (into, *replaced))))

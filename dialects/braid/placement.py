@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
 from braid.dialects.braid.attributes import with_layout
-from braid.dialects.braid.base import AnyTensor, TensorOp, require, set_result_types, shape_of
+from braid.dialects.braid.base import AnyTensor, TensorOp, set_result_types, shape_of
 from braid.dialects.braid.base import element_type_of as element_type
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import Array
@@ -64,27 +64,3 @@ class CopyOp(CopyingOp):
     name = "braid.copy"
 
     memory = attr_def(StringAttr)
-
-
-@irdl_op_definition
-class ChannelOp(CopyingOp):
-    """A bounded buffer between clusters: holds at most `capacity` tensors.
-
-    `memory` names the memory space of the buffer; without it the consumer's is used.
-    Fails verification for a capacity below 1, or types that differ in more than the layout.
-
-    ```mlir
-    %y = braid.channel %x {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-    ```
-    """
-
-    name = "braid.channel"
-
-    capacity = attr_def(IntegerAttr[IntegerType])
-    memory = opt_attr_def(StringAttr)
-
-    def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The operand's logical type; the capacity must be positive."""
-        capacity = self.capacity.value.data
-        require(capacity > 0, f"capacity is {capacity}, expected at least 1")
-        return super().infer_result_types()

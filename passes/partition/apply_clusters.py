@@ -39,6 +39,8 @@ from braid.dialects.braid.clusters import (
     device_name,
     placement_of,
     set_device,
+    set_tolerance,
+    tolerance_of,
 )
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.names import names_of, set_names
@@ -54,13 +56,14 @@ class ApplyClustersPass(ModulePass):
     """Makes one private function `@cluster_N` of every cluster, and launches it.
 
     In: `braid.device` and `braid.cluster` on every op that is computed at run time. Out: functions
-    with `braid.device`, and `braid.replicas` where the ops have it, into which the parameters and
-    constants that they read are copied, and where the ops stood `braid.launch async`, in an order
-    in which they can run. A launch depends on the launches whose results it reads. Everything else
-    (other ops, control flow, results of the block) reads what a `braid.await` gives, which stands
-    before the first such reader; launches inside of a region of control flow are awaited there.
-    Raises InvalidIRError for ids that are not complete, and clusters that depend on each other, and
-    BraidError for an op that is in no cluster and for another device than `target` has by default.
+    with `braid.device`, and `braid.replicas` and the largest `braid.tolerance` where the ops have
+    them, into which the parameters and constants that they read are copied, and where the ops stood
+    `braid.launch async`, in an order in which they can run. A launch depends on the launches whose
+    results it reads. Everything else (other ops, control flow, results of the block) reads what a
+    `braid.await` gives, which stands before the first such reader; launches inside of a region of
+    control flow are awaited there. Raises InvalidIRError for ids that are not complete, and
+    clusters that depend on each other, and BraidError for an op that is in no cluster and for
+    another device than `target` has by default.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.cluster = 0 : i64, braid.device = "npu:0"}
@@ -182,6 +185,7 @@ def _launch(
     signature = FunctionType.from_lists([v.type for v in operands], [v.type for v in escaping])
     function = FuncOp(symbol, signature, Region(body), visibility=StringAttr("private"))
     set_device(function, placement.device, placement.replicas)
+    set_tolerance(function, max(tolerance_of(inner) for op in members for inner in op.walk()))
     _take_streams(members[0], placement, function)
     module.body.block.add_op(function)
     launch = LaunchOp(symbol, operands, [v.type for v in escaping], _tokens(operands))

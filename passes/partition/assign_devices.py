@@ -22,7 +22,7 @@ from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.best_split import best_split
 from braid.passes.partition.group_costs import Trial
 from braid.passes.partition.partition_graph import PartitionGraph, Replicas
-from braid.passes.partition.replicas import check_replicas, replica_sets
+from braid.passes.partition.replicas import check_replicas, replica_sets, turns_of, unify_colocated
 from braid.passes.partition.requests import (
     Pin,
     allowed_devices,
@@ -113,6 +113,7 @@ class AssignDevicesPass(ModulePass):
         check_mapping_lists(target, ops)
         require_used(pins, ops)
         check_replicas(ops, target)
+        unify_colocated(ops)
         found: dict[Operation, Sequence[str]] = {}
         for graph in graphs:
             if graph.placed:
@@ -168,10 +169,13 @@ class _Assignment:
         """By op, its device and those that take turns with it; says how good that is."""
         strategy = self._options.strategy
         if strategy == "throughput":
-            return self._names(self._by_cost(Objective.THROUGHPUT))
-        found = self._by_priority() if strategy == "priority" else self._by_cost(Objective.LATENCY)
+            found = self._by_cost(Objective.THROUGHPUT)
+        elif strategy == "latency":
+            found = self._by_cost(Objective.LATENCY)
+        else:
+            found = self._by_priority()
         names = self._names(found)
-        return {op: (*devices, *replicas_of(op)) for op, devices in names.items()}
+        return {op: turns_of(op) or devices for op, devices in names.items()}
 
     def _replica_sets(self, module: ModuleOp) -> list[Replicas]:
         """Devices that may take turns; only streams of a model without variants let them."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence, Set
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import DEVICE, REPLICAS
-from braid.dialects.braid.clusters import device_name, replicas_of
+from braid.dialects.braid.attribute_names import COLOCATE, DEVICE, REPLICAS
+from braid.dialects.braid.clusters import device_name, replicas_of, set_device
 from braid.passes.partition.partition_graph import Replicas
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import device_of
@@ -66,9 +66,25 @@ def replica_sets(
 
 
 def _said(op: Operation, numbers: Mapping[str, int]) -> tuple[int, ...]:
+    """The devices that it names, in whichever order."""
     own = device_name(op)
     assert own is not None
-    return tuple(numbers[name] for name in (own, *replicas_of(op)))
+    return tuple(sorted(numbers[name] for name in (own, *replicas_of(op))))
+
+
+def turns_of(op: Operation) -> tuple[str, ...]:
+    """The devices that `op` says it is on in turn, that of calls first; empty for one alone."""
+    device, replicas = device_name(op), replicas_of(op)
+    return (device, *replicas) if device is not None and replicas else ()
+
+
+def unify_colocated(ops: Sequence[Operation]) -> None:
+    """Lets ops of a colocation that name the same devices in turn do so in one order."""
+    said: dict[tuple[Attribute, frozenset[str]], tuple[str, ...]] = {}
+    for op in ops:
+        if (turns := turns_of(op)) and (name := op.attributes.get(COLOCATE)) is not None:
+            device, *others = said.setdefault((name, frozenset(turns)), turns)
+            set_device(op, device, others)
 
 
 def _device(name: str, target: Target, op: Operation) -> Device:

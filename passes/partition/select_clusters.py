@@ -32,7 +32,8 @@ Devices: TypeAlias = tuple[str, ...]
 class SelectClustersPass(ModulePass):
     """Puts neighbours on one device into one cluster, never across an op of another device.
 
-    Devices that take turns (`braid.replicas`) count as another one here.
+    Devices that take turns (`braid.replicas`), in whichever order they are named, count as another
+    one here; the first op of a cluster says which of them calls run on.
 
     Neighbours are ops of a block that exchange a value or read the same one. No cluster waits for
     one that waits for it, also through others; control flow stands between what is before and
@@ -92,7 +93,7 @@ class SelectClustersPass(ModulePass):
         for clusters in found:
             for number, ops in enumerate(clusters.members, first):
                 for each in ops:
-                    device, *replicas = devices[each]
+                    device, *replicas = devices[ops[0]]
                     set_placement(each, Placement(number, device, tuple(replicas)))
             first += len(clusters.members)
             starts.update(_shown(devices[ops[0]]) for ops in clusters.members)
@@ -184,7 +185,7 @@ def _clusters(
 
 
 def _shown(devices: Devices) -> str:
-    return " and ".join(devices)
+    return " and ".join(sorted(devices))
 
 
 def _known_ops(blocks: Sequence[Block]) -> set[Operation]:
@@ -209,7 +210,9 @@ def _graph_of(
 
     What is `known` before the model runs has a copy wherever it is read.
     """
-    colors = {name: number for number, name in enumerate(dict.fromkeys(devices.values()))}
+    colors = {
+        name: number for number, name in enumerate(dict.fromkeys(map(frozenset, devices.values())))
+    }
     number: dict[_Node, int] = {}
     color: list[int] = []
     operands: list[list[int]] = []
@@ -229,7 +232,7 @@ def _graph_of(
         values = dict.fromkeys(value for inner in op.walk() for value in inner.operands)
         nodes = dict.fromkeys(_node(v, block) for v in values if not _is_inside(v, op))
         reads = [number[n] if n in number else add(n, ALONE, []) for n in nodes if n not in known]
-        add(op, colors[devices[op]] if op in devices else ALONE, reads)
+        add(op, colors[frozenset(devices[op])] if op in devices else ALONE, reads)
     return ColoredGraph(color, operands, sizes)
 
 

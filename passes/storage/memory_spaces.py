@@ -4,7 +4,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import DEVICE, MEMORY
-from braid.dialects.braid.placement import ChannelOp, CopyOp
+from braid.dialects.braid.placement import CopyOp
 from braid.targets.machines.target import Device, Target
 
 MAIN = ""
@@ -44,7 +44,7 @@ class MemorySpaces:
 
     def of(self, op: Operation) -> str:
         """Where `op` says that its results are: by a copy, or by the device it runs on."""
-        named = op.memory if isinstance(op, CopyOp | ChannelOp) else op.attributes.get(MEMORY)
+        named = op.memory if isinstance(op, CopyOp) else op.attributes.get(MEMORY)
         if isinstance(named, StringAttr):
             return self._known.get(named.data, named.data)
         device = op.attributes.get(DEVICE)

@@ -50,7 +50,9 @@ def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Rema
             op: (device_of(op, target).name, *replicas_of(op)) for op in assigned_ops(remark.op)
         }
         _check_devices(remark, devices, target)
-        if pass_.strategy != "throughput":  # one request is on one device
+        if pass_.strategy == "throughput":  # in whichever order they take turns
+            devices = {op: tuple(sorted(places)) for op, places in devices.items()}
+        else:  # one request is on one device
             devices = {op: places[:1] for op, places in devices.items()}
         if "cost" in remark.data:
             _check_costs(remark, module, devices, pass_, target)
@@ -64,7 +66,7 @@ def assigned_ops(function: FuncOp) -> list[Operation]:
 
 
 def _check_devices(remark: Remark, devices: Mapping[Operation, Places], target: Target) -> None:
-    together: dict[str, Places] = {}
+    together: dict[str, set[str]] = {}
     for op, places in devices.items():
         for device in map(target.device, places):
             if priority_on(op, target.backend(device.backend)) is None:
@@ -72,7 +74,7 @@ def _check_devices(remark: Remark, devices: Mapping[Operation, Places], target: 
             if (device.backend, device.plugin) != _kind(target.device(places[0])):
                 raise WrongClaimError(f"{about(remark)}: {device.name} is not like {places[0]}")
         name = op.attributes.get(COLOCATE)
-        if isinstance(name, StringAttr) and together.setdefault(name.data, places) != places:
+        if isinstance(name, StringAttr) and together.setdefault(name.data, {*places}) != {*places}:
             raise WrongClaimError(f"{about(remark)}: colocation '{name.data}' is on two devices")
         if len(places) > 1 and not isinstance(op.parent_op(), FuncOp):
             raise WrongClaimError(f"{about(remark)}: '{op.name}' in a branch takes turns")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from braid.dialects.braid.attribute_kinds import COMPUTE_TYPES
 from braid.targets.machines.table import Table
 
 EVERY_OP = "*"
@@ -18,7 +19,9 @@ class MappingEntry:
     or `*` for all. The others restrict it, and are empty where they do not: the element types of
     the first operand, by their MLIR names; least and greatest values of measures (see
     `backend_support.measure`); and the values of attributes. With `is_own`, the priority was given
-    for this entry, and not for the backend.
+    for this entry, and not for the backend. `computes` is the type that the device computes such an
+    op in, where that is not the op's, and `tolerance` by how much results may then differ,
+    ‖y − ref‖∞ / ‖ref‖∞; without `computes`, the device converts by itself.
     """
 
     operation: str
@@ -28,6 +31,8 @@ class MappingEntry:
     at_most: tuple[tuple[str, float], ...] = ()
     attributes: tuple[tuple[str, str | int], ...] = ()
     is_own: bool = False
+    computes: str = ""
+    tolerance: float = 0.0
 
     def names(self, operation: str) -> bool:
         """Whether it is about the op of this full name, or the opaque one of this kind."""
@@ -87,7 +92,8 @@ def _table(table: Table, name: str) -> Table:
 
 
 def _entry(name: str, table: Table) -> MappingEntry:
-    table.expect_only("priority", "types", "at_least", "at_most", "attributes")
+    measures = ("at_least", "at_most")
+    table.expect_only("priority", "types", *measures, "attributes", "computes", "tolerance")
     return MappingEntry(
         name,
         _priority(table, table.get("priority", int, BEST_PRIORITY)),
@@ -96,7 +102,24 @@ def _entry(name: str, table: Table) -> MappingEntry:
         _measures(table, "at_most"),
         _attributes(table),
         is_own="priority" in table.data,
+        computes=_computes(table),
+        tolerance=table.positive("tolerance", float) if "tolerance" in table.data else 0.0,
     )
+
+
+def _computes(table: Table) -> str:
+    """The type that ops are computed in; the tolerance has to be told with it."""
+    computes = table.get("computes", str, "")
+    if not computes:
+        return ""
+    if computes not in COMPUTE_TYPES:
+        raise table.error(f"'computes' is {computes!r}, expected one of {', '.join(COMPUTE_TYPES)}")
+    if "tolerance" not in table.data:
+        raise table.error(
+            f"'computes = \"{computes}\"' stands without a tolerance",
+            hint="by how much results may differ, ‖y − ref‖∞ / ‖ref‖∞: 'tolerance = 1e-2'",
+        )
+    return computes
 
 
 def _measures(table: Table, key: str) -> tuple[tuple[str, float], ...]:

@@ -45,14 +45,6 @@ func.func @from_above(%x: tensor<4xf32>) {
 
 // -----
 
-func.func @capacity(%x: tensor<4xf32>) {
-  // expected-error @+1 {{capacity is 0, expected at least 1}}
-  %0 = braid.channel %x {capacity = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  func.return
-}
-
-// -----
-
 func.func @constant() {
   // expected-error @+1 {{result 0 has type tensor<3xi64>, expected tensor<2xi64>}}
   %0 = braid.constant {value = dense<[1, 2]> : tensor<2xi64>} : tensor<3xi64>

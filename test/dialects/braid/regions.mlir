@@ -7,7 +7,6 @@
 // CHECK:         ^{{.*}}(%{{.*}}: tensor<4xf32>):
 // CHECK:           braid.exp
 // CHECK:           braid.yield %{{.*}} : tensor<4xf32>
-// CHECK:         braid.channel %{{.*}} {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK:         braid.copy %{{.*}} {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
 // GENERIC:       "braid.fused"(%{{.*}}) ({
 func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -16,8 +15,7 @@ func.func @nested(%x: tensor<4xf32>) -> tensor<4xf32> {
     %d = braid.exp %c : (tensor<4xf32>) -> tensor<4xf32>
     braid.yield %d : tensor<4xf32>
   }
-  %1 = braid.channel %0 {capacity = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  %2 = braid.copy %1 {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = braid.copy %0 {memory = "gpu.global"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return %2 : tensor<4xf32>
 }
 

@@ -90,8 +90,61 @@ def test_verification_names_the_wrong_cluster(model: Path, capsys, monkeypatch) 
     assert main(["verify", str(model), *options]) == 1
     shown = capsys.readouterr().out
     assert "first value that differs from the interpreter: 'b' of cluster 1 on cpu:0" in shown
-    assert "2 of 3 values that leave clusters differ" in shown
+    assert "1 of 3 values that leave clusters differ" in shown
     assert main(["verify", str(model), "--per-cluster"]) == 1
     assert "the model runs on one device of target 'host'" in capsys.readouterr().err
     assert main(["verify", str(model), "--pin", "b=cpu:0"]) == 1
     assert "--partition and --pin are for --per-cluster" in capsys.readouterr().err
+
+
+HALF = Path(__file__).parents[2] / "passes/partition/Inputs/half.toml"
+IN_HALF = """
+func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %a = braid.tanh %x {braid.name = "a"} : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %b = braid.matmul %a, %w {braid.name = "b"} :
+    (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %c = braid.sin %b {braid.name = "c"} : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  func.return %c : tensor<16x16xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("strategy", ["priority", "throughput"])
+def test_a_cluster_in_another_type_may_differ_by_what_it_declares(
+    strategy: str, tmp_path: Path, capsys
+) -> None:
+    model, target = tmp_path / "m.mlir", tmp_path / "half.toml"
+    model.write_text(IN_HALF)
+    target.write_text(HALF.read_text())
+    options = ["--per-cluster", "--target", str(target), "--pin", "b=gpu:0"]
+    options += ["--pin", "c=cpu:0", "--partition", strategy, "--tolerance", "1e-6"]
+    assert main(["verify", str(model), *options]) == 0
+    shown = capsys.readouterr().out
+    assert "within 1e-06, or what clusters declare, 0.01 at most" in shown
+    assert "'b' of cluster 1 on gpu:0" in shown  # the largest error is of the one in f16
+    target.write_text(HALF.read_text().replace("tolerance = 1e-2", "tolerance = 2e-6"))
+    assert main(["verify", str(model), *options]) == 1
+    shown = capsys.readouterr().out
+    assert "first value that differs from the interpreter: 'b' of cluster 1 on gpu:0" in shown
+    assert "1 of 3 values" in shown  # what reads it is judged by what it read
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("computes = 'f16'", "stands without a tolerance"),
+        ("computes = 'i8', tolerance = 1e-2", "expected one of f16, bf16, f32"),
+        ("computes = 16, tolerance = 1e-2", "'computes'"),
+        ("tolerance = 0", "expected a positive number"),
+        ("tolerance = -1e-3", "expected no negative number"),
+        ("tolerance = nan", "expected"),
+    ],
+)
+def test_what_an_entry_computes_in(given: str, message: str, tmp_path: Path, capsys) -> None:
+    model, target = tmp_path / "m.mlir", tmp_path / "half.toml"
+    model.write_text(IN_HALF)
+    text = HALF.read_text()
+    (old,) = (line for line in text.splitlines() if line.startswith("abs"))
+    target.write_text(text.replace(old, f"abs = {{ priority = 1, {given} }}"))
+    assert main(["explain", str(model), "--devices", "--target", str(target)]) == 1
+    assert message in capsys.readouterr().err

@@ -56,6 +56,7 @@ OPTIONS = {
     "attach-streams": "{target=npu-small search-seconds=0}",
     "prepare-backends": "{target=npu-small}",
     "select-layouts": "{target=npu-small}",
+    "select-types": "{target=npu-small}",
     "select-rematerialization": "{tensor-threshold=1}",
 }
 ELSEWHERE = {
