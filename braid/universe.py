@@ -18,6 +18,12 @@ def _load_braid() -> Dialect:
     return Braid
 
 
+def _load_braid_hls() -> Dialect:
+    from braid.dialects.braid_hls import BraidHls
+
+    return BraidHls
+
+
 def _load_stablehlo() -> Dialect:
     from braid.dialects.stablehlo import Stablehlo
 
@@ -36,7 +42,10 @@ def _load_tosa() -> Dialect:
     return Tosa
 
 
-DIALECTS: dict[str, Callable[[], Dialect]] = {"braid": _load_braid}
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "braid": _load_braid,
+    "braid_hls": _load_braid_hls,
+}
 """Dialects of this package by name."""
 
 _OVER_XDSL: dict[str, Callable[[], Dialect]] = {

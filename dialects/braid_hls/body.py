@@ -1,0 +1,348 @@
+"""What a stage does in each of its iterations: ops on lanes, with the cycle in which each begins.
+
+Values are `vector<L x iN>`: L signed numbers of N bits. `start` counts cycles from the one in which
+the iteration begins; a result is there `latency` cycles later, and is kept as long as it is needed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    VectorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    attr_def,
+    irdl_op_definition,
+    operand_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import IsTerminator, Pure
+from xdsl.utils.exceptions import VerifyException
+
+FOLDS = ("none", "channel", "reduction", "both")
+"""Which of a stage's folds an op has one entry for: groups of channels, parts of sums."""
+COMPUTATIONS = {
+    "add": 2,
+    "sub": 2,
+    "mul": 2,
+    "maximum": 2,
+    "minimum": 2,
+    "and": 2,
+    "or": 2,
+    "xor": 2,
+    "shift_right": 2,
+    "wrap": 1,
+    "wrap_unsigned": 1,
+}
+"""Computations of lanes with their number of operands."""
+REDUCTIONS = ("add", "maximum")
+"""How lanes, and iterations, are combined."""
+
+Integers = npt.NDArray[np.int64]
+
+
+def lanes_of(value: SSAValue) -> int:
+    """How many numbers a value has."""
+    return cast(VectorType[Attribute], value.type).get_shape()[0]
+
+
+def bits_of(value: SSAValue) -> int:
+    """Of each number of a value."""
+    return cast(IntegerType, cast(VectorType[Attribute], value.type).element_type).width.data
+
+
+def lanes_type(lanes: int, bits: int) -> VectorType[IntegerType]:
+    """The type of so many numbers of so many bits."""
+    return VectorType(IntegerType(bits), [lanes])
+
+
+def bits_for(low: int, high: int) -> int:
+    """The fewest bits of signed numbers from `low` to `high`."""
+    return (
+        max(
+            int(low if low >= 0 else ~low).bit_length(),
+            int(high if high >= 0 else ~high).bit_length(),
+        )
+        + 1
+    )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise VerifyException(message)
+
+
+class ScheduledOp(IRDLOperation):
+    """Base of the ops in a stage: `start` and `latency` in cycles."""
+
+    start = attr_def(IntegerAttr[IntegerType])
+    latency = attr_def(IntegerAttr[IntegerType])
+    output = result_def(VectorType[IntegerType])
+
+    traits = traits_def(Pure())
+    assembly_format = "operands attr-dict `:` functional-type(operands, results)"
+
+    @property
+    def begins(self) -> int:
+        """The cycle of the iteration in which it reads its operands."""
+        return self.start.value.data
+
+    @property
+    def ready(self) -> int:
+        """The cycle of the iteration in which its result is there."""
+        return self.begins + self.latency.value.data
+
+
+def _scheduled(
+    start: int, latency: int, rest: dict[str, Attribute] | None = None
+) -> dict[str, Attribute]:
+    return {
+        "start": IntegerAttr(start, i64),
+        "latency": IntegerAttr(latency, i64),
+        **(rest or {}),
+    }
+
+
+def dense(values: Integers) -> DenseIntOrFPElementsAttr:
+    """A table of numbers as an attribute."""
+    kind = TensorType(i64, values.shape)
+    return DenseIntOrFPElementsAttr.from_list(kind, [int(value) for value in values.ravel()])
+
+
+def _rows(attribute: DenseIntOrFPElementsAttr, lanes: int) -> Integers:
+    values = np.array(list(cast(Any, attribute).get_values()), np.int64)
+    return np.broadcast_to(values, (lanes,)) if values.size == 1 else values
+
+
+@irdl_op_definition
+class TableOp(ScheduledOp):
+    """Numbers from a memory that is only read: row f of `values` in fold f of `by`.
+
+    ```mlir
+    %w = braid_hls.table {values = dense<[[1, -2], [3, 4]]> : tensor<2x2xi64>, by = "channel",
+        start = 1 : i64, latency = 1 : i64} : vector<2xi4>
+    ```
+    """
+
+    name = "braid_hls.table"
+
+    values = attr_def(DenseIntOrFPElementsAttr)
+    by = attr_def(StringAttr)
+
+    assembly_format = "attr-dict `:` type($output)"
+
+    def __init__(self, values: Integers, by: str, start: int) -> None:
+        bits = bits_for(int(values.min()), int(values.max()))
+        rest: dict[str, Attribute] = {"values": dense(values), "by": StringAttr(by)}
+        super().__init__(
+            attributes=_scheduled(start, int(by != "none"), rest),
+            result_types=[lanes_type(values.shape[1], bits)],
+        )
+
+    @property
+    def rows(self) -> Integers:
+        """[folds, lanes]."""
+        shape = self.values.get_shape()
+        return _rows(self.values, int(np.prod(shape))).reshape(shape)
+
+    def verify_(self) -> None:
+        """Fails for another `by`, lanes that are not the result's, and numbers that do not fit."""
+        _require(self.by.data in FOLDS, f"by is '{self.by.data}', expected one of {FOLDS}")
+        rows = self.rows
+        _require(
+            rows.ndim == 2 and rows.shape[1] == lanes_of(self.output),
+            f"rows of {rows.shape[1:]} numbers, expected {lanes_of(self.output)}",
+        )
+        bits = bits_for(int(rows.min()), int(rows.max()))
+        _require(bits <= bits_of(self.output), f"the numbers have {bits} bits")
+
+
+@irdl_op_definition
+class SelectOp(ScheduledOp):
+    """Lanes of the operand: in fold f of `by`, lane i is the operand's lane `indices[f, i]`.
+
+    ```mlir
+    %x = braid_hls.select %w {indices = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>,
+        by = "reduction", start = 2 : i64, latency = 1 : i64} : (vector<4xi9>) -> vector<2xi9>
+    ```
+    """
+
+    name = "braid_hls.select"
+
+    input = operand_def(VectorType[IntegerType])
+    indices = attr_def(DenseIntOrFPElementsAttr)
+    by = attr_def(StringAttr)
+
+    def __init__(self, input: SSAValue, indices: Integers, by: str, start: int) -> None:
+        rest: dict[str, Attribute] = {"indices": dense(indices), "by": StringAttr(by)}
+        super().__init__(
+            operands=[input],
+            attributes=_scheduled(start, int(by != "none"), rest),
+            result_types=[lanes_type(indices.shape[1], bits_of(input))],
+        )
+
+    @property
+    def rows(self) -> Integers:
+        """[folds, lanes]."""
+        shape = self.indices.get_shape()
+        return _rows(self.indices, int(np.prod(shape))).reshape(shape)
+
+    def verify_(self) -> None:
+        """Fails for another `by`, and for lanes that the operand has not."""
+        _require(self.by.data in FOLDS, f"by is '{self.by.data}', expected one of {FOLDS}")
+        rows, count = self.rows, lanes_of(self.input)
+        _require(
+            rows.ndim == 2 and rows.shape[1] == lanes_of(self.output),
+            f"rows of {rows.shape[1:]} numbers, expected {lanes_of(self.output)}",
+        )
+        _require(rows.min() >= 0 and rows.max() < count, f"index {rows.max()} of {count} lanes")
+
+
+@irdl_op_definition
+class ComputeOp(ScheduledOp):
+    """`kind` of each lane: exact but for `wrap`, which keeps the result's bits.
+
+    A result of another kind has the lanes and as many bits as what is computed needs; operands of
+    fewer bits are extended by their sign. `wrap_unsigned` keeps one bit less and adds a 0.
+
+    ```mlir
+    %y = braid_hls.compute %a, %b {kind = "mul", start = 3 : i64, latency = 1 : i64}
+        : (vector<4xi9>, vector<4xi8>) -> vector<4xi17>
+    ```
+    """
+
+    name = "braid_hls.compute"
+
+    inputs = var_operand_def(VectorType[IntegerType])
+    kind = attr_def(StringAttr)
+
+    def __init__(
+        self, kind: str, inputs: Sequence[SSAValue], bits: int, start: int, latency: int
+    ) -> None:
+        super().__init__(
+            operands=[inputs],
+            attributes=_scheduled(start, latency, {"kind": StringAttr(kind)}),
+            result_types=[lanes_type(lanes_of(inputs[0]), bits)],
+        )
+
+    def verify_(self) -> None:
+        """Fails for another kind, number of operands, or lanes that differ."""
+        arity = COMPUTATIONS.get(self.kind.data)
+        _require(
+            arity is not None, f"kind is '{self.kind.data}', expected one of {(*COMPUTATIONS,)}"
+        )
+        _require(len(self.inputs) == arity, f"{len(self.inputs)} operands, expected {arity}")
+        counts = {lanes_of(value) for value in (*self.inputs, self.output)}
+        _require(len(counts) == 1, f"operands and result have {sorted(counts)} lanes")
+
+
+@irdl_op_definition
+class CombineOp(ScheduledOp):
+    """Lanes that stand together become one, by a tree with a register behind each level.
+
+    ```mlir
+    %y = braid_hls.combine %x {kind = "add", start = 4 : i64, latency = 2 : i64}
+        : (vector<8xi17>) -> vector<2xi19>
+    ```
+    """
+
+    name = "braid_hls.combine"
+
+    input = operand_def(VectorType[IntegerType])
+    kind = attr_def(StringAttr)
+
+    def __init__(self, kind: str, input: SSAValue, lanes: int, bits: int, start: int) -> None:
+        super().__init__(
+            operands=[input],
+            attributes=_scheduled(
+                start, levels(lanes_of(input) // lanes), {"kind": StringAttr(kind)}
+            ),
+            result_types=[lanes_type(lanes, bits)],
+        )
+
+    def verify_(self) -> None:
+        """Fails for another kind, lanes that do not divide, and another latency than the tree's."""
+        given, lanes = lanes_of(self.input), lanes_of(self.output)
+        _require(self.kind.data in REDUCTIONS, f"kind is '{self.kind.data}', not {REDUCTIONS}")
+        _require(given % lanes == 0, f"{given} lanes do not become {lanes}")
+        expected = levels(given // lanes)
+        latency = self.latency.value.data
+        _require(latency == expected, f"latency is {latency}, expected {expected}")
+
+
+def levels(count: int) -> int:
+    """Of a tree of two operands each over so many numbers."""
+    return (count - 1).bit_length()
+
+
+@irdl_op_definition
+class AccumulateOp(ScheduledOp):
+    """Combines what the folds of a sum give; complete in the last one. One register a lane.
+
+    ```mlir
+    %y = braid_hls.accumulate %x {kind = "add", start = 6 : i64, latency = 1 : i64}
+        : (vector<2xi19>) -> vector<2xi21>
+    ```
+    """
+
+    name = "braid_hls.accumulate"
+
+    input = operand_def(VectorType[IntegerType])
+    kind = attr_def(StringAttr)
+
+    def __init__(self, kind: str, input: SSAValue, bits: int, start: int) -> None:
+        super().__init__(
+            operands=[input],
+            attributes=_scheduled(start, 1, {"kind": StringAttr(kind)}),
+            result_types=[lanes_type(lanes_of(input), bits)],
+        )
+
+    def verify_(self) -> None:
+        """Fails for another kind or latency, and lanes that differ."""
+        _require(self.kind.data in REDUCTIONS, f"kind is '{self.kind.data}', not {REDUCTIONS}")
+        _require(lanes_of(self.input) == lanes_of(self.output), "lanes differ")
+        latency = self.latency.value.data
+        _require(latency == 1, f"latency is {latency}, expected 1: the next fold adds to it")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends a stage's body: the lanes of one group of channels, written in their low bits.
+
+    ```mlir
+    braid_hls.yield %y : vector<2xi9>
+    ```
+    """
+
+    name = "braid_hls.yield"
+
+    value = operand_def(VectorType[IntegerType])
+
+    traits = traits_def(IsTerminator())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value])
+
+
+BODY_OPS: tuple[type[Operation], ...] = (
+    AccumulateOp,
+    CombineOp,
+    ComputeOp,
+    SelectOp,
+    TableOp,
+    YieldOp,
+)
+"""The ops of this file."""

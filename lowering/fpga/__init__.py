@@ -1,0 +1,1 @@
+"""Functions of integer ops as designs for FPGAs: stages between channels, and their RTL."""

@@ -1,0 +1,1 @@
+"""From functions of the braid dialect to designs of braid_hls."""

@@ -1,0 +1,241 @@
+"""From a function of integer ops to a design."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, IntegerType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import PadOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.scalar import Apply, walk
+from braid.dialects.braid_hls.body import YieldOp, lanes_type
+from braid.dialects.braid_hls.design import ChannelOp, DesignOp, OutputOp, StreamType, stream_of
+from braid.dialects.braid_hls.stage import Loops, Pair, StageOp, window_bits
+from braid.lowering.fpga.convert.folding import Folding, Work, fastest_folding
+from braid.lowering.fpga.convert.products import Head, head_of, pointwise
+from braid.lowering.fpga.convert.scalars import apply_scalar, type_limits
+from braid.lowering.fpga.convert.shapes import pixels_of
+from braid.lowering.fpga.convert.stage_trees import (
+    HEADS,
+    Ports,
+    Trees,
+    operands_of,
+    ports_of,
+    source_of,
+    stage_trees,
+)
+from braid.lowering.fpga.convert.values import Array, BodyBuilder, Known, Lanes, Value
+from braid.support.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A design, the values of the function at its ports, and how its stages were folded."""
+
+    design: DesignOp
+    ports: Ports
+    folding: Folding
+
+
+def design_of(function: FuncOp, parameters: Mapping[str, Array], multipliers: int) -> Converted:
+    """The design of a function whose weights are constants, or `parameters` by key.
+
+    Its stages take at most `multipliers` multipliers. Raises UnsupportedError naming what stages do
+    not have, and BraidError where there are too few multipliers.
+    """
+    known = _known(function, parameters)
+    ports = ports_of(function)
+    trees = stage_trees(function, known, ports)
+    plans = [_plan(trees, value) for value in trees.streams if value not in ports.inputs]
+    folding = fastest_folding([plan.work for plan in plans], multipliers)
+    block = Block(arg_types=[_stream_type(argument) for argument in ports.inputs])
+    streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
+    for plan, folds in zip(plans, folding.folds, strict=True):
+        inputs = [_channel(block, streams[value]) for value in plan.inputs]
+        stage = _stage(trees, plan, folds, inputs)
+        block.add_op(stage)
+        streams[plan.value] = stage.output
+    outputs = [_channel(block, streams[value]) for value in ports.outputs]
+    block.add_op(OutputOp(outputs))
+    return Converted(DesignOp(function.sym_name.data, block), ports, folding)
+
+
+def _known(function: FuncOp, parameters: Mapping[str, Array]) -> dict[SSAValue, Array]:
+    """All that depends on weights and constants alone."""
+    known: dict[SSAValue, Array] = {}
+    for op in function.body.block.ops:
+        if isinstance(op, ParameterOp) and op.key.data in parameters:
+            known[op.results[0]] = parameters[op.key.data]
+        elif isinstance(op, ParameterOp):
+            raise UnsupportedError(
+                f"parameter '{op.key.data}' without its numbers on an FPGA",
+                hint="weights are part of a design: convert the model where they are",
+            )
+        elif isinstance(op, TensorOp) and all(operand in known for operand in op.operands):
+            values = op.evaluate(*(known[operand] for operand in op.operands))
+            known.update(zip(op.results, values, strict=True))
+    return known
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A stream that a stage writes."""
+
+    value: SSAValue
+    inputs: list[SSAValue]
+    head: Head | None
+    work: Work
+
+
+def _plan(trees: Trees, value: SSAValue) -> _Plan:
+    inputs, op = trees.inputs(value), trees.head(value)
+    image, channels = pixels_of(value)
+    if not inputs:
+        raise UnsupportedError("a result on an FPGA that depends on no input")
+    head = None if op is None else _head(trees, op)
+    for source in inputs if head is None else []:
+        if pixels_of(source) != (image, channels):
+            raise UnsupportedError(
+                f"a tensor of shape {list(shape_of(source))} that is repeated to "
+                f"{list(shape_of(value))} on an FPGA"
+            )
+    if head is not None and head.channels != channels:
+        raise UnsupportedError(f"{head.channels} channels repeated to {channels} on an FPGA")
+    loops = pointwise(image) if head is None else head.loops
+    work = Work(
+        loops,
+        channels,
+        1 if head is None else head.terms,
+        head is not None and head.weights is not None,
+        _multiplications(trees, value),
+    )
+    return _Plan(value, inputs, head, work)
+
+
+def _head(trees: Trees, op: Operation) -> Head:
+    weights = None
+    if isinstance(op, ConvOp | MatmulOp):
+        if op.operands[1] not in trees.known:
+            raise UnsupportedError(
+                f"'{op.name}' with weights that are not known on an FPGA",
+                hint="weights are part of a design; products of two inputs run elsewhere",
+            )
+        weights = trees.known[op.operands[1]].astype(np.int64)
+    (source,) = operands_of(op.results[0])
+    padded = op.operands[0].owner
+    pad = int(op.padding_value) if isinstance(op, PoolOp) else 0
+    pads: tuple[Pair, Pair] = ((0, 0), (0, 0))
+    if isinstance(padded, PadOp):
+        pads, pad = _padding(padded, op, pad)
+    return head_of(op, weights, source, pads, pad)
+
+
+def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair], int]:
+    """Rows and columns before and behind, and what is in them."""
+    low, high = op.low.get_values(), op.high.get_values()
+    value = int(cast(IntegerAttr, op.value).value.data)
+    is_plain = len(low) == 4 and not any((*low[:2], *high[:2])) and min(*low, *high) >= 0
+    windows = reader.windows if isinstance(reader, ConvOp | PoolOp) else None
+    if not is_plain or windows is None or (windows.is_padded and value != pad):
+        raise UnsupportedError(
+            f"padding of {list(low)} and {list(high)} in front of '{reader.name}' on an FPGA",
+            hint="stages pad rows and columns, with one value",
+        )
+    return ((low[2], low[3]), (high[2], high[3])), value
+
+
+def _multiplications(trees: Trees, value: SSAValue) -> int:
+    """Of numbers that are not known, for one channel behind its sum."""
+    count, open_values = 0, [value]
+    while open_values:
+        op = open_values.pop().owner
+        if not isinstance(op, ElementwiseOp):
+            continue
+        (stage,) = op.structure().stages
+        products = {node for node in walk(stage.body) if isinstance(node, Apply)}
+        count += sum(node.operation == "mul" for node in products)
+        for operand in operands_of(op.output):
+            if operand not in trees.known and operand not in trees.streams:
+                open_values.append(operand)
+    return count
+
+
+def _stream_type(value: SSAValue) -> StreamType:
+    kind = element_type_of(value)
+    type_limits(kind)
+    return StreamType.of(pixels_of(value)[1], cast(IntegerType, kind))
+
+
+def _channel(block: Block, stream: SSAValue) -> SSAValue:
+    """A channel with places for what is under way in its writer; see `select-channel-depths`."""
+    latency = stream.owner.latency.value.data if isinstance(stream.owner, StageOp) else 0
+    channel = ChannelOp(stream, latency + 2)
+    block.add_op(channel)
+    return channel.output
+
+
+def _stage(trees: Trees, plan: _Plan, folds: Pair, inputs: list[SSAValue]) -> StageOp:
+    loops: Loops = replace(plan.work.loops, folds=folds)
+    taps = loops.window[0] * loops.window[1]
+    kinds = [stream_of(value) for value in inputs]
+    body = Block(
+        arg_types=[lanes_type(kind.lanes.data * taps, window_bits(kind.element)) for kind in kinds]
+    )
+    builder = BodyBuilder(*folds)
+    expression = _Expression(trees, plan, builder, dict(zip(plan.inputs, body.args, strict=True)))
+    value = expression.value(plan.value, is_root=True)
+    assert isinstance(value, Lanes), "an expression reads a stream"
+    body.add_ops(builder.ops)
+    body.add_op(YieldOp(value.value))
+    label = "elementwise" if plan.head is None else plan.head.op.name.partition(".")[2]
+    pad = 0 if plan.head is None else plan.head.pad_value
+    return StageOp(label, inputs, _stream_type(plan.value), loops, pad, body)
+
+
+@dataclass
+class _Expression:
+    """Builds the ops of a stream's expression."""
+
+    trees: Trees
+    plan: _Plan
+    builder: BodyBuilder
+    windows: Mapping[SSAValue, SSAValue]
+
+    def value(self, value: SSAValue, *, is_root: bool = False) -> Value:
+        """Lanes of a group of channels, or known numbers."""
+        if value in self.trees.known:
+            return self._known(value)
+        if value in self.windows and not is_root:
+            return self._pixel(value)
+        op = value.owner
+        if self.plan.head is not None and op is self.plan.head.op:
+            return self.plan.head.emit(self.builder, self.windows[self.plan.head.input])
+        assert isinstance(op, ElementwiseOp) and not isinstance(op, HEADS)
+        operands = [self.value(source_of(operand, op)) for operand in op.operands]
+        (stage,) = op.structure().stages
+        return apply_scalar(self.builder, stage.body, operands)
+
+    def _known(self, value: SSAValue) -> Known:
+        shape = shape_of(value)
+        if any(extent != 1 for dim, extent in enumerate(shape) if dim != 1):
+            raise UnsupportedError(
+                f"known numbers of shape {list(shape)} beside a stream on an FPGA",
+                hint="stages have one number, or one for each channel",
+            )
+        return Known(self.trees.known[value].astype(np.int64).ravel())
+
+    def _pixel(self, value: SSAValue) -> Lanes:
+        groups = self.builder.groups
+        _, channels = pixels_of(value)
+        rows = np.arange(channels).reshape(groups, 1, channels // groups)
+        selected = self.builder.select(self.windows[value], rows)
+        return Lanes(selected, type_limits(element_type_of(value)))

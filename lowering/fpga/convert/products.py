@@ -1,0 +1,170 @@
+"""What a stage computes over its windows: which lanes are combined with which weights."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid_hls.body import REDUCTIONS
+from braid.dialects.braid_hls.stage import Loops, Pair
+from braid.lowering.fpga.convert.scalars import type_limits
+from braid.lowering.fpga.convert.shapes import pixels_of
+from braid.lowering.fpga.convert.values import BodyBuilder, Integers, Lanes
+from braid.support.errors import UnsupportedError
+
+HEADS = (ConvOp, MatmulOp, PoolOp, ReduceOp)
+"""Ops with windows; a stage has at most one of them."""
+
+_ONE: Pair = (1, 1)
+_NONE: Pair = (0, 0)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Channel c is `kind` over k of window lane `taps[c, k]`, times `weights[c, k]` if any.
+
+    `loops` are without folds; window lanes are pixels by rows, and the channels of a pixel.
+    """
+
+    op: Operation
+    input: SSAValue
+    loops: Loops
+    taps: Integers
+    weights: Integers | None
+    kind: str
+    pad_value: int
+
+    @property
+    def channels(self) -> int:
+        """Of the result."""
+        return self.taps.shape[0]
+
+    @property
+    def terms(self) -> int:
+        """That are combined for each channel."""
+        return self.taps.shape[1]
+
+    def emit(self, builder: BodyBuilder, window: SSAValue) -> Lanes:
+        """The ops for a group of channels. Raises UnsupportedError where sums exceed 32 bits."""
+        groups, parts = builder.groups, builder.parts
+
+        def rows(numbers: Integers) -> Integers:
+            shape = (groups, self.channels // groups, parts, self.terms // parts)
+            return numbers.reshape(shape).transpose(0, 2, 1, 3).reshape(groups, parts, -1)
+
+        limits = type_limits(element_type_of(self.input))
+        low, high = min(limits[0], self.pad_value), max(limits[1], self.pad_value)
+        value = Lanes(builder.select(window, rows(self.taps)), (low, high))
+        if self.weights is not None:
+            weights = self.weights
+            ends = np.stack([weights * low, weights * high])
+            least, most = ends.min(0), ends.max(0)
+            table = builder.weights(rows(weights), value.value)
+            value = builder.compute("mul", [value, table], (int(least.min()), int(most.max())))
+        else:
+            least = np.full(self.taps.shape, low)
+            most = np.full(self.taps.shape, high)
+        if self.kind == "maximum":
+            return builder.combine(self.kind, value, self.channels // groups, (low, high))
+        sums = (int(np.minimum(least, 0).sum(1).min()), int(np.maximum(most, 0).sum(1).max()))
+        if not -(1 << 31) <= sums[0] <= sums[1] < 1 << 31:
+            raise UnsupportedError(
+                f"sums from {sums[0]} to {sums[1]} in '{self.op.name}' on an FPGA",
+                hint="they have to fit 32 bits; use fewer channels or smaller weights",
+            )
+        return builder.combine("add", value, self.channels // groups, sums)
+
+
+def head_of(
+    op: Operation, weights: Integers | None, input: SSAValue, pads: tuple[Pair, Pair], pad: int
+) -> Head:
+    """The head of an op that reads `input` with `pads` before and behind, filled with `pad`.
+
+    Raises UnsupportedError for what windows of two spatial dims do not cover.
+    """
+    image, lanes = pixels_of(input)
+    if isinstance(op, MatmulOp):
+        return _matmul(op, input, image, lanes, weights)
+    if isinstance(op, ReduceOp):
+        return _reduce(op, input, image, lanes)
+    assert isinstance(op, ConvOp | PoolOp)
+    windows = op.windows
+    if len(windows.size) != 2:
+        raise UnsupportedError(f"{len(windows.size)} spatial dims in '{op.name}' on an FPGA")
+    low = _pair(a + b for a, b in zip(windows.pad_low, pads[0], strict=True))
+    loops = Loops(
+        image,
+        _pair(windows.size),
+        _pair(windows.strides),
+        _pair(windows.dilations),
+        low,
+        _pair(shape_of(op.results[0])[2:]),
+        _ONE,
+    )
+    if fault := loops.fault():
+        raise UnsupportedError(f"'{op.name}' on an FPGA: {fault}")
+    size = windows.size[0] * windows.size[1]
+    if isinstance(op, PoolOp):
+        kind = op.combine
+        taps = np.arange(lanes)[:, None] + np.arange(size)[None, :] * lanes
+        return Head(op, input, loops, taps, None, kind, pad)
+    assert weights is not None
+    channels, depth = int(weights.shape[0]), int(weights.shape[1])
+    taps = _taps(channels, depth, size, lanes, op.groups.value.data)
+    by_pixel = weights.reshape(channels, depth, size).transpose(0, 2, 1).reshape(channels, -1)
+    return Head(op, input, loops, taps, by_pixel, "add", pad)
+
+
+def _taps(channels: int, depth: int, size: int, lanes: int, groups: int) -> Integers:
+    """[channels, size · depth]: pixels of a window by rows, and the channels of a group in each."""
+    first = np.arange(channels, dtype=np.int64) // (channels // groups) * depth
+    within = np.arange(size)[:, None] * lanes + np.arange(depth)[None, :]
+    return first[:, None] + within.reshape(1, -1)
+
+
+def _pair(numbers: Iterable[int]) -> Pair:
+    first, second = numbers
+    return first, second
+
+
+def pointwise(image: Pair) -> Loops:
+    """Each pixel alone."""
+    return Loops(image, _ONE, _ONE, _ONE, _NONE, image, _ONE)
+
+
+def _matmul(
+    op: MatmulOp, input: SSAValue, image: Pair, lanes: int, weights: Integers | None
+) -> Head:
+    """Rows are pixels; of a feature map that was flattened, the whole image is one window."""
+    assert weights is not None
+    if weights.ndim != 2:
+        raise UnsupportedError(f"weights of rank {weights.ndim} in '{op.name}' on an FPGA")
+    loops = pointwise(image)
+    by_output = weights.T
+    if weights.shape[0] != lanes:
+        loops = Loops(image, image, _ONE, _ONE, _NONE, _ONE, _ONE)
+        shape = (by_output.shape[0], lanes, image[0] * image[1])
+        by_output = by_output.reshape(shape).transpose(0, 2, 1).reshape(shape[0], -1)
+    taps = np.broadcast_to(np.arange(by_output.shape[1]), by_output.shape)
+    return Head(op, input, loops, taps, by_output, "add", 0)
+
+
+def _reduce(op: ReduceOp, input: SSAValue, image: Pair, lanes: int) -> Head:
+    """Over all pixels: the image is one window."""
+    rank = len(shape_of(input))
+    dims = tuple(sorted(dim % rank for dim in op.dims.get_values()))
+    kind = op.kind.data
+    if rank != 4 or dims != (2, 3) or kind not in REDUCTIONS:
+        raise UnsupportedError(
+            f"'{op.name}' of kind '{op.kind.data}' over dims {list(dims)} on an FPGA",
+            hint="stages have sums and maxima over both spatial dims",
+        )
+    loops = Loops(image, image, _ONE, _ONE, _NONE, _ONE, _ONE)
+    taps = np.arange(lanes)[:, None] + np.arange(image[0] * image[1])[None, :] * lanes
+    return Head(op, input, loops, taps, None, kind, 0)

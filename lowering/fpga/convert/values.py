@@ -1,0 +1,125 @@
+"""Values of a stage while it is built: known numbers, or lanes with their limits."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.ir import Operation, SSAValue
+
+from braid.dialects.braid_hls.body import (
+    FOLDS,
+    AccumulateOp,
+    CombineOp,
+    ComputeOp,
+    ScheduledOp,
+    SelectOp,
+    TableOp,
+    bits_for,
+    lanes_of,
+)
+from braid.dialects.braid_hls.stage import ready_cycle
+
+Integers = npt.NDArray[np.int64]
+Array = npt.NDArray[Any]
+
+_WIDE = 27
+"""More bits than a multiplier of a DSP block takes at once: several of them, and registers."""
+_WITHOUT_REGISTER = {"and", "or", "xor", "wrap", "wrap_unsigned"}
+
+
+@dataclass(frozen=True)
+class Known:
+    """Numbers that are known: one, or one for each channel."""
+
+    numbers: Integers
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest."""
+        return int(self.numbers.min()), int(self.numbers.max())
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Lanes of a stage's body whose numbers are from `limits[0]` to `limits[1]`."""
+
+    value: SSAValue
+    limits: tuple[int, int]
+
+
+Value = Known | Lanes
+
+
+class BodyBuilder:
+    """Adds scheduled ops for `groups` groups of channels and `parts` parts of a sum."""
+
+    def __init__(self, groups: int, parts: int) -> None:
+        self.groups = groups
+        self.parts = parts
+        self.ops: list[Operation] = []
+        self._made: dict[Hashable, SSAValue] = {}
+
+    def _add(self, op: ScheduledOp) -> SSAValue:
+        """The op's result; that of one before that is the same."""
+        key = (type(op), tuple(op.operands), op.output.type, frozenset(op.attributes.items()))
+        if key in self._made:
+            op.erase()
+        else:
+            self.ops.append(op)
+            self._made[key] = op.output
+        return self._made[key]
+
+    def _folded(self, rows: Integers) -> tuple[Integers, str]:
+        """[groups, parts, lanes] without the folds in which nothing changes."""
+        by_group = bool((rows != rows[:1]).any())
+        by_part = bool((rows != rows[:, :1]).any())
+        chosen = rows if by_group else rows[:1]
+        chosen = chosen if by_part else chosen[:, :1]
+        return chosen.reshape(-1, rows.shape[2]), FOLDS[by_group + 2 * by_part]
+
+    def table(self, rows: Integers, needed: int) -> SSAValue:
+        """Known numbers [groups, parts, lanes], there in cycle `needed`."""
+        values, by = self._folded(rows)
+        return self._add(TableOp(values, by, needed - (by != "none")))
+
+    def select(self, input: SSAValue, rows: Integers) -> SSAValue:
+        """Lanes [groups, parts, lanes] of a window; the window itself where these are all."""
+        indices, by = self._folded(rows)
+        everything = np.arange(lanes_of(input))[None, :]
+        if np.array_equal(indices, everything):
+            return input
+        return self._add(SelectOp(input, indices, by, ready_cycle(input)))
+
+    def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
+        """A value as lanes; known numbers are there in cycle `needed`."""
+        if isinstance(value, Lanes):
+            return value.value
+        numbers = np.broadcast_to(value.numbers, (self.groups * count,))
+        return self.table(numbers.reshape(self.groups, 1, count), needed)
+
+    def compute(self, kind: str, operands: list[Value], limits: tuple[int, int]) -> Lanes:
+        """`kind` of operands, at least one of which are lanes; exact if the limits hold it."""
+        wires = [operand.value for operand in operands if isinstance(operand, Lanes)]
+        count, start = lanes_of(wires[0]), max(ready_cycle(wire) for wire in wires)
+        inputs = [self.lanes(operand, count, start) for operand in operands]
+        bits = bits_for(*limits)
+        latency = int(kind not in _WITHOUT_REGISTER)
+        if kind == "mul" and max(bits_for(*operand.limits) for operand in operands) > _WIDE:
+            latency = 3
+        return Lanes(self._add(ComputeOp(kind, inputs, bits, start, latency)), limits)
+
+    def combine(self, kind: str, lanes: Lanes, count: int, limits: tuple[int, int]) -> Lanes:
+        """As many lanes as there are channels in a group, and over all parts of a sum."""
+        bits, value = bits_for(*limits), lanes.value
+        if lanes_of(value) > count:
+            value = self._add(CombineOp(kind, value, count, bits, ready_cycle(value)))
+        if self.parts > 1:
+            value = self._add(AccumulateOp(kind, value, bits, ready_cycle(value)))
+        return Lanes(value, limits)
+
+    def weights(self, rows: Integers, beside: SSAValue) -> Lanes:
+        """Weights [groups, parts, lanes] that are there when `beside` is."""
+        limits = int(rows.min()), int(rows.max())
+        return Lanes(self.table(rows, ready_cycle(beside)), limits)

@@ -1,0 +1,49 @@
+"""`lower-hls-to-verilog`: writes a design in SystemVerilog to a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.rtl.design_module import design_modules
+from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.support.errors import BraidError, SourceLocation
+
+
+@dataclass(frozen=True)
+class LowerHlsToVerilogPass(ModulePass):
+    """Writes the modules of the only `braid_hls.design` to the file `output`.
+
+    In: a design. Out: the same; the top module has its name, a clock `clk`, a reset `rst` that is
+    active high, and AXI4-Stream ports: `s0_tdata`, `s0_tvalid`, `s0_tready` for the first input,
+    `m0_…` for the first output. A beat holds all channels of a pixel, the first lowest.
+    Raises BraidError for another number of designs and where the file cannot be written, and
+    UnsupportedError where CIRCT is not installed.
+
+    ```mlir
+    braid_hls.design "main"
+    ```
+    """
+
+    name = "lower-hls-to-verilog"
+
+    output: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lowers and writes."""
+        designs = [design for design in op.ops if isinstance(design, DesignOp)]
+        if len(designs) != 1:
+            raise BraidError(
+                f"{len(designs)} designs in the module, expected one",
+                hint="'convert-braid-to-hls' makes one of a function",
+            )
+        text = system_verilog(design_modules(designs[0]))
+        try:
+            Path(self.output).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise BraidError(
+                f"cannot write the design: {error.strerror}", location=SourceLocation(self.output)
+            ) from error

@@ -1,0 +1,1 @@
+"""From a design to SystemVerilog, by CIRCT, and its simulation by Verilator."""

@@ -1,0 +1,113 @@
+"""The modules of a design, with AXI4-Stream ports."""
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
+from braid.dialects.braid_hls.stage import StageOp
+from braid.lowering.fpga.rtl.channel_module import channel_module
+from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
+from braid.lowering.fpga.rtl.stage_module import stage_module
+
+
+def design_modules(design: DesignOp) -> str:
+    """`hw` modules of the design, the top named like it.
+
+    Input i has the ports `s{i}_tdata`, `s{i}_tvalid`, `s{i}_tready`; output i has `m{i}_tdata`,
+    `m{i}_tvalid`, `m{i}_tready`. Bits of a beat are its lanes, the first lowest.
+    """
+    return _Top(design).text()
+
+
+class _Top:
+    def __init__(self, design: DesignOp) -> None:
+        self.design = design
+        self.name = design.sym_name.data
+        self.module = HardwareModule(self.name)
+        self.parts: dict[str, str] = {}
+        self.channels = [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
+        self.stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
+        # By the channel: what it is told, by names that are defined later.
+        self.number: dict[SSAValue, int] = {
+            op.output: index for index, op in enumerate(self.channels)
+        }
+
+    def text(self) -> str:
+        """All modules."""
+        for index, channel in enumerate(self.channels):
+            self._channel(index, channel)
+        for index, argument in enumerate(self.design.body.block.args):
+            self._input(index, argument)
+        for index, stage in enumerate(self.stages):
+            self._stage(index, stage)
+        for index, value in enumerate(self.design.output.streams):
+            self._output(index, value)
+        return "".join([*self.parts.values(), self.module.text()])
+
+    def _channel(self, index: int, channel: ChannelOp) -> None:
+        bits, depth = stream_of(channel.stream).bits, channel.depth.value.data
+        name = f"{self.name}_channel_{bits}x{depth}"
+        self.parts.setdefault(name, channel_module(name, bits, depth))
+        self.module.line(
+            f'%room{index}, %valid{index}, %head{index} = hw.instance "channel{index}" @{name}('
+            f"clk: %clk: !seq.clock, rst: %rst: i1, reserve: %reserve{index}: i1, "
+            f"write: %write{index}: i1, data: %data{index}: i{bits}, take: %take{index}: i1) -> "
+            f"(room: i1, valid: i1, head: i{bits})"
+        )
+
+    def _behind(self, value: SSAValue) -> list[int]:
+        """The channels that a stream goes into."""
+        return [index for index, one in enumerate(self.channels) if one.stream == value]
+
+    def _room(self, value: SSAValue) -> Wire:
+        rooms = [Wire(f"%room{index}", 1) for index in self._behind(value)]
+        return self.module.apply("and", *rooms)
+
+    def _connect(self, value: SSAValue, reserve: str, write: str, data: str) -> None:
+        """What goes into the channels behind a stream."""
+        for index in self._behind(value):
+            for name, source in (("reserve", reserve), ("write", write), ("data", data)):
+                bits = stream_of(value).bits if name == "data" else 1
+                self.module.line(f"%{name}{index} = comb.or {source} : i{bits}")
+
+    def _input(self, index: int, value: SSAValue) -> None:
+        data = self.module.input(f"s{index}_tdata", stream_of(value).bits)
+        valid = self.module.input(f"s{index}_tvalid", 1)
+        ready = self._room(value)
+        goes = self.module.apply("and", valid, ready)
+        self.module.output(f"s{index}_tready", ready)
+        self._connect(value, goes.name, goes.name, data.name)
+
+    def _stage(self, index: int, stage: StageOp) -> None:
+        name = f"{self.name}_stage{index}"
+        self.parts[name] = stage_module(name, stage)
+        ports = ["clk: %clk: !seq.clock", "rst: %rst: i1"]
+        numbers = [self.number[value] for value in stage.inputs]
+        ports += [f"valid{i}: %valid{number}: i1" for i, number in enumerate(numbers)]
+        ports += [
+            f"data{i}: %head{number}: i{stream_of(value).bits}"
+            for i, (number, value) in enumerate(zip(numbers, stage.inputs, strict=True))
+        ]
+        ports.append(f"room: {self._room(stage.output).name}: i1")
+        bits = stream_of(stage.output).bits
+        self.module.line(
+            f"%stage{index}_take, %stage{index}_reserve, %stage{index}_write, "
+            f'%stage{index}_result = hw.instance "stage{index}" @{name}({", ".join(ports)}) -> '
+            f"(take: i1, reserve: i1, write: i1, result: i{bits})"
+        )
+        for number in numbers:
+            self.module.line(f"%take{number} = comb.or %stage{index}_take : i1")
+        self._connect(
+            stage.output,
+            f"%stage{index}_reserve",
+            f"%stage{index}_write",
+            f"%stage{index}_result",
+        )
+
+    def _output(self, index: int, value: SSAValue) -> None:
+        number, bits = self.number[value], stream_of(value).bits
+        ready = self.module.input(f"m{index}_tready", 1)
+        valid = Wire(f"%valid{number}", 1)
+        self.module.output(f"m{index}_tdata", Wire(f"%head{number}", bits))
+        self.module.output(f"m{index}_tvalid", valid)
+        taken = self.module.apply("and", valid, ready)
+        self.module.line(f"%take{number} = comb.or {taken.name} : i1")

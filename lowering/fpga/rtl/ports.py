@@ -1,0 +1,61 @@
+"""Arrays as beats of a stream, in whole 32-bit words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import Signedness
+
+from braid.dialects.braid_hls.design import StreamType
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Port:
+    """Stream number `number` on its side of a design."""
+
+    number: int
+    stream: StreamType
+
+    @property
+    def bits(self) -> int:
+        """Of a beat."""
+        return self.stream.bits
+
+    @property
+    def words(self) -> int:
+        """Of 32 bits for a beat."""
+        return -(-self.bits // 32)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of a lane; its width is 8, 16, 32 or 64."""
+        unsigned = self.stream.element.signedness.data == Signedness.UNSIGNED
+        return np.dtype(f"{'u' if unsigned else 'i'}{self.stream.element.width.data // 8}")
+
+    def beats(self, array: Array) -> Array:
+        """Words [beats, words] of a tensor `[1, C, H, W]` or `[M, C]`, or of images behind it."""
+        pixels = np.moveaxis(array, 1, -1).reshape(-1, array.shape[1])
+        lanes = np.ascontiguousarray(pixels.astype(self.dtype))
+        as_bytes = lanes.view(np.uint8).reshape(len(lanes), -1)
+        padded = np.zeros((len(lanes), self.words * 4), np.uint8)
+        padded[:, : as_bytes.shape[1]] = as_bytes
+        return padded.view("<u4")
+
+    def empty(self, beats: int) -> Array:
+        """Words for so many beats."""
+        return np.zeros((beats, self.words), np.uint32)
+
+    def lanes(self, words: Array) -> Array:
+        """[beats, lanes] of what `empty` was filled with."""
+        size = self.bits // 8
+        used = np.ascontiguousarray(words.view(np.uint8)[:, :size])
+        return used.view(self.dtype.newbyteorder("<")).astype(self.dtype)
+
+    def tensor(self, words: Array, shape: tuple[int, ...]) -> Array:
+        """The tensor of this shape, whose beats these are."""
+        pixels = self.lanes(words)
+        moved = (shape[0], *shape[2:], shape[1])
+        return np.ascontiguousarray(np.moveaxis(pixels.reshape(moved), -1, 1))

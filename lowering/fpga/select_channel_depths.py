@@ -1,0 +1,58 @@
+"""`select-channel-depths`: how many beats each channel of a design holds."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.streams import channels_of, network_of
+from braid.solvers.streams.depths import IMAGES, fewest_depths
+
+
+@dataclass(frozen=True)
+class SelectChannelDepthsPass(ModulePass):
+    """Writes `depth` on the channels of all designs.
+
+    The depths are those with which images that follow each other end in the same cycle as with
+    unbounded channels, and none can be lowered alone; see `solvers/streams/depths.py`. A remark
+    says how many cycles that is, and how many bits channels hold. `trials` limits how often lower
+    depths are tried.
+
+    ```mlir
+    %b = braid_hls.channel %a {depth = 12 : i64} : …
+    ```
+    """
+
+    name = "select-channel-depths"
+
+    trials: int = 200
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decides for each design."""
+        for design in op.ops:
+            if isinstance(design, DesignOp):
+                self._decide(design)
+
+    def _decide(self, design: DesignOp) -> None:
+        network = network_of(design)
+        found = fewest_depths(network, trials=self.trials)
+        for channel, depth in zip(channels_of(design), found.depths, strict=True):
+            channel.attributes["depth"] = IntegerAttr(depth, i64)
+        bits = sum(
+            depth * channel.bits
+            for depth, channel in zip(found.depths, network.channels, strict=True)
+        )
+        proven = "none can be lowered" if found.fewest else "some may be lowered"
+        emit_remark(
+            design,
+            self.name,
+            f"{IMAGES} images in {found.cycles} cycles, as with unbounded channels; {bits} bits in "
+            f"{len(found.depths)} channels, {proven}",
+            cost=found.cycles,
+            lower_bound=found.unbounded_cycles,
+            gap=0.0,
+            bits=bits,
+        )

@@ -1,0 +1,119 @@
+"""The fewest places in channels with which nothing ends later than with unbounded ones.
+
+A schedule in which each channel holds at most so many beats can be run with channels of these
+depths. Running each iteration as early as they allow gives the least solution of a monotone system,
+so nothing is later than in that schedule, whatever sources and sinks do beyond it: with them, the
+last beat leaves in the cycle in which it leaves with unbounded channels.
+
+The schedule that is taken begins each iteration as late as its readers allow: what comes before the
+slowest process waits at the source and not in channels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from braid.solvers.streams.network import SOURCE, Integers, Network
+from braid.solvers.streams.timing import Times, earliest
+
+IMAGES = 2
+"""The second one is there before the first has left."""
+
+
+@dataclass(frozen=True)
+class Depths:
+    """A depth for each channel, and cycles of `IMAGES` images with them and without bounds.
+
+    `fewest` says whether each was shown to be needed: with one place less, the images end later.
+    """
+
+    depths: tuple[int, ...]
+    cycles: int
+    unbounded_cycles: int
+    fewest: bool
+
+
+def fewest_depths(network: Network, *, trials: int = 200) -> Depths:
+    """See the module; each depth is then lowered while the end stays, in at most `trials`."""
+    unbounded = earliest(network, IMAGES)
+    assert unbounded is not None, "without bounds nothing waits for ever"
+    end = unbounded.cycles(network)
+    depths = [
+        min(one, other)
+        for one, other in zip(
+            _held(network, unbounded),
+            _held(network, _latest(network, unbounded)),
+            strict=True,
+        )
+    ]
+    if _cycles(network, depths, end) != end:
+        # Each of the two schedules can be run; not always what is less of both.
+        depths = _held(network, _latest(network, unbounded))
+    fewest = _lower(network, depths, end, trials)
+    cycles = _cycles(network, depths, end)
+    assert cycles == end, "a schedule can be run with the places that it needs"
+    return Depths(tuple(depths), end, end, fewest)
+
+
+def _cycles(network: Network, depths: Sequence[int], most: int) -> int | None:
+    times = earliest(network, IMAGES, depths, most_cycles=most)
+    return None if times is None else times.cycles(network)
+
+
+def _held(network: Network, times: Times) -> list[int]:
+    """The most beats in each channel: a place is taken from a write's begin until after a read."""
+    held: list[int] = []
+    for channel in network.channels:
+        writes, reads = times.writes[channel.writer], times.reads[channel.reader]
+        # Just after write i begins, i + 1 places are taken, less those freed: by reads before it.
+        freed = np.searchsorted(reads, writes, side="left")
+        held.append(int(np.max(np.arange(1, writes.size + 1) - freed)))
+    return held
+
+
+def _latest(network: Network, times: Times) -> Times:
+    """Begins as late as possible with the same last reads of what nothing reads from."""
+    reads: list[Integers] = list(times.reads)
+    writes: list[Integers] = list(times.writes)
+    for number in reversed(range(len(network.processes))):
+        process = network.processes[number]
+        behind = [channel for channel in network.channels if channel.writer == number]
+        if not behind:
+            continue
+        needed = np.minimum.reduce([reads[channel.reader] for channel in behind])
+        ends = needed - process.latency - 1
+        images = ends.size // process.writes.size
+        starts = np.arange(images, dtype=np.int64)[:, None] * process.iterations
+        at_writes = (starts + process.writes[None, :]).ravel()
+        slack = np.minimum.accumulate((ends - at_writes)[::-1])[::-1]
+        writes[number] = slack + at_writes
+        if process.name != SOURCE:
+            at_reads = (starts + process.reads[None, :]).ravel()
+            # What is read behind the last write has no reader to wait for: as early as before.
+            later = np.searchsorted(at_writes, at_reads)
+            last = slack.size - 1
+            late = slack[np.minimum(later, last)] + at_reads
+            reads[number] = np.where(later > last, np.maximum(late, times.reads[number]), late)
+    return Times(tuple(reads), tuple(writes))
+
+
+def _lower(network: Network, depths: list[int], end: int, trials: int) -> bool:
+    """Lowers depths in place, those of most bits first; whether one less of each ends later."""
+    order = sorted(range(len(depths)), key=lambda one: -depths[one] * network.channels[one].bits)
+    for index in order:
+        low, high = 0, depths[index]
+        while high - low > 1:
+            if trials == 0:
+                depths[index] = high
+                return False
+            trials -= 1
+            middle = (low + high) // 2 if depths[index] != high else high - 1
+            depths[index], before = middle, depths[index]
+            if _cycles(network, depths, end) == end:
+                high = middle
+            else:
+                low = middle
+            depths[index] = before
+        depths[index] = high
+    return True

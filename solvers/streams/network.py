@@ -1,0 +1,60 @@
+"""Processes that read and write beats in fixed iterations, joined by channels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+SOURCE = "source"
+SINK = "sink"
+
+
+@dataclass(frozen=True)
+class Process:
+    """What repeats for every image.
+
+    `iterations` an image, of which `reads` (ascending) take one beat from each channel that comes
+    in, and `writes` give one to each that goes out, `latency` cycles after they began. One
+    iteration begins in a cycle.
+    """
+
+    name: str
+    iterations: int
+    reads: Integers
+    writes: Integers
+    latency: int
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Beats from process number `writer` to process number `reader`; `bits` is one's size."""
+
+    writer: int
+    reader: int
+    bits: int = 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """Processes in an order in which writers stand before readers, and the channels between them.
+
+    An iteration that writes takes a place in each channel behind it when it begins. A beat can be
+    read in the cycle after it was written, and its place be taken in the cycle after it was read.
+    """
+
+    processes: tuple[Process, ...]
+    channels: tuple[Channel, ...]
+
+
+def source(beats: int) -> Process:
+    """What writes a beat a cycle if there is a place for it."""
+    every = np.arange(beats, dtype=np.int64)
+    return Process(SOURCE, beats, np.empty(0, np.int64), every, 0)
+
+
+def sink(beats: int) -> Process:
+    """What reads a beat a cycle if there is one."""
+    every = np.arange(beats, dtype=np.int64)
+    return Process(SINK, beats, every, np.empty(0, np.int64), 0)

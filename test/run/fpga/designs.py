@@ -1,0 +1,116 @@
+"""What tests of designs share: a function becomes a design, simulated beside the interpreter."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.parser import Parser
+
+from braid.analysis.interpreter.interpret import interpret
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.lowering.fpga.convert.design_of import Converted, design_of
+from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.rtl.design_module import design_modules
+from braid.lowering.fpga.rtl.ports import Array
+from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign, lint
+from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.lowering.fpga.streams import channels_of, depths_of, network_of
+from braid.solvers.streams import earliest, fewest_depths
+from braid.universe import make_context
+
+PROFILES = (Stalls(), Stalls(50, 100), Stalls(100, 50), Stalls(40, 40))
+IMAGES = 2
+
+
+def parse(text: str) -> ModuleOp:
+    return Parser(make_context(), text).parse_module()
+
+
+@dataclass
+class Checked:
+    """A design in which cycles and results were compared."""
+
+    converted: Converted
+    verilated: VerilatedDesign
+    cycles: int
+
+
+def check(
+    module: ModuleOp,
+    multipliers: int,
+    parameters: Mapping[str, Array] | None = None,
+    seeds: Sequence[int] = (1, 2, 3),
+) -> Checked:
+    """Results are the interpreter's whatever stalls, and cycles those that were predicted."""
+    function = function_named(module, "main")
+    converted = design_of(function, parameters or {}, multipliers)
+    design = converted.design
+    design.verify()
+    network = network_of(design)
+    found = fewest_depths(network)
+    assert found.fewest
+    for channel, depth in zip(channels_of(design), found.depths, strict=True):
+        channel.attributes["depth"] = IntegerAttr(depth, i64)
+    name = design.sym_name.data
+    assert lint(name, system_verilog(design_modules(design))) == ""
+    verilated = VerilatedDesign(design)
+    for profile in PROFILES:
+        for seed in seeds:
+            given, expected = _images(module, converted, parameters, seed)
+            stalls = Stalls(profile.valid, profile.ready, seed)
+            done = verilated.run(given, [array.shape for array in expected], stalls)
+            for output, array in zip(done.outputs, expected, strict=True):
+                np.testing.assert_array_equal(output, array)
+            if profile == Stalls():
+                assert done.cycles == found.cycles
+            else:
+                assert done.cycles >= found.cycles
+    return Checked(converted, verilated, found.cycles)
+
+
+def predicted(converted: Converted, images: int) -> int:
+    """Cycles of so many images with the depths that the design has."""
+    network = network_of(converted.design)
+    times = earliest(network, images, depths_of(converted.design))
+    assert times is not None
+    return times.cycles(network)
+
+
+def _images(
+    module: ModuleOp,
+    converted: Converted,
+    parameters: Mapping[str, Array] | None,
+    seed: int,
+) -> tuple[list[Array], list[Array]]:
+    """What comes in and what has to come out, of several images."""
+    rng = np.random.default_rng(seed)
+    ports = converted.ports
+    values: dict[SSAValue, list[Array]] = {value: [] for value in (*ports.inputs, *ports.outputs)}
+
+    def observe(op: Operation, operands: Sequence[object], results: Sequence[object]) -> None:
+        for result, value in zip(op.results, results, strict=True):
+            if result in values:
+                values[result].append(np.asarray(value))
+
+    arguments = function_named(module, "main").body.block.args
+    for _ in range(IMAGES):
+        inputs = [random_like(value, rng) for value in arguments]
+        for argument, array in zip(arguments, inputs, strict=True):
+            if argument in values:
+                values[argument].append(array)
+        interpret(module, inputs, parameters=parameters, observer=observe)
+    return (
+        [np.concatenate(values[value]) for value in ports.inputs],
+        [np.concatenate(values[value]) for value in ports.outputs],
+    )
+
+
+def random_like(value: SSAValue, rng: np.random.Generator) -> Array:
+    dtype = to_numpy(element_type_of(value))
+    if np.issubdtype(dtype, np.floating):
+        return rng.normal(0, 2, shape_of(value)).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape_of(value), dtype, endpoint=True)

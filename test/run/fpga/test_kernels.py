@@ -1,0 +1,192 @@
+"""Kernels of each kind as RTL: bit-exact to the interpreter, in the predicted cycles."""
+
+import numpy as np
+import pytest
+
+from braid.lowering.fpga.convert.design_of import design_of
+from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.rtl.simulate import VerilatedDesign
+from braid.lowering.fpga.streams import channels_of, network_of
+from braid.solvers.streams import earliest
+from braid.support.errors import BraidError, UnsupportedError
+from test.run.fpga.designs import check, parse, predicted
+
+REQUANTIZED = """
+  %m = braid.constant {{value = dense<{multipliers}> : tensor<1x{c}x1x1xi32>}}
+      : tensor<1x{c}x1x1xi32>
+  %s = braid.constant {{value = dense<{shifts}> : tensor<1x{c}x1x1xi32>}}
+      : tensor<1x{c}x1x1xi32>
+  %z = braid.constant {{value = dense<-3> : tensor<1x1x1x1xi8>}} : tensor<1x1x1x1xi8>
+  %q = braid.requantize %c, %m, %s, %z {{rounding = "half_even"}}
+      : (tensor<1x{c}x{h}x{w}xi32>, tensor<1x{c}x1x1xi32>, tensor<1x{c}x1x1xi32>,
+      tensor<1x1x1x1xi8>) -> tensor<1x{c}x{h}x{w}xi8>
+"""
+
+
+def dense(array: np.ndarray) -> str:
+    return str(array.tolist())
+
+
+def convolution(
+    seed: int,
+    channels: tuple[int, int],
+    image: tuple[int, int],
+    window: tuple[int, int] = (3, 3),
+    *,
+    stride: int = 1,
+    dilation: int = 1,
+    pad: int = 1,
+    groups: int = 1,
+    pool: bool = False,
+) -> str:
+    """A convolution of bytes, requantized for each channel, with or without pooling behind it."""
+    rng = np.random.default_rng(seed)
+    given, made = channels
+    kernel = (made, given // groups, *window)
+    height, width = (
+        (extent + 2 * pad - dilation * (size - 1) - 1) // stride + 1
+        for extent, size in zip(image, window, strict=True)
+    )
+    x, y = f"1x{given}x{image[0]}x{image[1]}xui8", f"1x{made}x{height}x{width}"
+    weights = f"tensor<{'x'.join(map(str, kernel))}xi8>"
+    scale = REQUANTIZED.format(
+        multipliers=dense(rng.integers(1, 1 << 24, (1, made, 1, 1))),
+        shifts=dense(rng.integers(28, 34, (1, made, 1, 1))),
+        c=made,
+        h=height,
+        w=width,
+    )
+    end, result = f"func.return %q : tensor<{y}xi8>", f"tensor<{y}xi8>"
+    if pool:
+        result = f"tensor<1x{made}x{height // 2}x{width // 2}xi8>"
+        end = f"""%y = braid.pool %q {{kind = "max", window = array<i64: 2, 2>,
+          strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+          pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}}
+          : (tensor<{y}xi8>) -> {result}
+        func.return %y : {result}"""
+    return f"""
+    func.func @main(%x: tensor<{x}>) -> {result} {{
+      %w = braid.constant {{value = dense<{dense(rng.integers(-128, 128, kernel))}> : {weights}}}
+          : {weights}
+      %c = braid.conv %x, %w {{strides = array<i64: {stride}, {stride}>,
+          dilations = array<i64: {dilation}, {dilation}>, pad_low = array<i64: {pad}, {pad}>,
+          pad_high = array<i64: {pad}, {pad}>, groups = {groups} : i64, accumulator = i32}}
+          : (tensor<{x}>, {weights}) -> tensor<{y}xi32>
+      {scale}
+      {end}
+    }}"""
+
+
+def matmul(seed: int, rows: int, depth: int, columns: int) -> str:
+    rng = np.random.default_rng(seed)
+    weights = dense(rng.integers(-128, 128, (depth, columns)))
+    return f"""
+    func.func @main(%x: tensor<{rows}x{depth}xi8>) -> tensor<{rows}x{columns}xi32> {{
+      %w = braid.constant {{value = dense<{weights}> : tensor<{depth}x{columns}xi8>}}
+          : tensor<{depth}x{columns}xi8>
+      %y = braid.matmul %x, %w {{accumulator = i32}}
+          : (tensor<{rows}x{depth}xi8>, tensor<{depth}x{columns}xi8>)
+          -> tensor<{rows}x{columns}xi32>
+      func.return %y : tensor<{rows}x{columns}xi32>
+    }}"""
+
+
+RESIDUAL = """
+func.func @main(%x: tensor<1x2x12x12xi8>) -> tensor<1x2x12x12xi8> {
+  %w = braid.constant {value = dense<3> : tensor<2x2x3x3xi8>} : tensor<2x2x3x3xi8>
+  %c = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64, accumulator = i32}
+      : (tensor<1x2x12x12xi8>, tensor<2x2x3x3xi8>) -> tensor<1x2x12x12xi32>
+  %m = braid.constant {value = dense<77> : tensor<1x1x1x1xi32>} : tensor<1x1x1x1xi32>
+  %s = braid.constant {value = dense<12> : tensor<1x1x1x1xi32>} : tensor<1x1x1x1xi32>
+  %z = braid.constant {value = dense<3> : tensor<1x1x1x1xi8>} : tensor<1x1x1x1xi8>
+  %q = braid.requantize %c, %m, %s, %z {rounding = "half_even"} : (tensor<1x2x12x12xi32>,
+      tensor<1x1x1x1xi32>, tensor<1x1x1x1xi32>, tensor<1x1x1x1xi8>) -> tensor<1x2x12x12xi8>
+  %y = braid.add %q, %x : (tensor<1x2x12x12xi8>, tensor<1x2x12x12xi8>) -> tensor<1x2x12x12xi8>
+  func.return %y : tensor<1x2x12x12xi8>
+}"""
+
+
+def test_convolution_and_pooling_take_a_pixel_a_cycle() -> None:
+    text = convolution(1, (1, 2), (32, 32), pool=True)
+    checked = check(parse(text), 64)
+    # 18 products, and one for each of two channels behind them.
+    assert checked.converted.folding.multipliers == 20
+    # A row and a pixel of the window are behind the image, and the second image follows the first.
+    assert checked.converted.folding.iterations == 32 * 32 + 33
+    assert checked.cycles <= 2 * (32 * 32 + 33) + 40
+
+
+def test_folded_depthwise_convolution_with_strides() -> None:
+    check(parse(convolution(2, (4, 4), (9, 7), stride=2, groups=4)), 6)
+
+
+def test_matmul() -> None:
+    """16³ products take 16 x 16 x 16 / multipliers cycles, beside the depth of the pipeline."""
+    checked = check(parse(matmul(3, 16, 16, 16)), 1, seeds=(1,))
+    one = predicted(checked.converted, 1)
+    assert 4096 <= one <= 4096 + 20
+
+
+def test_residual_block_at_the_computed_depths_and_one_less() -> None:
+    checked = check(parse(RESIDUAL), 64, seeds=(1,))
+    design = checked.converted.design
+    around = max(channels_of(design), key=lambda channel: channel.depth.value.data)
+    depth = around.depth.value.data
+    around.attributes["depth"] = type(around.depth)(depth - 1, around.depth.type)
+    network = network_of(design)
+    less = [channel.depth.value.data for channel in channels_of(design)]
+    times = earliest(network, 2, less)
+    slower = VerilatedDesign(design)
+    x = np.zeros((2, 2, 12, 12), np.int8)
+    if times is None:
+        with pytest.raises(BraidError, match="has not ended"):
+            slower.run([x], [x.shape], most_cycles=10_000)
+    else:
+        done = slower.run([x], [x.shape])
+        assert done.cycles == times.cycles(network) > checked.cycles
+
+
+FLOATS = "(tensor<2x4xf32>) -> tensor<2x4xf32>"
+REFUSED = {
+    "'braid.softmax' on an FPGA": f"braid.softmax %x {{dim = 1 : i64}} : {FLOATS}",
+    "lanes of f32 on an FPGA": f"braid.neg %x : {FLOATS}",
+    r"a reshape from \[2, 4\] to \[4, 2\]": (
+        "braid.reshape %x : (tensor<2x4xf32>) -> tensor<4x2xf32>\n"
+        "%z = braid.reshape %y : (tensor<4x2xf32>) -> tensor<2x4xf32>"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_stages_do_not_have_is_refused_by_name(name: str) -> None:
+    op = REFUSED[name]
+    text = f"""func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {{
+      %y = {op}
+      func.return {"%z" if "%z" in op else "%y"} : tensor<2x4xf32>
+    }}"""
+    with pytest.raises(UnsupportedError, match=name):
+        design_of(function_named(parse(text), "main"), {}, 256)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(50))
+def test_random_convolutions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    depthwise = bool(rng.integers(2))
+    given = int(rng.integers(1, 6))
+    channels = (given, given) if depthwise else (given, int(rng.integers(1, 7)))
+    window = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    dilation = int(rng.integers(1, 3))
+    reach = min((size - 1) * dilation for size in window)
+    text = convolution(
+        seed,
+        channels,
+        (int(rng.integers(6, 14)), int(rng.integers(6, 14))),
+        window,
+        stride=int(rng.integers(1, 3)),
+        dilation=dilation,
+        pad=int(rng.integers(0, reach // 2 + 1)),
+        groups=given if depthwise else 1,
+    )
+    check(parse(text), int(rng.integers(6, 200)), seeds=(seed,))

@@ -1,0 +1,134 @@
+"""Times and depths of streams against a simulation that steps through every cycle."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.solvers.streams import Channel, Network, Process, earliest, fewest_depths
+from braid.solvers.streams.network import sink, source
+
+
+def stepped(network: Network, images: int, depths: list[int], most: int) -> int | None:
+    """Cycles by stepping; None where it has not ended after `most`. Shares nothing but the data."""
+    processes = network.processes
+    iteration = [0] * len(processes)
+    reserved = [0] * len(network.channels)
+    ready: list[list[int]] = [[] for _ in network.channels]
+    end = 0
+    for cycle in range(most):
+        freed: list[int] = []
+        taken: list[int] = []
+        for number, process in enumerate(processes):
+            if iteration[number] == images * process.iterations:
+                continue
+            at = iteration[number] % process.iterations
+            reads, writes = at in process.reads, at in process.writes
+            into = [i for i, one in enumerate(network.channels) if one.reader == number]
+            out = [i for i, one in enumerate(network.channels) if one.writer == number]
+            if reads and not all(ready[i] and ready[i][0] <= cycle for i in into):
+                continue
+            if writes and not all(reserved[i] < depths[i] for i in out):
+                continue
+            iteration[number] += 1
+            if reads:
+                freed += into
+                end = max(end, cycle)
+                for i in into:
+                    ready[i].pop(0)
+            if writes:
+                taken += out
+                end = max(end, cycle + process.latency)
+                for i in out:
+                    ready[i].append(cycle + process.latency + 1)
+        for i in freed:
+            reserved[i] -= 1
+        for i in taken:
+            reserved[i] += 1
+        done = zip(iteration, processes, strict=True)
+        if all(count == images * process.iterations for count, process in done):
+            return end + 1
+    return None
+
+
+def process(rng: np.random.Generator, reads: int) -> Process:
+    iterations = reads + int(rng.integers(0, 12))
+    read = np.sort(rng.choice(iterations, reads, replace=False))
+    writes = int(rng.integers(1, iterations + 1))
+    write = np.sort(rng.choice(iterations, writes, replace=False))
+    return Process("p", iterations, read, write, int(rng.integers(1, 6)))
+
+
+def chain(seed: int) -> Network:
+    """A chain, and a second channel around one that writes as often as it reads."""
+    rng = np.random.default_rng(seed)
+    processes = [source(int(rng.integers(3, 9)))]
+    for _ in range(int(rng.integers(1, 4))):
+        processes.append(process(rng, processes[-1].writes.size))
+    last = processes[-1].writes.size
+    late = np.arange(last) + int(rng.integers(0, 5))
+    around = Process("around", int(late[-1]) + 1, np.arange(last), late, 3)
+    join = Process("join", last, np.arange(last), np.arange(last), 2)
+    processes += [around, join, sink(last)]
+    count = len(processes)
+    channels = [Channel(i, i + 1) for i in range(count - 1)]
+    channels.append(Channel(count - 4, count - 2, bits=8))
+    return Network(tuple(processes), tuple(channels))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_times_are_those_of_stepping(seed: int) -> None:
+    network = chain(seed)
+    unbounded = earliest(network, 2)
+    assert unbounded is not None
+    cycles = unbounded.cycles(network)
+    assert stepped(network, 2, [10_000] * len(network.channels), 5000) == cycles
+    rng = np.random.default_rng(seed)
+    depths = [int(depth) for depth in rng.integers(1, 9, len(network.channels))]
+    bounded = earliest(network, 2, depths)
+    found = None if bounded is None else bounded.cycles(network)
+    assert stepped(network, 2, depths, 5000) == found
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_depths_lose_nothing_and_each_is_needed(seed: int) -> None:
+    network = chain(seed)
+    found = fewest_depths(network)
+    assert found.fewest
+    depths = list(found.depths)
+    assert stepped(network, 2, depths, 5000) == found.unbounded_cycles == found.cycles
+    for index, depth in enumerate(depths):
+        if depth > 1:
+            less = [*depths[:index], depth - 1, *depths[index + 1 :]]
+            slower = stepped(network, 2, less, 5000)
+            assert slower is None or slower > found.cycles
+
+
+@pytest.mark.slow
+def test_fifty_layers_with_branches_take_seconds() -> None:
+    """3x3 windows on 56 x 56 pixels, each second pair with a channel around it."""
+    size = 56
+    reads = np.arange(size * size)
+    window = Process("window", size * size + size + 1, reads, reads + size + 1, 20)
+    join = Process("join", size * size, reads, reads, 5)
+    processes, channels = [source(size * size)], []
+    for _ in range(17):
+        start = len(processes) - 1
+        for _ in range(2):
+            channels.append(Channel(len(processes) - 1, len(processes), 128))
+            processes.append(window)
+        channels += [Channel(len(processes) - 1, len(processes), 128)]
+        channels += [Channel(start, len(processes), 128)]
+        processes.append(join)
+    channels.append(Channel(len(processes) - 1, len(processes), 128))
+    processes.append(sink(size * size))
+    began = time.perf_counter()
+    found = fewest_depths(Network(tuple(processes), tuple(channels)), trials=20)
+    seconds = time.perf_counter() - began
+    assert found.cycles == found.unbounded_cycles
+    assert seconds < 10, f"{seconds:.1f} s"
+    print(f"{len(processes)} processes, {sum(found.depths)} places: {seconds:.2f} s")
