@@ -13,7 +13,7 @@ import braid
 from braid.support.errors import BraidError
 from test.run.streams.conftest import FIRST, SECOND, chain, inputs, parse, placed
 from test.run.streams.test_from_c import norms, stream_model  # noqa: F401  a fixture
-from test.run.streams.test_soak import set_soak, soak
+from test.run.streams.test_soak import check_long_soak, check_soak
 from test.run.streams.test_streams import check, expected, wait_until_gone
 
 BOTH = f"{FIRST}+{SECOND}"
@@ -194,16 +194,9 @@ def check_random_chain(target: str, seed: int) -> None:
 
 
 def test_three_hundred(turns: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_soak(monkeypatch)
-    failed, _ = soak(turns, 300, 300)
-    assert 5 < failed < 150
+    check_soak(turns, monkeypatch)
 
 
 @pytest.mark.slow
 def test_ten_thousand(turns: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is flat, too."""
-    set_soak(monkeypatch)
-    soak(turns, 1000, 1000)
-    failed, sizes = soak(turns, 10_000, 1000)
-    assert 300 < failed < 3000
-    assert max(sizes) - sizes[0] < 1 << 20
+    check_long_soak(turns, monkeypatch)

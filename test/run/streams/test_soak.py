@@ -66,22 +66,31 @@ def set_soak(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+def check_soak(model: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 requests, some of which fail, and all are late."""
+    set_soak(monkeypatch)
+    failed, _ = soak(model, 300, 300)
+    assert 5 < failed < 150
+
+
+def check_long_soak(model: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 of them; memory is flat, too."""
+    set_soak(monkeypatch)
+    soak(model, 1000, 1000)
+    failed, sizes = soak(model, 10_000, 1000)
+    assert 300 < failed < 3000
+    assert max(sizes) - sizes[0] < 1 << 20
+
+
 def test_the_reference(faulty: braid.Model) -> None:
     for x in inputs(3):
         np.testing.assert_array_equal(np.asarray(faulty(x)), reference(x))
 
 
 def test_three_hundred(faulty: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_soak(monkeypatch)
-    failed, _ = soak(faulty, 300, 300)
-    assert 5 < failed < 150
+    check_soak(faulty, monkeypatch)
 
 
 @pytest.mark.slow
 def test_ten_thousand(faulty: braid.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is flat, too."""
-    set_soak(monkeypatch)
-    soak(faulty, 1000, 1000)
-    failed, sizes = soak(faulty, 10_000, 1000)
-    assert 300 < failed < 3000
-    assert max(sizes) - sizes[0] < 1 << 20
+    check_long_soak(faulty, monkeypatch)
