@@ -59,8 +59,8 @@ def store(array: Array, layout: Layout) -> Array:
     return np.ascontiguousarray(array) if layout.is_row_major else to_storage(array, layout)
 
 
-def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
-    """The results as stored."""
+def stored_arrays(group: FusedOp, inputs: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """The operands and room for the results of a group, as stored."""
     stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
     outputs = [
         # What was in memory before must not matter.
@@ -71,8 +71,24 @@ def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
         )
         for type in group.outputs.types
     ]
+    return stored, outputs
+
+
+def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
+    """The results as stored."""
+    stored, outputs = stored_arrays(group, inputs)
     call_kernel(kernel, [*stored, *outputs])
     return outputs
+
+
+def compare_results(group: FusedOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    """Whether results, as stored, are what the semantics of the ops say; tails are zeros."""
+    expected = evaluate(group, inputs)
+    for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
+        layout, shape = layout_of(value.type), np.shape(reference)
+        logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
+        compare(logical, np.asarray(reference), value.owner.name)
+        np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
 
 
 TOLERANCES = {2: 2e-2, 4: 1e-5, 8: 1e-12}
@@ -125,15 +141,7 @@ def check() -> Check:
         arrays = [
             (inputs or {}).get(i, random_input(type, generator)) for i, type in enumerate(types)
         ]
-        expected = evaluate(group, arrays)
-        outputs = run(kernel, group, arrays)
-        for actual, reference, value in zip(
-            outputs, expected, group.terminator.arguments, strict=True
-        ):
-            layout, shape = layout_of(value.type), np.shape(reference)
-            logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
-            compare(logical, np.asarray(reference), value.owner.name)
-            np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
+        compare_results(group, arrays, run(kernel, group, arrays))
         return kernel
 
     return check

@@ -1,14 +1,11 @@
 """Kernels of GPUs, run by the emulator."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 from xdsl.ir import Attribute
 
-from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu.call import call_emulated
@@ -21,24 +18,20 @@ from braid.lowering.gpu.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.targets.machines.gpus import TRIPLE
 from braid.targets.machines.machine import Machine
-from test.run.fallback.conftest import Build, compare, make_group, random_input, store
-from test.run.groups import evaluate
-from test.storage import from_storage
+from test.run.fallback.conftest import (
+    Build,
+    compare_results,
+    make_group,
+    random_input,
+    stored_arrays,
+)
+from test.run.fallback.conftest import cache as cache
 
 Emit = Callable[[FusedOp, str], GpuKernel]
 
 
 def gpu(architecture: str) -> Machine:
     return Machine(architecture, TRIPLE, architecture, "+ptx90")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Compiled kernels of earlier runs must not hide an error."""
-    directory = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BRAID_CACHE_DIR", str(directory))
-        yield directory
 
 
 _conflicts: list[int] = []
@@ -64,16 +57,7 @@ def run_kernel(
     kernel: GpuKernel, group: FusedOp, inputs: Sequence[Array], unaligned: bool = False
 ) -> list[Array]:
     """The results as stored."""
-    stored = [store(x, layout_of(type)) for x, type in zip(inputs, group.inputs.types, strict=True)]
-    outputs = [
-        # What was in memory before must not matter.
-        np.full(
-            layout_of(type).storage_shape(type.get_shape()),
-            1 if to_numpy(type.element_type) == np.bool_ else 77,
-            to_numpy(type.element_type),
-        )
-        for type in group.outputs.types
-    ]
+    stored, outputs = stored_arrays(group, inputs)
     (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
     if unaligned:
         stored, outputs = [list(map(_elsewhere, arrays)) for arrays in (stored, outputs)]
@@ -95,13 +79,7 @@ def check_group(
         (inputs or {}).get(i, random_input(type, generator))
         for i, type in enumerate(group.inputs.types)
     ]
-    expected = evaluate(group, arrays)
-    outputs = run_kernel(kernel, group, arrays, unaligned)
-    for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
-        layout, shape = layout_of(value.type), np.shape(reference)
-        logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
-        compare(logical, np.asarray(reference), value.owner.name)
-        np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
+    compare_results(group, arrays, run_kernel(kernel, group, arrays, unaligned))
     return kernel
 
 

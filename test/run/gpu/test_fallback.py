@@ -1,10 +1,8 @@
 """Kernels of GPUs without a family: a share of the CPU's tests, all of which are slow here."""
 
-from test.run.fallback.test_decomposed_ops import test_scan  # noqa: F401
 from test.run.fallback.test_elementwise import (  # noqa: F401
     test_bools,
     test_division_does_not_trap,
-    test_integers,
 )
 from test.run.fallback.test_ops import (  # noqa: F401
     test_arg_reduce,
