@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
+
 from benchmarks.busy import competitors
 from benchmarks.generators.layered_graphs import latency_problem, layered_graph, memory_problem
 from benchmarks.generators.layout_graphs import layout_problem
@@ -23,7 +25,7 @@ from benchmarks.generators.planted_orders import planted_order
 from benchmarks.generators.planted_packings import planted_packing
 from benchmarks.generators.planted_strategies import planted_strategies
 from benchmarks.generators.sharding_graphs import sharding_problem
-from braid.solvers import ordering, packing, rematerialization, strategy
+from braid.solvers import ordering, packing, partition, rematerialization, strategy
 from braid.solvers.strategy import StrategyProblem
 
 Attempt = Callable[[float], object]
@@ -65,6 +67,21 @@ def _latency_order(ops: int) -> Attempt:
     return lambda limit: ordering.search(problem, time_limit=limit)
 
 
+def _partition(ops: int) -> Attempt:
+    graph, draw = layered_graph(ops, 12, 1), np.random.default_rng(1)
+    seconds, moves = draw.uniform(0.1, 1.0, (ops, 4)), draw.uniform(0.0, 0.3, (ops, 4))
+    problem = partition.PartitionProblem(
+        seconds=seconds,
+        operands=graph.predecessors,
+        receive=moves,
+        send=moves,
+        start=np.full(4, 0.5),
+        bytes=np.ones(ops),
+        capacity=np.full(4, 0.4 * ops),
+    )
+    return lambda limit: partition.solve(problem, time_limit=limit)
+
+
 SOLVERS: dict[str, Callable[[], Attempt]] = {
     "packing of 500": lambda: _packing(500),
     "packing of 5000": lambda: _packing(5000),
@@ -81,6 +98,8 @@ SOLVERS: dict[str, Callable[[], Attempt]] = {
     "order of 5000, memory": lambda: _memory_order(5000),
     "order of 250, latency": lambda: _latency_order(250),
     "order of 5000, latency": lambda: _latency_order(5000),
+    "partition of 500": lambda: _partition(500),
+    "partition of 5000": lambda: _partition(5000),
 }
 
 
