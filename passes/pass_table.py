@@ -26,6 +26,7 @@ PASSES: dict[str, str] = {
     "expand-transposed-convolutions": (
         "braid.passes.simplify.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
     ),
+    "extend-half-floats": "braid.passes.precision.extend_half_floats:ExtendHalfFloatsPass",
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),

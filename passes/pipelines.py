@@ -19,6 +19,8 @@ DEFAULT = (
     # In which types devices compute. From here on there are conversions between ops.
     "select-types",
     "apply-types",
+    # What backends compute in other element types than it is stored in, where devices are known.
+    "prepare-backends{before=folding}",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
     "expand-transposed-convolutions",
     # Normalizations become part of weights while they still stand right behind the products;

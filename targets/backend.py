@@ -53,7 +53,7 @@ class Job:
 class Preparation:
     """Names of passes and pipelines, with options as in a textual pipeline.
 
-    `before_fusion` run on the graph when all that holds for every backend was simplified, and
+    `before_folding` run on the graph as soon as devices are assigned; `before_fusion` run on the graph when all that holds for every backend was simplified, and
     again hoists what depends on weights alone. `before_kernels` run when groups, layouts, order
     and storage are decided, and clusters are functions.
 
@@ -64,6 +64,7 @@ class Preparation:
 
     before_fusion: tuple[str, ...] = ()
     before_kernels: tuple[str, ...] = ()
+    before_folding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

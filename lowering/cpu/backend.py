@@ -29,8 +29,11 @@ class CpuBackend:
         return cpu_families(device.machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
-        return Preparation(before_fusion=("expand-padding", "simplify"))
+        """Kernels have no edge cases and compute in f32; what becomes equal ops is merged."""
+        return Preparation(
+            before_folding=("extend-half-floats",),
+            before_fusion=("expand-padding", "simplify"),
+        )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
         """Emits those that were not compiled before."""

@@ -55,15 +55,15 @@ class NpuBackend:
             )
         host = _host(job)
         preparation = backend(host.device.backend).prepare(host)
-        return Preparation(
-            (
+        return replace(
+            preparation,
+            before_fusion=(
                 f"split-ops{{memory={chip.memories[0].bytes // TILES} follow-readers=true}}",
                 # Parts of weights are weights.
                 "hoist-parameter-expressions",
                 "attach-streams",
                 *preparation.before_fusion,
             ),
-            preparation.before_kernels,
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "NpuKernels":

@@ -58,7 +58,7 @@ class Trial:
         of the trial are dropped. Raises BraidError as the passes do.
         """
         if not has_all_backends(target_of(module, target)):
-            passes = [name for name in passes if name != _PREPARE]
+            passes = [name for name in passes if not name.startswith(_PREPARE)]
         numbers = {op: number for number, op in enumerate(originals)}
         copy = module.clone()
         for mine, original in zip(copy.walk(), module.walk(), strict=True):

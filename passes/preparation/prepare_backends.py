@@ -19,9 +19,10 @@ from braid.targets.machines.target import Target
 class PrepareBackendsPass(ModulePass):
     """Runs what `Backend.prepare` names for each device of `target`, on what runs there.
 
-    In: with `before=fusion` a simplified graph without groups, with `before=kernels` one whose
-    groups, layouts, order and storage are decided. Out: one in which every op has the form that
-    kernels of its backend take; for CPUs, no window has a padding.
+    In: with `before=folding` a graph whose devices are assigned, with `before=fusion` a simplified
+    one without groups, with `before=kernels` one whose groups, layouts, order and storage are
+    decided. Out: one in which every op has the form that kernels of its backend take; for CPUs, no
+    window has a padding.
 
     ```mlir
     %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
@@ -33,15 +34,17 @@ class PrepareBackendsPass(ModulePass):
     name = "prepare-backends"
 
     target: str | None = None
-    before: Literal["fusion", "kernels"] = "fusion"
+    before: Literal["folding", "fusion", "kernels"] = "fusion"
 
     def passes(self, target: Target) -> tuple[ModulePass, ...]:
         """The passes for `target`, with the option of this one. Raises BraidError as `backend`."""
         found: list[ModulePass] = []
         for preparation, devices in _preparations(target).items():
-            names = (
-                preparation.before_fusion if self.before == "fusion" else preparation.before_kernels
-            )
+            names = {
+                "folding": preparation.before_folding,
+                "fusion": preparation.before_fusion,
+                "kernels": preparation.before_kernels,
+            }[self.before]
             # On one device there is nothing to tell apart.
             restricted = devices if len(target.devices) > 1 else ()
             for pass_ in parse_pipeline(",".join(names)):

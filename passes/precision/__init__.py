@@ -1,0 +1,1 @@
+"""In which element types ops compute."""

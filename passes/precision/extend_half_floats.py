@@ -1,0 +1,189 @@
+"""`extend-half-floats`: f16 and bf16 are stored, f32 is computed with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    FloatAttr,
+    ModuleOp,
+    TensorType,
+    f32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.indexing import GatherBase
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from braid.dialects.braid.names import derive_names, inherit_names
+from braid.dialects.braid.opaque import OpaqueOp
+from braid.dialects.braid.placement import CopyingOp
+from braid.targets.machines.resolve import runs_on, target_of
+from braid.targets.machines.target import Target
+
+_HALF = (Float16Type, BFloat16Type)
+_MOVING = (BroadcastOp, ConcatOp, GatherBase, PadOp, ReshapeOp, SliceOp, TransposeOp)
+"""What moves elements keeps the type that they have already."""
+_CAST, _BITCAST = ELEMENTWISE["cast"], ELEMENTWISE["bitcast"]
+_TYPED = (CopyingOp, OpaqueOp, _BITCAST)
+"""Ops that need the type that they have."""
+
+
+@dataclass(frozen=True)
+class ExtendHalfFloatsPass(ModulePass):
+    """Computes in f32 what is said in f16 and bf16, and rounds what leaves the computation.
+
+    In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
+    another reads is not rounded between them; arguments, results, what control flow carries, and
+    explicit casts have the types they had, so that results are as close to the exact ones as those
+    of ops that round each time, or closer. With `devices` only ops on these are changed.
+
+    ```mlir
+    %y = braid.mul %x, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+    // %w = braid.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+    // %v = braid.mul %w, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // %y = braid.cast %v : (tensor<4xf32>) -> tensor<4xf16>
+    ```
+    """
+
+    name = "extend-half-floats"
+
+    target: str | None = None
+    devices: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites all functions of `op`."""
+        if not any(_is_half(value) for inner in op.walk() for value in inner.results):
+            return
+        extension = _Extension(target_of(op, self.target), self.devices)
+        for region in op.regions:
+            for block in region.blocks:
+                extension.visit(block)
+        extension.round_what_is_read()
+
+
+@dataclass
+class _Extension:
+    """The f32 values that stand for those of half the bits, and the ops that they replace."""
+
+    target: Target
+    devices: tuple[str, ...]
+    computed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    extended: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    replaced: list[Operation] = field(default_factory=list[Operation])
+
+    def visit(self, block: Block) -> None:
+        """Insert an op on f32 before each that computes in half of the bits."""
+        for op in list(block.ops):
+            for region in op.regions:
+                for inner in region.blocks:
+                    self.visit(inner)
+            if not isinstance(op, TensorOp) or isinstance(op, _TYPED):
+                continue
+            if isinstance(op, _CAST):
+                op.operands = [self.computed.get(value, value) for value in op.operands]
+            elif self._computes(op) and runs_on(op, self.devices, self.target):
+                self._extend(op)
+
+    def _computes(self, op: TensorOp) -> bool:
+        if isinstance(op, _MOVING):
+            return any(value in self.computed for value in op.operands)
+        return any(map(_is_half, op.operands))
+
+    def _extend(self, op: TensorOp) -> None:
+        new = _on_f32(op, [self._wide(value) for value in op.operands])
+        if new is None:
+            return
+        Rewriter.insert_op(new, InsertPoint.before(op))
+        for old, result in zip(op.results, new.results, strict=True):
+            if _is_half(old):
+                self.computed[old] = result
+            else:
+                old.replace_all_uses_with(result)
+        self.replaced.append(op)
+
+    def _wide(self, value: SSAValue) -> SSAValue:
+        """`value` in f32."""
+        if not _is_half(value):
+            return value
+        if value in self.computed:
+            return self.computed[value]
+        if value not in self.extended:
+            owner = value.owner
+            place = (
+                InsertPoint.at_start(owner)
+                if isinstance(owner, Block)
+                else InsertPoint.after(owner)
+            )
+            self.extended[value] = _cast(value, f32, place, owner)
+        return self.extended[value]
+
+    def round_what_is_read(self) -> None:
+        """Erase what is replaced; other readers of it get the rounded values."""
+        for op in reversed(self.replaced):
+            for old in op.results:
+                if _is_half(old) and old.uses:
+                    wide = self.computed[old]
+                    assert isinstance(old.type, TensorType)
+                    rounded = _cast(wide, old.type.element_type, InsertPoint.before(op), op)
+                    old.replace_all_uses_with(rounded)
+            inherit_names(op, [self.computed.get(old) for old in op.results])
+            Rewriter.erase_op(op)
+
+
+def _is_half(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, _HALF)
+
+
+def _cast(
+    value: SSAValue, element_type: AnyFloat, place: InsertPoint, source: Operation | Block
+) -> SSAValue:
+    """`value` in another element type."""
+    type = value.type
+    assert isinstance(type, TensorType)
+    result = TensorType(element_type, type.get_shape(), type.encoding)
+    op = _CAST.create(operands=[value], result_types=[result])
+    Rewriter.insert_op(op, place)
+    if isinstance(source, Operation):
+        op.location = source.location
+        derive_names(op, source, "cast")
+    return op.results[0]
+
+
+def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
+    """`op` on other operands, with results in f32; None where it cannot have them."""
+    types = [_in_f32(result.type) if _is_half(result) else result.type for result in op.results]
+    attributes = {name: _attribute_in_f32(value) for name, value in op.attributes.items()}
+    new = type(op).create(operands=operands, result_types=types, attributes=attributes)
+    new.location = op.location
+    try:
+        new.verify_()
+    except VerifyException:
+        return None
+    return new
+
+
+def _in_f32(type: Attribute) -> AnyTensor:
+    assert isinstance(type, TensorType)
+    return TensorType(f32, type.get_shape(), type.encoding)
+
+
+def _attribute_in_f32(attribute: Attribute) -> Attribute:
+    """A number of the element type, such as what is padded with, in f32."""
+    if isinstance(attribute, FloatAttr) and isinstance(attribute.type, _HALF):
+        return FloatAttr(attribute.value.data, f32)
+    return attribute
