@@ -53,9 +53,10 @@ class Job:
 class Preparation:
     """Names of passes and pipelines, with options as in a textual pipeline.
 
-    `before_folding` run on the graph as soon as devices are assigned; `before_fusion` run on the graph when all that holds for every backend was simplified, and
-    again hoists what depends on weights alone. `before_kernels` run when groups, layouts, order
-    and storage are decided, and clusters are functions.
+    `before_folding` run on the graph as soon as devices are assigned. `before_fusion` run when all
+    that holds for every backend was simplified, and again hoists what depends on weights alone.
+    `before_kernels` run when groups, layouts, order and storage are decided, and clusters are
+    functions.
 
     Of a model on several devices, a pass with an option `devices` gets the names of those that ask
     for it, and changes what runs on these alone (`runs_on`). One without it runs on the whole
