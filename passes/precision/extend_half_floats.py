@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -18,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.indexing import GatherBase
 from braid.dialects.braid.movement import (
@@ -138,25 +139,21 @@ class _Extension:
             for old in op.results:
                 if _is_half(old) and old.uses:
                     wide = self.computed[old]
-                    assert isinstance(old.type, TensorType)
-                    rounded = _cast(wide, old.type.element_type, InsertPoint.before(op), op)
+                    rounded = _cast(wide, element_type_of(old), InsertPoint.before(op), op)
                     old.replace_all_uses_with(rounded)
             inherit_names(op, [self.computed.get(old) for old in op.results])
             Rewriter.erase_op(op)
 
 
 def _is_half(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, _HALF)
+    return isinstance(value.type, TensorType) and isinstance(element_type_of(value), _HALF)
 
 
 def _cast(
-    value: SSAValue, element_type: AnyFloat, place: InsertPoint, source: Operation | Block
+    value: SSAValue, element_type: Attribute, place: InsertPoint, source: Operation | Block
 ) -> SSAValue:
     """`value` in another element type."""
-    type = value.type
-    assert isinstance(type, TensorType)
-    result = TensorType(element_type, type.get_shape(), type.encoding)
-    op = _CAST.create(operands=[value], result_types=[result])
+    op = _CAST.create(operands=[value], result_types=[_with(value, element_type)])
     Rewriter.insert_op(op, place)
     if isinstance(source, Operation):
         op.location = source.location
@@ -166,7 +163,7 @@ def _cast(
 
 def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
     """`op` on other operands, with results in f32; None where it cannot have them."""
-    types = [_in_f32(result.type) if _is_half(result) else result.type for result in op.results]
+    types = [_with(result, f32) if _is_half(result) else result.type for result in op.results]
     attributes = {name: _attribute_in_f32(value) for name, value in op.attributes.items()}
     new = type(op).create(operands=operands, result_types=types, attributes=attributes)
     new.location = op.location
@@ -177,13 +174,15 @@ def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
     return new
 
 
-def _in_f32(type: Attribute) -> AnyTensor:
-    assert isinstance(type, TensorType)
-    return TensorType(f32, type.get_shape(), type.encoding)
+def _with(value: SSAValue, element_type: Attribute) -> AnyTensor:
+    """The type of `value` with other elements."""
+    type = cast(AnyTensor, value.type)
+    return TensorType(element_type, type.get_shape(), type.encoding)
 
 
 def _attribute_in_f32(attribute: Attribute) -> Attribute:
     """A number of the element type, such as what is padded with, in f32."""
-    if isinstance(attribute, FloatAttr) and isinstance(attribute.type, _HALF):
-        return FloatAttr(attribute.value.data, f32)
-    return attribute
+    if not isinstance(attribute, FloatAttr):
+        return attribute
+    number = cast(FloatAttr[AnyFloat], attribute)
+    return FloatAttr(number.value.data, f32) if isinstance(number.type, _HALF) else number

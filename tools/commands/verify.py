@@ -1,7 +1,7 @@
 """`braid verify`: the first op whose result differs from a reference, and by how much."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -36,15 +36,25 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
+_TOLERANCE = 1e-4
+"""Largest error by default of a model in f32 or f64."""
+_HALF = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
+"""The same by other types: ONNX Runtime rounds after each op."""
+
 
 def verify(
     model: SourceArgument,
     inputs: InputOption = None,
     seed: SeedOption = 0,
     tolerance: Annotated[
-        float,
-        typer.Option(metavar="X", min=0, help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is no difference."),
-    ] = 1e-4,
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0,
+            help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is not a difference; by default 0.0001, or where"
+            " results are in f16 or bf16 0.0039 or 0.031.",
+        ),
+    ] = None,
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
@@ -116,9 +126,15 @@ def verify(
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
-    allowed = {name: max(tolerance, own) for name, own in alone.tolerances.items()}
+    limit = _default_tolerance(actual.values()) if tolerance is None else tolerance
+    allowed = {name: max(limit, own) for name, own in alone.tolerances.items()}
     found = differences(order, actual, expected)
-    _report(found, tolerance, reference, clusters.placements if clusters else {}, allowed)
+    _report(found, limit, reference, clusters.placements if clusters else {}, allowed)
+
+
+def _default_tolerance(results: "Iterable[NDArray[Any]]") -> float:
+    """Where there are results in f16 or bf16, a few times what these round 1 to."""
+    return max([_TOLERANCE, *(_HALF.get(result.dtype.name, 0.0) for result in results)])
 
 
 def _check_options(

@@ -1,0 +1,80 @@
+"""Models in f16 and bf16 against exact results, beside the interpreter, which rounds each op."""
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import braid
+
+TYPES = {
+    "f16": (np.float16, TensorProto.FLOAT16),
+    "bf16": (ml_dtypes.bfloat16, TensorProto.BFLOAT16),
+}
+SHAPE = (1, 8, 12, 12)
+
+
+def network(kind: str) -> onnx.ModelProto:
+    """Convolution, normalization, attention-like products, a softmax and a loop, in one type."""
+    dtype, number = TYPES[kind]
+    random = np.random.default_rng(7)
+
+    def weight(name: str, *shape: int) -> TensorProto:
+        values = random.standard_normal(shape) / np.sqrt(max(1, np.prod(shape[1:])))
+        tensor = numpy_helper.from_array(values.astype(dtype), name)
+        assert tensor.data_type == number
+        return tensor
+
+    def value(name: str, *shape: int) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, number, shape)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Add", ["r", "x"], ["s"]),
+        helper.make_node("MaxPool", ["s"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Reshape", ["p", "to"], ["m"]),
+        helper.make_node("MatMul", ["m", "v"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["q", "t"], ["a"]),
+        helper.make_node("Softmax", ["a"], ["y"]),
+    ]
+    weights = [weight("w", 8, 8, 3, 3), weight("b", 8), weight("v", 36, 16)]
+    shape = numpy_helper.from_array(np.array([1, 8, 36]), "to")
+    graph = helper.make_graph(
+        nodes, "half", [value("x", *SHAPE)], [value("y", 1, 8, 8)], [*weights, shape]
+    )
+    opsets = [helper.make_opsetid("", 22)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def in_f64(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same numbers in f64."""
+    exact = onnx.ModelProto()
+    exact.CopyFrom(model)
+    for tensor in exact.graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if tensor.data_type != TensorProto.INT64:
+            tensor.CopyFrom(numpy_helper.from_array(array.astype(np.float64), tensor.name))
+    for info in (*exact.graph.input, *exact.graph.output):
+        info.type.tensor_type.elem_type = TensorProto.DOUBLE
+    return exact
+
+
+def error(result: npt.NDArray[np.generic], exact: npt.NDArray[np.float64]) -> float:
+    return float(np.abs(result.astype(np.float64) - exact).max())
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rounds_once(kind: str) -> None:
+    dtype, _ = TYPES[kind]
+    model = network(kind)
+    x = np.random.default_rng(3).standard_normal(SHAPE).astype(dtype)
+    exact = np.asarray(braid.interpret(in_f64(model))(x.astype(np.float64)))
+    compiled = np.asarray(braid.compile(model)(x))
+    assert compiled.dtype == dtype
+    # Half a unit in the last place of the result, and what f32 loses.
+    assert error(compiled, exact) <= float(ml_dtypes.finfo(dtype).eps) / 2 * exact.max() * 1.01
+    assert error(compiled, exact) <= error(np.asarray(braid.interpret(model)(x)), exact)
