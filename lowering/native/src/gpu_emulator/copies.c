@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * `cp.async`: copies to shared memory that land only where their thread waits for them, and are seen
- * by other threads after the barrier that follows. Semantics: PTX ISA, "cp.async" and
+ * `cp.async`: copies to shared memory that land only where their thread waits for them, and are
+ * seen by other threads after the barrier that follows. Semantics: PTX ISA, "cp.async" and
  * "cp.async.wait_group".
  */
 #include "emulator.h"
@@ -99,8 +99,6 @@ CP_ASYNC(cg, 16)
 
 EMULATED void braid_gpu_cp_async_commit_group(void) { ++queues[L->thread].groups; }
 
-EMULATED void braid_gpu_cp_async_wait_group(int32_t left) {
-  land(queues[L->thread].groups - left);
-}
+EMULATED void braid_gpu_cp_async_wait_group(int32_t left) { land(queues[L->thread].groups - left); }
 
 EMULATED void braid_gpu_cp_async_wait_all(void) { land(INT64_MAX); }
