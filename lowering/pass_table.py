@@ -2,10 +2,10 @@
 
 PASSES: dict[str, str] = {
     "attach-streams": "braid.lowering.npu.attach_streams:AttachStreamsPass",
+    "convert-braid-to-hls": "braid.lowering.fpga.convert_braid_to_hls:ConvertBraidToHlsPass",
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
-    "convert-braid-to-hls": "braid.lowering.fpga.convert_braid_to_hls:ConvertBraidToHlsPass",
     "lower-hls-to-verilog": "braid.lowering.fpga.lower_hls_to_verilog:LowerHlsToVerilogPass",
     "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",
     "lower-to-instructions": "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass",

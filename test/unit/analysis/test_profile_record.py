@@ -37,7 +37,7 @@ def test_counts_and_seconds_add_up_by_op_and_by_layouts(tmp_path: Path) -> None:
     assert found == {"x+y": (7, 4.0), "z": (3, 1.5), "new": (7, 7.0)}
     profile = read_profile(merged)
     expected = {"l0": OpStatistics(3, 3.25), "l1": OpStatistics(4, 0.75)}
-    assert profile.ops["y"] == OpStatistics(7, 4.0, expected)
+    assert profile.ops["y"] == OpStatistics(7, 4.0, expected, ("x", "y"))
 
 
 def test_the_order_of_profiles_does_not_matter(tmp_path: Path) -> None:

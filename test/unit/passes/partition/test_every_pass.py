@@ -64,6 +64,8 @@ ELSEWHERE = {
     "apply-clusters": "makes functions of clusters: test_apply_clusters.py",
     "measure-order": "compiles",
     "assign-lanes": "works on what apply-clusters leaves",
+    "lower-hls-to-verilog": "works on designs",
+    "select-channel-depths": "works on designs",
     "lower-program": "works on planned functions",
     "lower-to-instructions": "makes a stream",
     "convert-braid-to-linalg": "works on kernels",
