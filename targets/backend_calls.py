@@ -46,7 +46,8 @@ class BackendOfPackage:
         """As in `Backend`."""
         with self.named("prepare"):
             found = _one_of(self.backend.prepare(job), Preparation)
-            _all_of((*found.before_fusion, *found.before_kernels), str)
+            names = (*found.before_folding, *found.before_fusion, *found.before_kernels)
+            _all_of(names, str)
         return found
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
