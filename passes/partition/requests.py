@@ -28,7 +28,8 @@ _OF_KIND = "op:"
 class Pin:
     """`name=gpu:0` or `op:conv=npu`: ops of this name, or of this kind, run there.
 
-    `where` is a device or a backend, of which any device will do.
+    An op that stands for a part of a named one, such as `name/exp`, runs where that does. `where`
+    is a device or a backend, of which any device will do.
     """
 
     what: str
@@ -54,7 +55,7 @@ class Pin:
     def is_about(self, op: Operation) -> bool:
         """Whether it says where `op` runs."""
         if not self.what.startswith(_OF_KIND):
-            return self.what in names_of(op)
+            return any(f"{name}/".startswith(f"{self.what}/") for name in names_of(op))
         kind = self.what.removeprefix(_OF_KIND)
         return kind in _kinds(op)
 
@@ -72,7 +73,8 @@ def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
             raise BraidError(
                 f"pin '{pin.what}={pin.where}' is about no op of the model",
                 hint=did_you_mean(pin.what, known)
-                or "ops have the names of the model's nodes; op:conv is all of a kind",
+                or "ops have the names of what they make, which `braid import` shows; op:conv is "
+                "all of a kind",
             )
 
 
