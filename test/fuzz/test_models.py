@@ -44,6 +44,8 @@ def run_reference(model: ModelProto, inputs: dict[str, NDArray[Any]]) -> Arrays 
     """The outputs by ONNX's reference evaluator, None where it fails or is known to be wrong."""
     if any(node.op_type in WRONG_IN_REFERENCE or _collects(node) for node in model.graph.node):
         return None
+    if any(array.dtype.name == "bfloat16" for array in inputs.values()):
+        return None  # It adds up in bf16: hundreds of numbers lose a fifth of their sum.
     try:
         with np.errstate(all="ignore"):
             found = ReferenceEvaluator(model).run(None, inputs)

@@ -78,3 +78,17 @@ def test_rounds_once(kind: str) -> None:
     # Half a unit in the last place of the result, and what f32 loses.
     assert error(compiled, exact) <= float(ml_dtypes.finfo(dtype).eps) / 2 * exact.max() * 1.01
     assert error(compiled, exact) <= error(np.asarray(braid.interpret(model)(x)), exact)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("shape", [(1, 18, 2, 4), (2, 3, 8, 6), (1, 4, 16, 32)])
+def test_movement(kind: str, shape: tuple[int, ...]) -> None:
+    """LLVM fails on vectors of 34 bf16 that are taken apart, which SpaceToDepth gave."""
+    dtype, number = TYPES[kind]
+    node = helper.make_node("SpaceToDepth", ["x"], ["y"], blocksize=2)
+    x, y = (helper.make_tensor_value_info(n, number, s) for n, s in (("x", shape), ("y", None)))
+    graph = helper.make_graph([node], "moved", [x], [y])
+    opsets = [helper.make_opsetid("", 21)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    data = np.random.default_rng(5).standard_normal(shape).astype(dtype)
+    np.testing.assert_array_equal(braid.compile(model)(data), braid.interpret(model)(data))

@@ -67,3 +67,40 @@ def _spell(literal: str, type_name: str) -> str:
             return f"0xR{int(bits):04X}"
         case _:
             return f"0x{int(bits.view(float_type).astype(np.float64).view(np.uint64)):016X}"
+
+
+_MOVING = {
+    *("alloca", "bitcast", "declare", "define", "extractelement", "extractvalue", "getelementptr"),
+    *("insertelement", "insertvalue", "load", "phi", "ret", "select", "shufflevector", "store"),
+}
+_OPCODE = re.compile(r"^\s*(?:%[\w.$\"-]+\s*=\s*)?(?:tail )?(\w+|@)(?: (\w+))?")
+_FLAGS = {"afn", "arcp", "contract", "fast", "ninf", "nnan", "nsz", "reassoc"}
+_MOVING_CALL = re.compile(r"@llvm\.(?:masked|vector)\.")
+_BFLOAT = re.compile(r"(?<![\w.%@$\"-])bfloat(?![\w.$-])")
+_BFLOAT_LITERAL = re.compile(r"(?<![\w.%@$\"-])0xR([0-9A-F]{4})(?!\w)")
+_INTRINSIC = re.compile(r"@llvm\.[\w.]*bf16[\w.]*")
+
+
+def bfloat_as_integers(text: str) -> str:
+    """`text` with i16 for bfloat where that is only moved: LLVM fails on some vectors of it.
+
+    Conversions are integer operations already (`arith-expand`). Where something computes with
+    bfloat, the text stays as it is.
+    """
+    if "bfloat" not in text:
+        return text
+    lines = [line for line in text.splitlines() if _BFLOAT.search(line)]
+    if not all(map(_only_moves, lines)):
+        return text
+    text = _INTRINSIC.sub(lambda name: name[0].replace("bf16", "i16"), _BFLOAT.sub("i16", text))
+    return _BFLOAT_LITERAL.sub(lambda literal: str(int(literal[1], 16)), text)
+
+
+def _only_moves(line: str) -> bool:
+    """Whether an instruction, a function or a global is as valid with integers."""
+    found = _OPCODE.match(line)
+    if found is None or found[2] in _FLAGS:
+        return False
+    if found[1] == "call":
+        return _MOVING_CALL.search(line) is not None
+    return found[1] == "@" or found[1] in _MOVING

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.llvm_text import bfloat_as_integers, translate_literals
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.machines.machine import Machine
@@ -31,7 +31,7 @@ def _target_machine(machine: Machine) -> Any:
 
 def _optimized(llvm_ir: str, target: Any) -> Any:
     try:
-        module = llvm.parse_assembly(translate_literals(llvm_ir))
+        module = llvm.parse_assembly(bfloat_as_integers(translate_literals(llvm_ir)))
         module.verify()
     except RuntimeError as error:
         raise BraidError(f"LLVM rejects the generated code: {error}") from error

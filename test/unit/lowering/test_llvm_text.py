@@ -1,6 +1,6 @@
 import pytest
 
-from braid.lowering.host.codegen.llvm_text import translate_literals
+from braid.lowering.host.codegen.llvm_text import bfloat_as_integers, translate_literals
 from braid.support.llvm_bindings import llvm
 
 
@@ -49,3 +49,34 @@ def test_the_reader_takes_every_value() -> None:
     adds = "\n".join(f"%a{i} = fadd float %x, {value}" for i, value in enumerate(values))
     module = f"define void @f(float %x) {{\n{adds}\nret void\n}}"
     llvm.parse_assembly(translate_literals(module)).verify()
+
+
+MOVED = """define void @f(ptr %p, i1 %c, <4 x i1> %k) {
+  %x = load <4 x bfloat>, ptr %p, align 2
+  %m = call <4 x bfloat> @llvm.masked.load.v4bf16.p0(ptr %p, i32 2, <4 x i1> %k, <4 x bfloat> %x)
+  %y = shufflevector <4 x bfloat> %m, <4 x bfloat> poison, <2 x i32> <i32 1, i32 3>
+  %z = select i1 %c, <2 x bfloat> %y, <2 x bfloat> splat (bfloat 0xR3F80)
+  store <2 x bfloat> %z, ptr %p, align 2
+  ret void
+}
+declare <4 x bfloat> @llvm.masked.load.v4bf16.p0(ptr, i32, <4 x i1>, <4 x bfloat>)
+"""
+
+
+def test_bfloat_that_is_moved_is_an_integer() -> None:
+    text = bfloat_as_integers(MOVED)
+    assert "bf" not in text and "splat (i16 16256)" in text
+    llvm.parse_assembly(text).verify()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%a = fneg bfloat %x",
+        "%a = select nnan i1 %c, bfloat %x, bfloat %y",
+        "call void @g(bfloat %x)",
+    ],
+)
+def test_bfloat_that_is_computed_with_stays(line: str) -> None:
+    text = MOVED.replace("  ret void", f"  {line}\n  ret void")
+    assert bfloat_as_integers(text) == text
