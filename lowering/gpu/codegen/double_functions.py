@@ -2,7 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from braid.lowering.gpu.codegen.ir_writer import INFINITY, FunctionWriter, Value, log_edges
+from braid.lowering.gpu.codegen.ir_writer import (
+    INFINITY,
+    Bits,
+    FunctionWriter,
+    Value,
+    log_edges,
+    split,
+)
 
 _LOG2_E = 1.4426950408889634
 _LN2 = 0.6931471805599453
@@ -33,8 +40,7 @@ def _factorials(last: int) -> list[float]:
 def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """2^n · the series of e^r, |r| ≤ ln 2 / 2; 2^n as two factors, for results below 2^-1022."""
     (x,) = arguments
-    inside = w.select(w.compare("olt", x, w.number(-746.0)), w.number(-746.0), x)
-    inside = w.select(w.compare("ogt", inside, w.number(710.0)), w.number(710.0), inside)
+    inside = w.clamp(x, -746.0, 710.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
     exponent = w.intrinsic("rint", w.mul(inside, w.number(_LOG2_E)))
     rest = w.fma(exponent, w.number(-_LN2_HIGH), inside)
@@ -49,17 +55,7 @@ def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 def _log(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
     (x,) = arguments
-    tiny = w.compare("olt", x, w.number(2.0**-1022))
-    scaled = w.select(tiny, w.mul(x, w.number(2.0**54)), x)
-    bits = w.cast("bitcast", scaled, "i64")
-    biased = w.binary("lshr", bits, w.integer(52, "i64"))
-    exponent = w.cast("sitofp", w.binary("sub", biased, w.integer(1023, "i64")), "double")
-    exponent = w.select(tiny, w.sub(exponent, w.number(54.0)), exponent)
-    fraction = w.binary("and", bits, w.integer((1 << 52) - 1, "i64"))
-    mantissa = w.cast("bitcast", w.binary("or", fraction, w.integer(1023 << 52, "i64")), "double")
-    high = w.compare("ogt", mantissa, w.number(2.0**0.5))
-    exponent = w.select(high, w.add(exponent, w.number(1.0)), exponent)
-    mantissa = w.select(high, w.mul(mantissa, w.number(0.5)), mantissa)
+    mantissa, exponent = split(w, x, Bits("i64", 52, 1023))
     s = w.div(w.sub(mantissa, w.number(1.0)), w.add(mantissa, w.number(1.0)))
     square = w.mul(s, s)
     series = w.polynomial([2.0 / (2 * n + 1) for n in range(12, 0, -1)], square)
@@ -249,9 +245,7 @@ def _scaled(body: Callable[[FunctionWriter, Value], Value]) -> Body:
 
 def _exp2(w: FunctionWriter, x: Value) -> Value:
     """2^n · e^(r · ln 2) with n and r the whole and the rest of x."""
-    low, high = w.number(-1080.0), w.number(1030.0)
-    inside = w.select(w.compare("olt", x, low), low, x)
-    inside = w.select(w.compare("ogt", inside, high), high, inside)
+    inside = w.clamp(x, -1080.0, 1030.0)
     inside = w.select(w.compare("uno", x, x), w.number(0.0), inside)
     exponent = w.intrinsic("rint", inside)
     rest = w.mul(w.sub(inside, exponent), w.number(_LN2))

@@ -110,6 +110,12 @@ class FunctionWriter:
         """A conversion."""
         return self._emit(f"{operation} {value.type} {value.text} to {type}", type)
 
+    def clamp(self, x: Value, low: float, high: float) -> Value:
+        """x between two bounds, which what is not a number stays."""
+        least, most = self.number(low), self.number(high)
+        inside = self.select(self.compare("olt", x, least), least, x)
+        return self.select(self.compare("ogt", inside, most), most, inside)
+
     def intrinsic(self, name: str, *values: Value) -> Value:
         """One of LLVM's, overloaded by the type of its operands."""
         type = values[0].type
@@ -130,6 +136,36 @@ class FunctionWriter:
         name = f"%v{len(self._lines)}"
         self._lines.append(f"  {name} = {text}")
         return Value(name, type)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Of a type of floats: LLVM's integer of that width, bits of the mantissa, and the bias."""
+
+    type: str
+    mantissa: int
+    bias: int
+
+
+def split(w: FunctionWriter, x: Value, bits: Bits) -> tuple[Value, Value]:
+    """m in [√½, √2) and a whole n, both floats, with x = m · 2^n, for a finite x > 0.
+
+    Numbers below the smallest normal one are scaled before.
+    """
+    scale, type = bits.mantissa + 1, bits.type
+    tiny = w.compare("olt", x, w.number(2.0 ** (1 - bits.bias)))
+    scaled = w.select(tiny, w.mul(x, w.number(2.0**scale)), x)
+    whole = w.cast("bitcast", scaled, type)
+    biased = w.binary("lshr", whole, w.integer(bits.mantissa, type))
+    half = bits.bias - 1
+    exponent = w.cast("sitofp", w.binary("sub", biased, w.integer(half, type)), x.type)
+    exponent = w.select(tiny, w.sub(exponent, w.number(float(scale))), exponent)
+    fraction = w.binary("and", whole, w.integer((1 << bits.mantissa) - 1, type))
+    mantissa = w.binary("or", fraction, w.integer(half << bits.mantissa, type))
+    mantissa = w.cast("bitcast", mantissa, x.type)
+    low = w.compare("olt", mantissa, w.number(0.5**0.5))
+    exponent = w.select(low, w.sub(exponent, w.number(1.0)), exponent)
+    return w.select(low, w.add(mantissa, mantissa), mantissa), exponent
 
 
 def log_edges(w: FunctionWriter, x: Value, value: Value) -> Value:

@@ -3,15 +3,23 @@
 from collections.abc import Callable, Sequence
 
 from braid.lowering.common import elementary_coefficients as coefficients
-from braid.lowering.gpu.codegen.ir_writer import INFINITY, FunctionWriter, Value, log_edges
+from braid.lowering.gpu.codegen.ir_writer import (
+    INFINITY,
+    Bits,
+    FunctionWriter,
+    Value,
+    log_edges,
+    split,
+)
+
+_EXP_HIGHEST = 88.72283905
 
 
 def exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2; results below 2^-126 are 0."""
     (x,) = arguments
-    low, high = w.number(coefficients.EXP_LOWEST), w.number(88.72283905)
-    inside = w.select(w.compare("olt", x, low), low, x)
-    inside = w.select(w.compare("ogt", inside, high), high, inside)
+    low, high = w.number(coefficients.EXP_LOWEST), w.number(_EXP_HIGHEST)
+    inside = w.clamp(x, coefficients.EXP_LOWEST, _EXP_HIGHEST)
     exponent = w.intrinsic("rint", w.mul(inside, w.number(coefficients.LOG2_E)))
     rest = w.fma(exponent, w.number(-coefficients.LN2_HIGH), inside)
     rest = w.fma(exponent, w.number(-coefficients.LN2_LOW), rest)
@@ -28,18 +36,7 @@ def exp32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 def log32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """Exponent · ln 2 + a polynomial in mantissa - 1."""
     (x,) = arguments
-    tiny = w.compare("olt", x, w.number(2.0**-126))
-    scaled = w.select(tiny, w.mul(x, w.number(2.0**23)), x)
-    bits = w.cast("bitcast", scaled, "i32")
-    biased = w.binary("lshr", bits, w.integer(23, "i32"))
-    exponent = w.cast("sitofp", w.binary("sub", biased, w.integer(126, "i32")), "float")
-    exponent = w.select(tiny, w.sub(exponent, w.number(23.0)), exponent)
-    fraction = w.binary("and", bits, w.integer(0x007FFFFF, "i32"))
-    half = w.binary("or", fraction, w.integer(0x3F000000, "i32"))
-    mantissa = w.cast("bitcast", half, "float")
-    low = w.compare("olt", mantissa, w.number(0.5**0.5))
-    exponent = w.select(low, w.sub(exponent, w.number(1.0)), exponent)
-    mantissa = w.select(low, w.add(mantissa, mantissa), mantissa)
+    mantissa, exponent = split(w, x, Bits("i32", 23, 127))
     rest = w.sub(mantissa, w.number(1.0))
     square = w.mul(rest, rest)
     cubic = w.mul(w.mul(w.polynomial(coefficients.LOG, rest), square), rest)
@@ -64,16 +61,7 @@ def tanh32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 def erf32(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
     """Odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
     (x,) = arguments
-    inside = w.select(
-        w.compare("olt", x, w.number(-coefficients.ERF_IS_ONE_FROM)),
-        w.number(-coefficients.ERF_IS_ONE_FROM),
-        x,
-    )
-    inside = w.select(
-        w.compare("ogt", inside, w.number(coefficients.ERF_IS_ONE_FROM)),
-        w.number(coefficients.ERF_IS_ONE_FROM),
-        inside,
-    )
+    inside = w.clamp(x, -coefficients.ERF_IS_ONE_FROM, coefficients.ERF_IS_ONE_FROM)
     square = w.mul(inside, inside)
     numerator = w.mul(inside, w.polynomial(coefficients.ERF_NUMERATOR, square))
     return w.div(numerator, w.polynomial(coefficients.ERF_DENOMINATOR, square))

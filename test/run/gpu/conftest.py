@@ -10,12 +10,14 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu.call import call_emulated
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.worker import answer
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
+from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.machines.gpus import TRIPLE
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import (
@@ -32,6 +34,34 @@ Emit = Callable[[FusedOp, str], GpuKernel]
 
 def gpu(architecture: str) -> Machine:
     return Machine(architecture, TRIPLE, architecture, "+ptx90")
+
+
+SMALL = {
+    "rows": 64,
+    "columns": 64,
+    "depth": 64,
+    "stages": 3,
+    "warp_rows": 32,
+    "warp_columns": 32,
+}
+PLAIN = {**SMALL, "warp_columns": 64}
+"""The smallest tiles of tensor cores and of f32: the fewest threads to emulate."""
+
+
+def made_by_tiles(kernel: Kernel) -> GpuKernel:
+    """The kernel of a product, after a look that it is not the general one."""
+    assert isinstance(kernel, GpuKernel)
+    (launch,) = kernel.launches.launches
+    assert launch.shared_bytes > 0, "it is not made by tiles"
+    return kernel
+
+
+def spilled_bytes(kernel: Kernel, architecture: str) -> int:
+    """Of all threads' entries, as the assembler for an architecture says."""
+    assert isinstance(kernel, GpuKernel)
+    (code,) = compile_gpu_kernels([kernel], gpu(architecture), host_machine(), jobs=1)
+    used = assemble(code.ptx, architecture).resources.values()
+    return sum(own.spilled_bytes for own in used)
 
 
 _conflicts: list[int] = []

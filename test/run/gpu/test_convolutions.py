@@ -11,26 +11,13 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
-from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.conv import ConvFamily
-from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu
-
-SMALL = {
-    "rows": 64,
-    "columns": 64,
-    "depth": 64,
-    "stages": 3,
-    "warp_rows": 32,
-    "warp_columns": 32,
-}
-PLAIN = {**SMALL, "warp_columns": 64}
+from test.run.gpu.conftest import PLAIN, SMALL, check_group, gpu, made_by_tiles, spilled_bytes
 
 
 def emit(group: FusedOp, symbol: str, schedule: Schedule | None = None) -> GpuKernel:
@@ -38,10 +25,7 @@ def emit(group: FusedOp, symbol: str, schedule: Schedule | None = None) -> GpuKe
     assert found is not None
     small = PLAIN if found.found.number.value == "f32" else SMALL
     made = found.emit(symbol, schedule or small)
-    assert isinstance(made, GpuKernel)
-    (launch,) = made.launches.launches
-    assert launch.shared_bytes > 0, "it is not made by tiles"
-    return made
+    return made_by_tiles(made)
 
 
 def last(element: Any, *shape: int) -> Any:
@@ -149,10 +133,7 @@ def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> Non
         assert found is not None
         for schedule in found.space(0):
             made = found.emit("tested", schedule)
-            assert isinstance(made, GpuKernel)
-            (code,) = compile_gpu_kernels([made], gpu(architecture), host_machine(), jobs=1)
-            (used,) = assemble(code.ptx, architecture).resources.values()
-            assert used.spilled_bytes == 0, (image, schedule)
+            assert spilled_bytes(made, architecture) == 0, (image, schedule)
 
 
 @pytest.mark.slow

@@ -16,25 +16,24 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction import copies, kernel, tensor_cores, tiles
+from braid.lowering.gpu.kernels.contraction import copies, kernel, main_loop, tensor_cores, tiles
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, conflicts, gpu
+from test.run.gpu.conftest import (
+    PLAIN,
+    SMALL,
+    check_group,
+    conflicts,
+    gpu,
+    made_by_tiles,
+    spilled_bytes,
+)
 
 u8 = IntegerType(8, Signedness.UNSIGNED)
-SMALL = {
-    "rows": 64,
-    "columns": 64,
-    "depth": 64,
-    "stages": 3,
-    "warp_rows": 32,
-    "warp_columns": 32,
-}
-PLAIN = {**SMALL, "warp_columns": 64}
 FAMILY = GemmFamily(gpu("sm_80"))
 
 
@@ -48,10 +47,7 @@ def emitter(schedule: Schedule | None = None) -> Callable[[FusedOp, str], GpuKer
         found = FAMILY.match(group)
         assert found is not None
         made = found.emit(symbol, schedule or next(found.space(0)))
-        assert isinstance(made, GpuKernel)
-        (launch,) = made.launches.launches
-        assert launch.shared_bytes > 0, "it is not made by tiles"
-        return made
+        return made_by_tiles(made)
 
     return emit
 
@@ -196,10 +192,7 @@ def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> Non
         assert found is not None
         for schedule in found.space(0):
             made = found.emit("tested", schedule)
-            assert isinstance(made, GpuKernel)
-            (code,) = compile_gpu_kernels([made], gpu(architecture), host_machine(), jobs=1)
-            (used,) = assemble(code.ptx, architecture).resources.values()
-            assert used.spilled_bytes == 0, (shape, schedule)
+            assert spilled_bytes(made, architecture) == 0, (shape, schedule)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +241,9 @@ def _without_barrier(number: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def _waits_for(change: int) -> Callable[[pytest.MonkeyPatch], None]:
-    original = kernel._wait
+    original = main_loop._wait
     return lambda patch: patch.setattr(
-        kernel, "_wait", lambda code, left: original(code, left + change)
+        main_loop, "_wait", lambda code, left: original(code, left + change)
     )
 
 
@@ -294,7 +287,7 @@ def _swizzle(patch: pytest.MonkeyPatch) -> None:
 
 def _next(patch: pytest.MonkeyPatch) -> None:
     """The slot that is read next is always the same."""
-    patch.setattr(kernel, "_next", lambda code, slot, size, stages: code.number(size))
+    patch.setattr(main_loop.Ring, "next", lambda self, code, slot: code.number(self.size))
 
 
 def _least(change: int) -> Callable[[pytest.MonkeyPatch], None]:

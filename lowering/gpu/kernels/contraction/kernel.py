@@ -14,8 +14,9 @@ from xdsl.ir import Operation, SSAValue
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.main_loop import Cores, MainLoop, Ring
 from braid.lowering.gpu.kernels.contraction.plain_cores import PlainCores
-from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number, Operand
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number
 from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import Place, Tiles
@@ -202,7 +203,7 @@ class Product:
         lane = self.problem.columns[-1].dim if self.problem.columns else None
         self.epilogue.emit(code, sums, merge_points(code, *points), lane, values)
 
-    def _cores(self) -> TensorCores | PlainCores:
+    def _cores(self) -> Cores:
         if self._is_plain:
             return PlainCores(self.tiles, self._a_place, self._b_place)
         return TensorCores(
@@ -212,97 +213,34 @@ class Product:
     def _multiply(
         self,
         code: Code,
-        cores: TensorCores | PlainCores,
+        cores: Cores,
         shared: Value,
         values: Mapping[SSAValue, SSAValue],
         where: tuple[Value, Value, Value, Value],
     ) -> list[Value]:
         """The thread's sums over all depths."""
         thread, batch, row, column = where
-        tiles, depth, size = self.tiles, self._stage_depth, self._stage_bytes
+        lines = (self.tiles.rows, self.tiles.columns)
+        operands = (self.problem.a, self.problem.b)
+        places = (self._a_place, self._b_place)
+        along_depth = (True, self._b_along_depth)
         copies = [
-            _copy(values, self.problem.a, self._a_place, True, tiles.rows, depth, tiles.threads),
-            _copy(
-                values,
-                self.problem.b,
-                self._b_place,
-                self._b_along_depth,
-                tiles.columns,
-                depth,
-                tiles.threads,
-            ),
+            TileCopy(
+                replace(own, value=values[own.value]),
+                place,
+                along,
+                count,
+                self._stage_depth,
+                self.tiles.threads,
+            )
+            for own, place, along, count in zip(operands, places, along_depth, lines, strict=True)
         ]
         for copy, start in zip(copies, (row, column), strict=True):
             copy.prepare(code, thread, start, batch)
         cores.prepare(code, thread)
-        work = [(copy, n) for copy in copies for n in range(copy.count)]
-        turns, ahead = -(-self.depth // depth), tiles.stages - 1
-
-        def issue(own: Code, slot: Value, at: Value, first: int, last: int) -> None:
-            for copy, n in work[first:last]:
-                copy.issue(own, slot, at, [n])
-
-        for stage in range(ahead):
-            at = code.number(min(stage, turns - 1) * depth)
-            issue(code, code.at(shared, stage * size), at, 0, len(work))
-            _commit(code)
-        _wait(code, ahead - 1)
-        fragments = cores.load(code, shared, 0) if cores.reads_ahead else []
-        zero = cores.zero(code)
-        carried = [
-            code.number(0),
-            code.number(ahead * size),
-            code.number(min(ahead, turns - 1) * depth),
-            *[zero] * cores.sums,
-            *fragments,
-        ]
-
-        def body(own: Code, turn: Value, carried: Sequence[Value]) -> Sequence[Value]:
-            read, write, at, *rest = carried
-            sums, held = list(rest[: cores.sums]), list(rest[cores.sums :])
-            source, target = own.at(shared, read), own.at(shared, write)
-            steps, issued = cores.steps, 0
-            next_read = _next(own, read, size, tiles.stages)
-            for step in range(steps):
-                last = step == steps - 1
-                if not cores.reads_ahead:
-                    held = cores.load(own, source, step)
-                    upcoming: list[Value] = []
-                elif last:
-                    _commit(own)
-                    _wait(own, ahead - 1)
-                    upcoming = cores.load(own, own.at(shared, next_read), 0)
-                else:
-                    upcoming = cores.load(own, source, step + 1)
-                share = len(work) * (step + 1) // max(steps - 1, 1)
-                if not last or steps == 1:
-                    issue(own, target, at, issued, share)
-                    issued = share
-                sums = cores.multiply(own, sums, held)
-                held = upcoming
-            if not cores.reads_ahead:
-                _commit(own)
-                _wait(own, ahead - 1)
-            further = own.least(own.add(at, depth), (turns - 1) * depth)
-            # What was read now is written next.
-            return [next_read, read, further, *sums, *held]
-
-        begin, end, step = (code.number(n) for n in (0, turns, 1))
-        results = code.loop(begin, end, step, carried, body)
-        return results[3 : 3 + cores.sums]
-
-
-def _copy(
-    values: Mapping[SSAValue, SSAValue],
-    operand: Operand,
-    place: Place,
-    along_depth: bool,
-    lines: int,
-    depth: int,
-    threads: int,
-) -> TileCopy:
-    own = replace(operand, value=values[operand.value])
-    return TileCopy(own, place, along_depth, lines, depth, threads)
+        turns = -(-self.depth // self._stage_depth)
+        ring = Ring(shared, self._stage_bytes, self.tiles.stages)
+        return MainLoop(cores, copies, ring, self._stage_depth, turns).emit(code)
 
 
 def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) -> list[SSAValue]:
@@ -317,24 +255,6 @@ def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) ->
         vector = code.load(code.at(pointer, 4 * first), VectorType(element, [count]), 4 * count)
         lanes += [code.element(vector, n, element) for n in range(count)]
     return lanes
-
-
-def _next(code: Code, slot: Value, size: int, stages: int) -> Value:
-    """The slot after this one, in a ring."""
-    more = code.add(slot, size)
-    end = code.number(stages * size)
-    wraps = code.insert(arith.CmpiOp(more, end, "eq"))
-    return code.select(wraps, code.number(0), more)
-
-
-def _commit(code: Code) -> None:
-    code.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
-
-
-def _wait(code: Code, left: int) -> None:
-    """Until all but so many stages have landed, for all threads."""
-    code.intrinsic("llvm.nvvm.cp.async.wait.group", [code.number(left)], [])
-    code.barrier()
 
 
 def _aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:
