@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_float, to_numpy
+from braid.dialects.braid.dtypes import holds_floats, is_float, to_numpy
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array, to_storage
@@ -85,7 +85,7 @@ def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, 
 
 
 def _close(actual: Array, expected: Array) -> bool:
-    if expected.dtype.kind in "biu":
+    if not holds_floats(expected.dtype):
         return np.array_equal(actual, expected)
     wide, reference = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(reference)

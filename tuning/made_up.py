@@ -8,14 +8,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ParameterOp
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import holds_floats, to_numpy
 from braid.dialects.braid.relayout import Array
 
 
 def made_up_array(shape: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:
     """Halves, whose products are normal numbers; integers are 0, a valid index."""
     array: Array = np.zeros(shape, dtype)
-    if array.dtype.kind == "f":
+    if holds_floats(array.dtype):
         array.fill(0.5)
     return array
 

@@ -13,6 +13,7 @@ from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
+from braid.tuning.made_up import made_up_array
 
 _COLD_BYTES = 8 << 20
 """Together, the copies of all arguments exceed the caches of one core."""
@@ -48,7 +49,10 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
     kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
     bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
     copies = min(_MOST_COPIES, -(-_COLD_BYTES // max(bytes_each, 1))) if request.cold else 1
-    calls = [kernel.bound(*map(_array, request.arguments)) for _ in range(max(copies, 1))]
+    calls = [
+        kernel.bound(*(made_up_array((n,), np.dtype(name)) for name, n in request.arguments))
+        for _ in range(max(copies, 1))
+    ]
     for call in calls:
         call()
     times: list[float] = []
@@ -68,14 +72,5 @@ def stored_arguments(group: FusedOp, choice: LayoutChoice) -> tuple[tuple[str, i
     for value, layout in zip((*group.inputs, *group.outputs), layouts, strict=True):
         dtype = np.dtype(to_numpy(element_type_of(value)))
         size = storage_bytes(cast(AnyTensor, value.type), layout)
-        arguments.append((dtype.str, -(-size // dtype.itemsize)))
+        arguments.append((dtype.name, -(-size // dtype.itemsize)))
     return tuple(arguments)
-
-
-def _array(argument: tuple[str, int]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """Halves, whose products are normal numbers; integers are 0, a valid index."""
-    name, count = argument
-    array = np.zeros(count, np.dtype(name))
-    if array.dtype.kind == "f":
-        array.fill(0.5)
-    return array

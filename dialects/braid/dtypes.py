@@ -1,6 +1,6 @@
 """Element types of tensors and their numpy counterparts."""
 
-from typing import cast
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -71,6 +71,15 @@ f32 = Float32Type()
 def is_float(element_type: Attribute) -> bool:
     """Whether values of this type are floating-point numbers."""
     return isinstance(element_type, AnyFloat)
+
+
+def holds_floats(dtype: "np.dtype[Any]") -> bool:
+    """Whether this numpy type is of floating-point numbers, those of ml_dtypes included.
+
+    numpy itself knows those of ml_dtypes neither as floats nor as integers.
+    """
+    narrow = {np.dtype(integer) for integer in _NARROW_INTEGERS.values()}
+    return dtype.kind not in "biu" and dtype not in narrow
 
 
 def is_unsigned(element_type: Attribute) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from braid.dialects.braid.dtypes import holds_floats
 from braid.dialects.braid.relayout import Array
 
 Function = Callable[..., Any]
@@ -15,7 +16,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 def wide(array: Array) -> Array:
     """`array` with floats narrower than 32 bits widened, in which sums are computed."""
-    is_narrow_float = array.dtype.itemsize < 4 and array.dtype.kind not in "biu"
+    is_narrow_float = array.dtype.itemsize < 4 and holds_floats(array.dtype)
     return array.astype(np.float32) if is_narrow_float else array
 
 
@@ -26,16 +27,11 @@ def convert(a: Array, dtype: np.dtype[Any]) -> Array:
     that lies outside of it, and 0 where it is NaN. Integers wrap around. What becomes a 16-bit
     float is rounded to 32 bits first, since it is computed there.
     """
-    is_float = a.dtype.kind not in "biu" and not _is_narrow_integer(a.dtype)
-    if is_float and dtype.kind in "iu":
+    if holds_floats(a.dtype) and dtype.kind in "iu":
         return _saturated(a.astype(np.float64), dtype)
     if dtype.itemsize == 2 and dtype.kind not in "iu":
         a = a.astype(np.float32)
     return a.astype(dtype)
-
-
-def _is_narrow_integer(dtype: np.dtype[Any]) -> bool:
-    return dtype.name in ("int2", "int4", "uint2", "uint4")
 
 
 def _saturated(a: Array, dtype: np.dtype[Any]) -> Array:

@@ -64,19 +64,37 @@ class OnnxReference:
             BraidError: ONNX Runtime refuses the model or fails on it.
 
         """
-        onnxruntime: Any = import_module("onnxruntime")
         graph = self._model.graph
         present = {output.name for output in graph.output}
         graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-        # Without optimizations, so that every op of the graph is one that ran.
+        try:
+            results = cast(list[Array], self._session().run(list(names), dict(inputs)))
+        except Exception as error:
+            raise BraidError(f"ONNX Runtime fails on the model: {_first_line(error)}") from error
+        return dict(zip(names, results, strict=True))
+
+    def refusal(self) -> str | None:
+        """What ONNX Runtime says where it does not load the model, such as for a type of an op."""
+        try:
+            self._session()
+        except Exception as error:
+            return _first_line(error)
+        return None
+
+    def _session(self) -> Any:
+        """The model loaded without optimizations, so that every op of the graph is one that runs.
+
+        Raises what ONNX Runtime raises.
+        """
+        onnxruntime: Any = import_module("onnxruntime")
         options: Any = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        try:
-            session: Any = onnxruntime.InferenceSession(
-                self._model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
-            results = cast(list[Array], session.run(list(names), dict(inputs)))
-        except Exception as error:
-            detail = next(iter(str(error).splitlines()), type(error).__name__)
-            raise BraidError(f"ONNX Runtime fails on the model: {detail}") from error
-        return dict(zip(names, results, strict=True))
+        # 4: only what is fatal. A refusal is reported by who asks, in words of its own.
+        options.log_severity_level = 4
+        return onnxruntime.InferenceSession(
+            self._model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -41,48 +41,52 @@ _TOLERANCE = 1e-4
 _HALF = {"float16": 2.0**-8, "bfloat16": 2.0**-5}
 """The same by other types: ONNX Runtime rounds after each op."""
 
+ToleranceOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        min=0,
+        help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is not a difference; by default 0.0001, or where"
+        " results are in f16 or bf16 0.0039 or 0.031.",
+    ),
+]
+PerClusterOption = Annotated[
+    bool,
+    typer.Option(
+        "--per-cluster",
+        help="On a target with several devices, compare what leaves each cluster, and no more.",
+    ),
+]
+NoFamiliesOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-families",
+        help="Compile without kernel families: code is made of the ops' structures alone.",
+    ),
+]
+
 
 def verify(
     model: SourceArgument,
     inputs: InputOption = None,
     seed: SeedOption = 0,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            min=0,
-            help="Largest ‖y − ref‖∞ / ‖ref‖∞ that is not a difference; by default 0.0001, or where"
-            " results are in f16 or bf16 0.0039 or 0.031.",
-        ),
-    ] = None,
+    tolerance: ToleranceOption = None,
     interpret: InterpretOption = False,
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
     target: TargetOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
-    per_cluster: Annotated[
-        bool,
-        typer.Option(
-            "--per-cluster",
-            help="On a target with several devices, compare what leaves each cluster, and no more.",
-        ),
-    ] = False,
+    per_cluster: PerClusterOption = False,
     partition: PartitionOption = None,
     pin: PinOption = None,
-    no_families: Annotated[
-        bool,
-        typer.Option(
-            "--no-families",
-            help="Compile without kernel families: code is made of the ops' structures alone.",
-        ),
-    ] = False,
+    no_families: NoFamiliesOption = False,
 ) -> None:
     """Compare a model, op by op, with a reference.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
     it is the interpreter for ops inside branches and loops, of which the last iteration counts,
-    and for models with ops that ONNX Runtime does not know. What is verified is the code that this
+    and for models that ONNX Runtime does not load. What is verified is the code that this
     model gets: a kernel family hides the structure of the ops that it computes.
     With --per-cluster, clusters are those that the model has without that, and the reference is the
     interpreter on what the clusters before have computed, so that each is judged alone; where a
@@ -92,7 +96,6 @@ def verify(
     from braid.execution.clusterwise import SingleClusters, expose_clusters
     from braid.execution.layerwise import differences, expose_results
     from braid.read_source import read_source
-    from braid.support.errors import BraidError
     from braid.targets.backends import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
@@ -104,32 +107,27 @@ def verify(
         context, model, shapes=parse_shapes(shape), target=target if per_cluster else None
     )
     onnx_runtime = None if per_cluster else _onnx_runtime(model)
-    if interpret and onnx_runtime is None:
-        raise BraidError(
-            "the interpreter would be compared with itself",
-            hint="leave out --interpret, or verify an ONNX model with onnxruntime installed",
-        )
+    _check_reference(interpret, onnx_runtime)
     clusters: ExposedClusters | None = None
     if per_cluster:
-        pins = tuple(pin or ())
         strategy = cast("Strategy | None", partition)
-        clusters = expose_clusters(context, source.module, strategy, pins)
+        clusters = expose_clusters(context, source.module, strategy, tuple(pin or ()))
         order, alone = clusters.order, clusters.alone()
     else:
         order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
         alone = SingleClusters(source.module)
-    with without_families() if no_families else nullcontext():
-        tested = (
-            _interpreted(source) if interpret else _compiled(source, target, threads, jobs, emulate)
-        )
+    if interpret:
+        tested = _interpreted(source)
+    else:
+        with without_families() if no_families else nullcontext():
+            tested = _compiled(source, target, threads, jobs, emulate)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
     limit = _default_tolerance(actual.values()) if tolerance is None else tolerance
-    allowed = {name: max(limit, own) for name, own in alone.tolerances.items()}
     found = differences(order, actual, expected)
-    _report(found, limit, reference, clusters.placements if clusters else {}, allowed)
+    _report(found, limit, reference, clusters.placements if clusters else {}, alone.tolerances)
 
 
 def _default_tolerance(results: "Iterable[NDArray[Any]]") -> float:
@@ -155,8 +153,19 @@ def _check_options(
         raise BraidError("--partition and --pin are for --per-cluster")
 
 
+def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> None:
+    """Raises BraidError where nothing but the interpreter could judge the interpreter."""
+    from braid.support.errors import BraidError
+
+    if interpret and onnx_runtime is None:
+        raise BraidError(
+            "the interpreter would be compared with itself",
+            hint="leave out --interpret, or verify an ONNX model with onnxruntime installed",
+        )
+
+
 def _onnx_runtime(model: Path) -> "OnnxReference | None":
-    """ONNX Runtime with this model, if that is ONNX, and it is installed and knows its ops."""
+    """ONNX Runtime with this model, if that is ONNX, and it is installed and loads it."""
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
 
     if model.suffix.lower() != ".onnx" or not onnxruntime_is_installed():
@@ -165,6 +174,10 @@ def _onnx_runtime(model: Path) -> "OnnxReference | None":
     if reference.foreign_ops:
         ops = ", ".join(reference.foreign_ops)
         print(f"note: ONNX Runtime does not know {ops}", file=sys.stderr)
+        return None
+    refusal = reference.refusal()
+    if refusal is not None:
+        print(f"note: ONNX Runtime does not load the model: {refusal}", file=sys.stderr)
         return None
     return reference
 
@@ -220,19 +233,20 @@ def _report(
     tolerance: float,
     reference: str,
     clusters: "Mapping[str, Placement]",
-    allowed: Mapping[str, float],
+    declared: Mapping[str, float],
 ) -> None:
+    """Print what differs by more than `tolerance`, or what its cluster declares if that is more."""
+
     def named(difference: "Difference") -> str:
         cluster = clusters.get(difference.name)
         return f"'{difference.name}'" + (f" of cluster {cluster}" if cluster is not None else "")
 
     what = "values that leave clusters" if clusters else "ops"
     one = "value" if clusters else "op"
-    wrong = [d for d in found if not d.error <= allowed.get(d.name, tolerance)]
+    wrong = [d for d in found if not d.error <= max(tolerance, declared.get(d.name, 0.0))]
     within = f"{tolerance:g}"
-    declared = {bound for bound in allowed.values() if bound > tolerance}
-    if declared:
-        within += f", or what clusters declare, {max(declared):g} at most"
+    if any(bound > tolerance for bound in declared.values()):
+        within += f", or what clusters declare, {max(declared.values()):g} at most"
     if not found:
         print("the model computes nothing that could differ")
         return

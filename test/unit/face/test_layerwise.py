@@ -1,6 +1,8 @@
 """Outputs of every op, and how far two runs are apart."""
 
+import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 import onnx
 import pytest
 
@@ -91,6 +93,17 @@ def test_all_named_ops(affine: onnx.ModelProto) -> None:
 )
 def test_relative_error(actual: list[float], reference: list[float], error: float) -> None:
     assert relative_error(np.array(actual), np.array(reference)) == error
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+def test_narrow_floats_are_compared_as_floats(dtype: npt.DTypeLike) -> None:
+    actual, reference = np.array([1.0, 8.0], dtype), np.array([2.0, 8.0], dtype)
+    assert relative_error(actual, reference) == 0.125
+
+
+def test_narrow_integers_are_compared_exactly() -> None:
+    actual, reference = np.array([1, 7], ml_dtypes.int4), np.array([2, 7], ml_dtypes.int4)
+    assert relative_error(actual, reference) == float("inf")
 
 
 def test_differences_keep_the_order() -> None:

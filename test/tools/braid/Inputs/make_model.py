@@ -1,28 +1,31 @@
-"""Writes a small ONNX model: y = tanh(x @ w + b), total = sum(y), on x of 4x8."""
+"""Writes a small ONNX model: y = tanh(x @ w + b), total = max(y), on x of 4x8, f32 or bf16."""
 
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-def main(path: str) -> None:
+def main(path: str, type_: str = "f32") -> None:
     rng = np.random.default_rng(0)
+    dtype = ml_dtypes.bfloat16 if type_ == "bf16" else np.float32
+    element = TensorProto.BFLOAT16 if type_ == "bf16" else TensorProto.FLOAT
     weights = [
-        numpy_helper.from_array(rng.standard_normal((8, 16)).astype(np.float32), "w"),
-        numpy_helper.from_array(rng.standard_normal(16).astype(np.float32), "b"),
+        numpy_helper.from_array(rng.standard_normal((8, 16)).astype(dtype), "w"),
+        numpy_helper.from_array(rng.standard_normal(16).astype(dtype), "b"),
     ]
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["xw"]),
         helper.make_node("Add", ["xw", "b"], ["sum"]),
         helper.make_node("Tanh", ["sum"], ["y"]),
-        helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0),
+        helper.make_node("ReduceMax", ["y"], ["total"], keepdims=0),
     ]
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])]
+    inputs = [helper.make_tensor_value_info("x", element, [4, 8])]
     outputs = [
-        helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 16]),
-        helper.make_tensor_value_info("total", TensorProto.FLOAT, []),
+        helper.make_tensor_value_info("y", element, [4, 16]),
+        helper.make_tensor_value_info("total", element, []),
     ]
     graph = helper.make_graph(nodes, "affine", inputs, outputs, weights)
     opset = helper.make_opsetid("", 18)
@@ -30,4 +33,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
