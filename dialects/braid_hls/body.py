@@ -248,8 +248,27 @@ class ComputeOp(ScheduledOp):
         _require(len(counts) == 1, f"operands and result have {sorted(counts)} lanes")
 
 
+class ReducingOp(ScheduledOp):
+    """Base of what makes fewer numbers of many, by one of `REDUCTIONS`."""
+
+    input = operand_def(VectorType[IntegerType])
+    kind = attr_def(StringAttr)
+
+    def __init__(
+        self, kind: str, input: SSAValue, lanes: int, bits: int, start: int, latency: int
+    ) -> None:
+        super().__init__(
+            operands=[input],
+            attributes=_scheduled(start, latency, {"kind": StringAttr(kind)}),
+            result_types=[lanes_type(lanes, bits)],
+        )
+
+    def _verify_kind(self) -> None:
+        _require(self.kind.data in REDUCTIONS, f"kind is '{self.kind.data}', not {REDUCTIONS}")
+
+
 @irdl_op_definition
-class CombineOp(ScheduledOp):
+class CombineOp(ReducingOp):
     """Lanes that stand together become one, by a tree with a register behind each level.
 
     ```mlir
@@ -260,22 +279,13 @@ class CombineOp(ScheduledOp):
 
     name = "braid_hls.combine"
 
-    input = operand_def(VectorType[IntegerType])
-    kind = attr_def(StringAttr)
-
     def __init__(self, kind: str, input: SSAValue, lanes: int, bits: int, start: int) -> None:
-        super().__init__(
-            operands=[input],
-            attributes=_scheduled(
-                start, levels(lanes_of(input) // lanes), {"kind": StringAttr(kind)}
-            ),
-            result_types=[lanes_type(lanes, bits)],
-        )
+        super().__init__(kind, input, lanes, bits, start, levels(lanes_of(input) // lanes))
 
     def verify_(self) -> None:
         """Fails for another kind, lanes that do not divide, and another latency than the tree's."""
+        self._verify_kind()
         given, lanes = lanes_of(self.input), lanes_of(self.output)
-        _require(self.kind.data in REDUCTIONS, f"kind is '{self.kind.data}', not {REDUCTIONS}")
         _require(given % lanes == 0, f"{given} lanes do not become {lanes}")
         expected = levels(given // lanes)
         latency = self.latency.value.data
@@ -288,7 +298,7 @@ def levels(count: int) -> int:
 
 
 @irdl_op_definition
-class AccumulateOp(ScheduledOp):
+class AccumulateOp(ReducingOp):
     """Combines what the folds of a sum give; complete in the last one. One register a lane.
 
     ```mlir
@@ -299,19 +309,12 @@ class AccumulateOp(ScheduledOp):
 
     name = "braid_hls.accumulate"
 
-    input = operand_def(VectorType[IntegerType])
-    kind = attr_def(StringAttr)
-
     def __init__(self, kind: str, input: SSAValue, bits: int, start: int) -> None:
-        super().__init__(
-            operands=[input],
-            attributes=_scheduled(start, 1, {"kind": StringAttr(kind)}),
-            result_types=[lanes_type(lanes_of(input), bits)],
-        )
+        super().__init__(kind, input, lanes_of(input), bits, start, 1)
 
     def verify_(self) -> None:
         """Fails for another kind or latency, and lanes that differ."""
-        _require(self.kind.data in REDUCTIONS, f"kind is '{self.kind.data}', not {REDUCTIONS}")
+        self._verify_kind()
         _require(lanes_of(self.input) == lanes_of(self.output), "lanes differ")
         latency = self.latency.value.data
         _require(latency == 1, f"latency is {latency}, expected 1: the next fold adds to it")

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.lowering.fpga.convert.design_of import design_of
+from braid.lowering.fpga.remarks import optimum
 from braid.support.errors import BraidError
 
 
@@ -57,9 +58,7 @@ class ConvertBraidToHlsPass(ModulePass):
             self.name,
             f"{len(folding.folds)} stages, the slowest with {folding.iterations} iterations, which "
             f"is the least with {self.multipliers} multipliers; {folding.multipliers} are used",
-            cost=folding.iterations,
-            lower_bound=folding.iterations,
-            gap=0.0,
+            **optimum(folding.iterations),
             multipliers=folding.multipliers,
         )
         block = function.parent

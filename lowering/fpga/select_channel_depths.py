@@ -8,6 +8,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.remarks import optimum
 from braid.lowering.fpga.streams import channels_of, network_of
 from braid.solvers.streams.depths import IMAGES, fewest_depths
 
@@ -51,8 +52,6 @@ class SelectChannelDepthsPass(ModulePass):
             self.name,
             f"{IMAGES} images in {found.cycles} cycles, as with unbounded channels; {bits} bits in "
             f"{len(found.depths)} channels, {proven}",
-            cost=found.cycles,
-            lower_bound=found.unbounded_cycles,
-            gap=0.0,
+            **optimum(found.cycles),
             bits=bits,
         )

@@ -64,7 +64,9 @@ class Emitter:
         return self.insert(elementwise("cast", value, element_type=element_type))
 
     def bitcast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """The bits of `value` as another element type of the same size."""
+        """The bits of `value` as another element type of the same size; itself if it has that."""
+        if element_type_of(value) == element_type:
+            return value
         return self.insert(elementwise("bitcast", value, element_type=element_type))
 
     def number(self, value: float, like: SSAValue) -> SSAValue:

@@ -114,6 +114,16 @@ def as_type(emit: Emitter, value: SSAValue, kind: IntegerType) -> SSAValue:
     return turned if kind == ui8 else emit.bitcast(turned, kind)
 
 
+def unsigned_of(value: SSAValue) -> SSAValue | None:
+    """The `ui8` numbers of which `as_type` made `value`, which is i8; None where it did not."""
+    cast, turn = value.owner, None
+    if isinstance(cast, ELEMENTWISE["bitcast"]) and element_type_of(value) == i8:
+        turn = cast.operands[0].owner
+    if not isinstance(turn, ELEMENTWISE["xor"]) or number_of(turn.operands[1]) != 128:
+        return None
+    return turn.operands[0] if element_type_of(turn.operands[0]) == ui8 else None
+
+
 def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValue) -> SSAValue:
     """With a padding of zero points where they are known; else what the padding lacks is a term."""
     windows, zero = op.windows, number_of(a)

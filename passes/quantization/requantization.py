@@ -1,6 +1,8 @@
 """What is quantized again: in another scale, after an addition, a product, a limit, or joined."""
 
-from xdsl.dialects.builtin import i32
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -22,7 +24,7 @@ from braid.passes.quantization.emitter import (
     is_single,
     number_of,
 )
-from braid.passes.quantization.integer_products import as_type, has_bytes, i8, ui8
+from braid.passes.quantization.integer_products import as_type, has_bytes, i8, ui8, unsigned_of
 from braid.passes.quantization.movement import dequantized_operands, repeated
 
 _UNIT_BITS = 20
@@ -61,12 +63,13 @@ def rewrite_quantization(
 def _unsigned(op: DequantizeOp, rewriter: PatternRewriter) -> SSAValue | None:
     """Activations that are i8 only between here and there are ui8, which products want."""
     numbers, scale, zero = op.operands
-    source = numbers.owner
+    source, emit = numbers.owner, Emitter(op, rewriter)
+    if (bits := unsigned_of(numbers)) is not None:
+        return emit.insert(DequantizeOp.on(bits, scale, as_type(emit, zero, ui8)))
     if element_type_of(numbers) != i8 or not isinstance(source, QuantizeOp | RequantizeOp):
         return None
     if not all(isinstance(use.operation, DequantizeOp) for use in numbers.uses):
         return None
-    emit = Emitter(op, rewriter)
     *own, own_zero = source.operands
     attributes = {k: v for k, v in source.attributes.items() if not k.startswith("braid.")}
     same = type(source).on(*own, as_type(emit, own_zero, ui8), **attributes)
@@ -77,12 +80,25 @@ def _requantized(
     emit: Emitter, source: DequantizeOp, scale: SSAValue, zero: SSAValue
 ) -> SSAValue | None:
     numbers, own_scale, own_zero = source.operands
-    if equal(own_scale, scale) and equal(own_zero, zero):
-        return numbers
+    if equal(own_scale, scale) and _are_one_point(own_zero, zero):
+        return as_type(emit, numbers, cast(IntegerType, element_type_of(zero)))
     if element_type_of(numbers) != i32 and not has_bytes(numbers):
         return None
     ratio = emit.apply("div", own_scale, scale)
     return _in_fixed_point(emit, centered(emit, source), ratio, zero)
+
+
+def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
+    """Whether two zero points are the same, one maybe 128 further up in the unsigned type."""
+    if equal(left, right):
+        return True
+    if not (has_bytes(left) and has_bytes(right)) or shape_of(left) != shape_of(right):
+        return False
+    a, b = (number_of(zero) for zero in (left, right))
+    if a is None or b is None:
+        return False
+    least = [limits_of(element_type_of(zero))[0] for zero in (left, right)]
+    return a - least[0] == b - least[1]
 
 
 def centered(emit: Emitter, source: DequantizeOp) -> SSAValue:

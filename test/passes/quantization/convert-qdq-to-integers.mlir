@@ -52,3 +52,29 @@ func.func @attention(%a: tensor<2x8xui8>, %b: tensor<8x2xui8>) -> tensor<2x2xf32
   %2 = braid.matmul %0, %1 : (tensor<2x8xf32>, tensor<8x2xf32>) -> tensor<2x2xf32>
   func.return %2 : tensor<2x2xf32>
 }
+
+// A pair around a reshape that asks for the scale and zero point that are there leaves nothing, in either type.
+// CHECK-LABEL: @pair_around_flatten
+// CHECK:         %[[P:.*]] = braid.pool %x
+// CHECK-NEXT:    %[[F:.*]] = braid.reshape %[[P]]
+// CHECK-NOT:     braid.requantize
+// CHECK:         braid.matmul %[[F]], %w
+func.func @pair_around_flatten(%x: tensor<1x4x4x4xui8>) -> tensor<1x3xf32> {
+  %w = braid.parameter {key = "w"} : tensor<16x3xi8>
+  %s = braid.constant {value = dense<0.05> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %u = braid.constant {value = dense<0> : tensor<1x1x1x1xui8>} : tensor<1x1x1x1xui8>
+  %z = braid.constant {value = dense<-128> : tensor<1x1x1x1xi8>} : tensor<1x1x1x1xi8>
+  %rs = braid.constant {value = dense<0.05> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %rz = braid.constant {value = dense<-128> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %wz = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %0 = braid.dequantize %x, %s, %u : (tensor<1x4x4x4xui8>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xui8>) -> tensor<1x4x4x4xf32>
+  %1 = braid.pool %0 {kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>} : (tensor<1x4x4x4xf32>) -> tensor<1x4x2x2xf32>
+  %2 = braid.quantize %1, %s, %z : (tensor<1x4x2x2xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xi8>) -> tensor<1x4x2x2xi8>
+  %3 = braid.dequantize %2, %s, %z : (tensor<1x4x2x2xi8>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xi8>) -> tensor<1x4x2x2xf32>
+  %4 = braid.reshape %3 : (tensor<1x4x2x2xf32>) -> tensor<1x16xf32>
+  %5 = braid.quantize %4, %rs, %rz : (tensor<1x16xf32>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<1x16xi8>
+  %6 = braid.dequantize %5, %rs, %rz : (tensor<1x16xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<1x16xf32>
+  %7 = braid.dequantize %w, %rs, %wz : (tensor<16x3xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<16x3xf32>
+  %8 = braid.matmul %6, %7 : (tensor<1x16xf32>, tensor<16x3xf32>) -> tensor<1x3xf32>
+  func.return %8 : tensor<1x3xf32>
+}

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from braid.frontends.onnx import import_onnx
+from braid.frontends.onnx import ImportedModel, import_onnx
+from braid.lowering.fpga.convert.design_of import design_of
+from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
 from test.run.fpga.designs import check
+from test.run.fpga.exported import MODELS, quantized
 
 node = helper.make_node
+WITH_WINDOWS = ("Conv", "MaxPool", "GlobalAveragePool", "Gemm")
 
 
 class Network:
@@ -109,10 +113,15 @@ def separable(channels: int, size: int) -> ModelProto:
     return classified(net, net.quantized(net.add("Flatten", mean), 0.1, -128), 8, 10)
 
 
-def run(model: ModelProto, multipliers: int, seeds: tuple[int, ...]) -> None:
+def imported_integers(model: ModelProto) -> ImportedModel:
     imported = import_onnx(model)
     passes = parse_pipeline("inline,simplify,convert-qdq-to-integers,simplify")
     run_pipeline(make_context(), imported.module, passes)
+    return imported
+
+
+def run(model: ModelProto, multipliers: int, seeds: tuple[int, ...]) -> None:
+    imported = imported_integers(model)
     checked = check(imported.module, multipliers, imported.parameters, seeds)
     (scores,) = checked.converted.ports.outputs
     print(
@@ -138,3 +147,23 @@ def test_network_of_the_size_of_cifar() -> None:
 @pytest.mark.slow
 def test_block_of_mobilenet() -> None:
     run(separable(3, 16), 200, (1, 2, 3))
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_exported_models_become_designs_whole(name: str, unsigned: bool, per_channel: bool) -> None:
+    """A stage for each op with windows: no pair of quantizations is left around a Flatten."""
+    model = quantized(MODELS[name](), unsigned=unsigned, per_channel=per_channel)
+    imported = imported_integers(model)
+    function = function_named(imported.module, "main")
+    converted = design_of(function, imported.parameters, 300)
+    heads = sum(node.op_type in WITH_WINDOWS for node in model.graph.node)
+    adds = sum(node.op_type == "Add" for node in model.graph.node)
+    assert len(converted.folding.folds) <= heads + adds + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_exported_model(name: str) -> None:
+    run(quantized(MODELS[name]()), 300, (1, 2, 3))
