@@ -1,11 +1,17 @@
-"""The files that a command writes: all or none, and refused early where they cannot be."""
+"""The files that a command writes: all or none, and refused early where they cannot be.
 
+`-` is standard output.
+"""
+
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from braid.support.atomic_file import atomic_file, check_writable, resolved
 from braid.support.errors import BraidError
+
+STANDARD_OUTPUT = Path("-")
 
 
 def check_outputs(*paths: Path | None) -> None:
@@ -17,7 +23,7 @@ def check_outputs(*paths: Path | None) -> None:
     """
     taken: set[Path] = set()
     for path in paths:
-        if path is None:
+        if path is None or path == STANDARD_OUTPUT:
             continue
         check_writable(path)
         target = resolved(path)
@@ -59,7 +65,7 @@ def make_directory(path: Path) -> None:
 
 
 def write_files(contents: Mapping[Path, bytes | memoryview]) -> None:
-    """Write all these files, or none.
+    """Write all these files, or none, and after them what goes to standard output.
 
     Raises:
         BraidError: one of them cannot be written.
@@ -67,6 +73,16 @@ def write_files(contents: Mapping[Path, bytes | memoryview]) -> None:
     """
     with ExitStack() as files:
         for path, content in contents.items():
-            file = files.enter_context(atomic_file(path))
-            file.write(content)
-            file.flush()  # a full disk is found before the first of them takes its place
+            if path != STANDARD_OUTPUT:
+                file = files.enter_context(atomic_file(path))
+                file.write(content)
+                file.flush()  # a full disk is found before the first of them takes its place
+    if STANDARD_OUTPUT in contents:
+        write_standard_output(contents[STANDARD_OUTPUT])
+
+
+def write_standard_output(content: bytes | memoryview) -> None:
+    """Write bytes behind what was printed."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()

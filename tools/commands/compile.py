@@ -24,6 +24,7 @@ from braid.tools.commands.compile_options import (
     RecomputeOption,
     SourceArguments,
     VerifyDecisionsOption,
+    check_binary,
     check_options,
     default_output,
     files_written,
@@ -49,7 +50,7 @@ from braid.tools.commands.options import (
     parse_buckets,
     parse_shapes,
 )
-from braid.tools.outputs import check_outputs, write_files
+from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
     from braid.model import Model
@@ -93,6 +94,7 @@ def compile_model(
     what = what_to_emit(emit, output, target)
     check_options(given_options(context), what)
     output = output or default_output(model, what)
+    check_binary(output, what)
     check_outputs(*files_written(output, what), memory_json)
     source = SourceArguments(
         target=target,
@@ -165,25 +167,23 @@ def _emit_stage(
 
     with compiling(model):
         content = emit_model(model, stage, **source, **decisions)
-    if output is not None:
-        write_files({output: content.encode() if isinstance(content, str) else content})
-    elif isinstance(content, str):
-        print(content, end="")
-    else:
-        sys.stdout.buffer.write(content)
+    data = content.encode() if isinstance(content, str) else content
+    write_files({STANDARD_OUTPUT if output is None else output: data})
 
 
 def _save(compiled: "Model", emit: str, output: Path, memory_json: Path | None) -> None:
     """Write what was compiled, and what `plan-memory` decided: both or neither."""
     from braid.support.atomic_file import atomic_file
 
+    report = json.dumps([report.to_json() for report in compiled.memory], indent=1).encode()
     with ExitStack() as files:
-        if memory_json is not None:
-            reports = [report.to_json() for report in compiled.memory]
+        if memory_json is not None and memory_json != STANDARD_OUTPUT:
             file = files.enter_context(atomic_file(memory_json))
-            file.write(json.dumps(reports, indent=1).encode())
+            file.write(report)
             file.flush()
         if emit == LIBRARY:
             compiled.save_c_library(output)
         else:
             compiled.save(output)
+    if memory_json == STANDARD_OUTPUT:
+        write_files({STANDARD_OUTPUT: report})

@@ -171,6 +171,17 @@ def files_written(output: Path | None, emit: str) -> tuple[Path | None, ...]:
     return (output, output.with_suffix(".h"))
 
 
+def check_binary(output: Path | None, emit: str) -> None:
+    """Raises BraidError where an artifact or a library would go to standard output."""
+    from braid.tools.outputs import STANDARD_OUTPUT
+
+    if output == STANDARD_OUTPUT and emit in {ARTIFACT, LIBRARY}:
+        raise BraidError(
+            "an artifact or library is not written to standard output",
+            hint="name a file: -o model.braid",
+        )
+
+
 def given_options(context: typer.Context) -> frozenset[str]:
     """The long names of the options that stand on the command line."""
     return frozenset(

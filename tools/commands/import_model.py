@@ -41,7 +41,7 @@ def import_model(
     from braid.frontends.parameters import write_parameters
     from braid.read_source import read_source
     from braid.support.atomic_file import atomic_file
-    from braid.tools.outputs import check_outputs
+    from braid.tools.outputs import STANDARD_OUTPUT, check_outputs
     from braid.tools.printing import module_text
     from braid.universe import make_context
 
@@ -55,7 +55,7 @@ def import_model(
         buckets=parse_buckets(shape_buckets),
         bounds=parse_bounds(shape_bound),
     )
-    if output is None:
+    if output is None or output == STANDARD_OUTPUT:
         print(module_text(context, source.module), end="")
         return
     if source.parameters and weights is not None:
@@ -71,6 +71,8 @@ def import_model(
 
 def _weights_beside(output: Path | None) -> Path | None:
     """The file for the weights; standard output, devices and pipes have none."""
-    if output is None or (output.exists() and not output.is_file()):
+    from braid.tools.outputs import STANDARD_OUTPUT
+
+    if output is None or output == STANDARD_OUTPUT or (output.exists() and not output.is_file()):
         return None
     return output.with_suffix(WEIGHTS_SUFFIX)

@@ -25,13 +25,13 @@ from braid.tools.opt.expectations import check_diagnostics
 from braid.tools.opt.files import (
     SPLIT_MARKER,
     Chunk,
-    check_paths,
     read_input,
     split_chunks,
     write_texts,
 )
 from braid.tools.opt.rendering import render_diagnostic
 from braid.tools.opt.reports import remark_diagnostic, remarks_json, timing_report
+from braid.tools.outputs import check_outputs
 from braid.universe import make_context
 
 
@@ -50,7 +50,7 @@ class OptDriver:
             if self.options.emit == "irdl":
                 write_texts([(self.options.output_file, export_irdl(Braid))])
                 return 0
-            check_paths(self.options.output_file, self.options.remarks_json)
+            check_outputs(self.options.output_file, self.options.remarks_json)
             file, text = read_input(self.options.input_file)
             self._sources[file] = text.splitlines()
             processor = self._processor(file, timing)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.frontends.mlir import decode_mlir, read_mlir_text
-from braid.tools.outputs import check_outputs, write_files
+from braid.tools.outputs import STANDARD_OUTPUT, write_files
 
 SPLIT_MARKER = "// -----"
 _SPLIT_LINE = re.compile(r"^[ \t]*// -----[ \t]*$\n?", re.MULTILINE)
@@ -45,16 +45,8 @@ def write_texts(texts: Sequence[tuple[Path | None, str]]) -> None:
         BraidError: a file cannot be written.
 
     """
-    write_files({path: text.encode() for path, text in texts if path and not _is_stdout(path)})
+    files = {path: text.encode() for path, text in texts if path and path != STANDARD_OUTPUT}
+    write_files(files)
     for path, text in texts:
-        if _is_stdout(path):
+        if path is None or path == STANDARD_OUTPUT:
             sys.stdout.write(text)
-
-
-def check_paths(*paths: Path | None) -> None:
-    """Raises `BraidError` for files that cannot be written, before there is anything to write."""
-    check_outputs(*(path for path in paths if not _is_stdout(path)))
-
-
-def _is_stdout(path: Path | None) -> bool:
-    return path is None or str(path) == "-"
