@@ -208,21 +208,29 @@ class _Lowering:
         module = model.module
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
         code = lower_model(
-            self.context, module, target, jobs=self.decisions.jobs, profile=self.profile
+            self.context,
+            module,
+            target,
+            jobs=self.decisions.jobs,
+            profile=self.profile,
+            weights=partial(_all_parameters, model),
         )
         functions = model_functions(module)
         reports = tuple(memory_report(f) for f in functions)
         return _Lowered(model, target, code, reports)
 
 
+def _all_parameters(model: SourceModel) -> Parameters:
+    """Those of the model, and what `@prepare` makes of them."""
+    prepared = evaluate_prepare(model.module, model.parameters)
+    return chain_parameters(prepared, model.parameters)
+
+
 def _package(lowered: _Lowered) -> Package:
     """Compiled code with its weights filled."""
     model, code = lowered.model, lowered.code
-    prepared = evaluate_prepare(model.module, model.parameters)
     weights = fill_weights(
-        program_functions(model.module),
-        code.description.weights_bytes,
-        chain_parameters(prepared, model.parameters),
+        program_functions(model.module), code.description.weights_bytes, _all_parameters(model)
     )
     manifest = _manifest(lowered, weights.index)
     device_code = b"".join(part for own in code.devices for part in own.code.parts)
@@ -297,7 +305,7 @@ def emit_model(
         check_threads(jobs, "jobs", least=1)
     context = make_context()
 
-    def read() -> ModuleOp:
+    def read() -> SourceModel:
         return read_source(
             context,
             source,
@@ -307,9 +315,10 @@ def emit_model(
             shapes=shapes,
             buckets=shape_buckets,
             bounds=shape_bounds,
-        ).module
+        )
 
-    module = read()
+    model = read()
+    module = model.module
     check_model(module)
     machines = known_target(module)
     known = stages_of(machines)
@@ -328,8 +337,9 @@ def emit_model(
         integers=integers,
     )
     pipeline = decisions.within(passes_for(module), machines)
-    run_reproducibly(context, module, pipeline, read)
-    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile)
+    run_reproducibly(context, module, pipeline, lambda: read().module)
+    weights = partial(_all_parameters, model)
+    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile, weights=weights)
 
 
 def known_target(module: ModuleOp) -> Target:

@@ -150,6 +150,12 @@ class Model:
         """Forget the runs so far, such as those that warm up."""
         self._executor.reset_profile()
 
+    @property
+    def devices(self) -> dict[str, str]:
+        """The devices beside the host that functions are launched on, and what runs each."""
+        manifest = None if self._package is None else self._package.manifest
+        return {} if manifest is None else {own.name: own.plugin for own in manifest.runs_on}
+
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took on each device, over all runs so far.
 

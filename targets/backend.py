@@ -24,29 +24,52 @@ The class is called with the name under which it is found. In the order in which
 A backend for GPUs emits PTX for each kernel in `emit`, asks for shared memory as nothing of the
 arena, and links functions to one module with a launch a kernel. One for FPGAs has no kernels: its
 `emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
-ops, into one design.
+ops, into one design. What it does not run it says itself, as `Selective`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
 from braid.targets.machines.target import Device, Target
+
+Weights = Mapping[str, npt.NDArray[Any]]
+"""Arrays by the keys of parameters."""
 
 OBJECT = "object"
 """Kind of code: relocatable objects for the machine of the host."""
 
 
+def _no_weights() -> Weights:
+    return {}
+
+
 @dataclass(frozen=True)
 class Job:
-    """What code is made for: a device of a target, by so many processes."""
+    """What code is made for: a device of a target, by so many processes.
+
+    `weights` gives the parameters of the model by their keys, those that `@prepare` makes too, for
+    code that has them in it. It computes these: ask once, and only where they are needed.
+    """
 
     target: Target
     device: Device
     jobs: int = 1
+    weights: Callable[[], Weights] = _no_weights
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A backend that knows of an op whether it runs it, whatever lists of targets say."""
+
+    def refusal(self, op: Operation) -> str | None:
+        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,18 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from braid.support.errors import BraidError
-from braid.targets.backend import Backend, Code, EmittedKernels, Job, KernelNeeds, Preparation
+from braid.targets.backend import (
+    Backend,
+    Code,
+    EmittedKernels,
+    Job,
+    KernelNeeds,
+    Preparation,
+    Selective,
+)
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
@@ -60,6 +69,14 @@ class BackendOfPackage:
                     parts = ", ".join(f"'{part}'" for part in missing)
                     raise TypeError(f"{type(emitted).__qualname__} has no {parts}")
         return EmittedByPackage(self, emitted, len(kernels))
+
+    def refusal(self, op: Operation) -> str | None:
+        """As in `Selective`; None where it is not one."""
+        if not isinstance(self.backend, Selective):
+            return None
+        with self.named("refusal"):
+            found = self.backend.refusal(op)
+            return None if found is None else _one_of(found, str)
 
     @contextmanager
     def named(self, method: str) -> Generator[None]:

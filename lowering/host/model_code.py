@@ -1,6 +1,6 @@
 """From a module after `outline-kernels` to code: kernels by their backends, plan, host program."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -17,7 +17,7 @@ from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, l
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
-from braid.targets.backend import OBJECT, Code, EmittedKernels, Job
+from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, Weights
 from braid.targets.backends import backend
 from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.resolve import device_of
@@ -65,14 +65,15 @@ def lower_model(
     *,
     jobs: int | None = None,
     profile: bool = False,
+    weights: Callable[[], Weights] = dict,
 ) -> ModelCode:
     """Emits all kernels, plans memory (in place, as attributes), and compiles them and the program.
 
-    `module` is what `outline-kernels` leaves. Raises BraidError where a kernel cannot be compiled,
-    or the backend of a device is not installed.
+    `module` is what `outline-kernels` leaves; `weights` are as in `Job`. Raises BraidError where a
+    kernel cannot be compiled, or the backend of a device is not installed.
     """
     machine = target.host_device.machine
-    parts = emit_parts(module, target, jobs)
+    parts = emit_parts(module, target, jobs, weights)
     plan_memory(ctx, module)
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
     devices = device_facts(module, target, codes)
@@ -89,7 +90,12 @@ def lower_model(
     )
 
 
-def emit_parts(module: ModuleOp, target: Target, jobs: int | None = None) -> list[DevicePart]:
+def emit_parts(
+    module: ModuleOp,
+    target: Target,
+    jobs: int | None = None,
+    weights: Callable[[], Weights] = dict,
+) -> list[DevicePart]:
     """The kernels of each device, whose needs are written on their functions.
 
     Raises BraidError for a kernel that functions on two devices call.
@@ -97,7 +103,7 @@ def emit_parts(module: ModuleOp, target: Target, jobs: int | None = None) -> lis
     parts: list[DevicePart] = []
     owner: dict[func.FuncOp, str] = {}
     for device, functions in _by_device(module, target).items():
-        job = Job(target, target.device(device), jobs or available_cpus())
+        job = Job(target, target.device(device), jobs or available_cpus(), weights)
         kernels = kernel_functions(module, functions)
         for kernel in kernels:
             if owner.setdefault(kernel, device) != device:

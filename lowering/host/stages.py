@@ -1,6 +1,6 @@
 """A whole model at the stages of its lowering, for `--emit`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from xdsl.context import Context
@@ -16,6 +16,7 @@ from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, 
 from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
+from braid.targets.backend import Weights
 from braid.targets.backends import backend
 from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.target import Target
@@ -54,6 +55,7 @@ def emit_stage(
     *,
     jobs: int | None = None,
     profile: bool = False,
+    weights: Callable[[], Weights] = dict,
 ) -> str | bytes:
     """The model at a stage, one of `stages_of`: bytes for an object, text for all others.
 
@@ -63,9 +65,9 @@ def emit_stage(
     """
     if stage == Stage.OBJ:
         return link_relocatable(
-            lower_model(ctx, module, target, jobs=jobs, profile=profile).objects
+            lower_model(ctx, module, target, jobs=jobs, profile=profile, weights=weights).objects
         )
-    parts = emit_parts(module, target, jobs)
+    parts = emit_parts(module, target, jobs, weights)
     if stage not in tuple(Stage):
         # A backend's own stage shows what it makes of a model that is split over several.
         having = [part for part in parts if stage in _stages(part)] or parts

@@ -123,10 +123,17 @@ def allowed_devices(
     allowed = [device for device in able if all(pin.allows(device) for pin in mine)]
     if not allowed:
         asked = " and ".join(sorted({pin.where for pin in mine}))
+        refused = [
+            f"{backend.name} does not have {why}"
+            for backend in support.target.backends
+            if backend.name not in candidates and (why := support.failure(op, backend.name))
+        ]
         raise BraidError(
             f"{_described(op)} is pinned to {asked}, which does not run it",
             location=source_location(op),
-            hint=f"it runs on {', '.join(device.name for device in able) or 'no device'}",
+            hint="; ".join(
+                [f"it runs on {', '.join(device.name for device in able) or 'no device'}", *refused]
+            ),
         )
     return allowed
 

@@ -17,6 +17,8 @@ from xdsl.ir import Operation
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
+from braid.targets.backend import Selective
+from braid.targets.backends import backend, backend_names
 from braid.targets.costs.backend_support import entry_for, priority_on
 from braid.targets.costs.group_kinds import kind_name
 from braid.targets.costs.op_amounts import computed_type
@@ -47,10 +49,10 @@ class ProbedSupport:
         Raises BraidError for an entry of a list that asks for what such ops do not have.
         """
         found: dict[str, int] = {}
-        for backend in self.target.backends:
-            priority = self._on(op, backend)
+        for described in self.target.backends:
+            priority = self._on(op, described)
             if priority is not None:
-                found[backend.name] = priority
+                found[described.name] = priority
         if len(found) > 1 and not self._is_written(op, found):
             return self._ranks(op, sorted(found)) or found
         return found
@@ -59,8 +61,10 @@ class ProbedSupport:
         """Why `op` does not run there, as far as that was tried; None where it does.
 
         An op that was not tried is as others of its kind and type: it fails where all of them do.
+        What the backend itself refuses was not tried.
         """
-        return _failure(op, self._tried.get(backend, {}))
+        refused = self._refusal(op, backend)
+        return refused if refused is not None else _failure(op, self._tried.get(backend, {}))
 
     def runs_on(self, op: Operation, device: Device) -> bool:
         """Whether `device` runs `op`, whose backend does: not where it alone failed to."""
@@ -71,10 +75,19 @@ class ProbedSupport:
             return True
         return _failure(op, self._tried_on.get(device.name, {})) is None
 
+    def _refusal(self, op: Operation, name: str) -> str | None:
+        """What the backend says of `op`, if it is one that says anything."""
+        if name not in backend_names():
+            return None
+        asked = backend(name)
+        return asked.refusal(op) if isinstance(asked, Selective) else None
+
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:
         listed = priority_on(op, backend)
         if isinstance(op, GroupOp) or _says_itself(op):
             return listed
+        if self._refusal(op, backend.name) is not None:
+            return None
         if not backend.operations and listed is None:
             works = any(probe.works for probe in _of_kind(op, self._tried.get(backend.name, {})))
             return BEST_PRIORITY if works and self.failure(op, backend.name) is None else None

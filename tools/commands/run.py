@@ -44,6 +44,14 @@ RunsOption = Annotated[
 ]
 
 
+TraceOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write the waveforms of circuits that are simulated to FILE (VCD)."
+    ),
+]
+
+
 def run(
     model: ModelArgument,
     inputs: InputOption = None,
@@ -58,10 +66,11 @@ def run(
     profile: ProfileFileOption = None,
     runs: RunsOption = 1,
     emulate: EmulateOption = False,
+    trace: TraceOption = None,
 ) -> None:
     """Run a model and show its outputs.
 
-    A profile is of all runs but the one that warms up.
+    A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
     import numpy as np
 
@@ -69,7 +78,7 @@ def run(
     from braid.tools.commands.models import open_model
     from braid.tools.outputs import check_directory, check_outputs, make_directory, write_files
 
-    check_outputs(profile)
+    check_outputs(profile, trace)
     if output_dir is not None:
         check_directory(output_dir)
     given = read_inputs(inputs)
@@ -85,6 +94,8 @@ def run(
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given
+    if trace is not None:
+        _trace_to(trace, opened)
     outputs = _run(opened, values, runs)
     files: dict[Path, bytes | memoryview] = {}
     if profile is not None:
@@ -97,6 +108,22 @@ def run(
     _show(outputs)
     for device, seconds in opened.device_seconds().items():
         print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
+
+
+def _trace_to(path: Path, model: "Model") -> None:
+    """Lets circuits write waveforms. Raises BraidError where the model has none."""
+    import os
+
+    from braid.support.errors import BraidError
+
+    devices = model.devices
+    if "rtl" not in devices.values():
+        named = ", ".join(devices) or "the CPU"
+        raise BraidError(
+            f"nothing of the model is a circuit that is simulated: it runs on {named}",
+            hint="--target fpga-sim simulates circuits",
+        )
+    os.environ["BRAID_RTL_TRACE"] = str(path)
 
 
 def _run(

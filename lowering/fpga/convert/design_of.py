@@ -52,12 +52,9 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array], multipliers: in
     Its stages take at most `multipliers` multipliers. Raises UnsupportedError naming what stages do
     not have, and BraidError where there are too few multipliers.
     """
-    known = _known(function, parameters)
-    ports = ports_of(function)
-    trees = stage_trees(function, known, ports)
-    plans = [_plan(trees, value) for value in trees.streams if value not in ports.inputs]
+    trees, ports, plans = _planned(function, parameters)
     folding = fastest_folding([plan.work for plan in plans], multipliers)
-    block = Block(arg_types=[_stream_type(argument) for argument in ports.inputs])
+    block = Block(arg_types=[stream_type(argument) for argument in ports.inputs])
     streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
     for plan, folds in zip(plans, folding.folds, strict=True):
         inputs = [_channel(block, streams[value]) for value in plan.inputs]
@@ -67,6 +64,25 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array], multipliers: in
     outputs = [_channel(block, streams[value]) for value in ports.outputs]
     block.add_op(OutputOp(outputs))
     return Converted(DesignOp(function.sym_name.data, block), ports, folding)
+
+
+def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
+    """Raises as `design_of` for what stages do not have, without making those of windows."""
+    trees, _, plans = _planned(function, parameters)
+    for plan in plans:
+        if plan.head is None:
+            block = Block(arg_types=[stream_type(value) for value in plan.inputs])
+            inputs = [_channel(block, argument) for argument in block.args]
+            _stage(trees, plan, (plan.work.channels, 1), inputs)
+
+
+def _planned(
+    function: FuncOp, parameters: Mapping[str, Array]
+) -> tuple[Trees, Ports, list["_Plan"]]:
+    ports = ports_of(function)
+    trees = stage_trees(function, _known(function, parameters), ports)
+    plans = [_plan(trees, value) for value in trees.streams if value not in ports.inputs]
+    return trees, ports, plans
 
 
 def _known(function: FuncOp, parameters: Mapping[str, Array]) -> dict[SSAValue, Array]:
@@ -169,7 +185,8 @@ def _multiplications(trees: Trees, value: SSAValue) -> int:
     return count
 
 
-def _stream_type(value: SSAValue) -> StreamType:
+def stream_type(value: SSAValue) -> StreamType:
+    """That of a tensor. Raises UnsupportedError where there is none."""
     kind = element_type_of(value)
     type_limits(kind)
     return StreamType.of(pixels_of(value)[1], cast(IntegerType, kind))
@@ -198,7 +215,7 @@ def _stage(trees: Trees, plan: _Plan, folds: Pair, inputs: list[SSAValue]) -> St
     body.add_op(YieldOp(value.value))
     label = "elementwise" if plan.head is None else plan.head.op.name.partition(".")[2]
     pad = 0 if plan.head is None else plan.head.pad_value
-    return StageOp(label, inputs, _stream_type(plan.value), loops, pad, body)
+    return StageOp(label, inputs, stream_type(plan.value), loops, pad, body)
 
 
 @dataclass

@@ -6,65 +6,134 @@ from braid.lowering.fpga.rtl.ports import Port
 
 SYMBOL = "braid_rtl_run"
 """`int64_t run(const uint32_t *const *in, uint32_t *const *out, const int64_t *beats_in,
-const int64_t *beats_out, int64_t valid, int64_t ready, uint64_t seed, int64_t most)`.
+const int64_t *beats_out, int64_t valid, int64_t ready, uint64_t seed, int64_t most,
+const char *trace)`.
 
 Beats are of whole 32-bit words, the lowest bits first. `valid` and `ready` are the percent of
 cycles in which a beat is offered or accepted. The result is the number of cycles from the first one
-to that of the last beat that comes out, and -1 where there are more than `most`."""
+to that of the last beat that comes out, and -1 where there are more than `most`. The waveforms go
+to the file `trace`, where it is not NULL and the design was made to be traced."""
 
-
-def harness(top: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
-    """The source."""
-    puts = "\n".join(_put(port) for port in inputs)
-    takes = "\n".join(_take(port) for port in outputs)
-    return f"""#include "V{top}.h"
-#include "verilated.h"
+_STREAMS = """#include "verilated.h"
 #include <cstdint>
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
-namespace {{
-struct Random {{
+namespace {
+struct Random {
   uint64_t state;
-  bool below(int64_t percent) {{
+  bool below(int64_t percent) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return int64_t((state >> 33) % 100) < percent;
-  }}
-}};
-}}  // namespace
+  }
+};
 
+template <typename T> void put(T &signal, const uint32_t *word) {
+  uint64_t low = word[0];
+  if constexpr (sizeof(T) > 4) low |= uint64_t(word[1]) << 32;
+  signal = T(low);
+}
+template <std::size_t N> void put(VlWide<N> &signal, const uint32_t *word) {
+  for (std::size_t w = 0; w < N; ++w) signal[w] = word[w];
+}
+template <typename T> void get(const T &signal, uint32_t *word) {
+  word[0] = uint32_t(signal);
+  if constexpr (sizeof(T) > 4) word[1] = uint32_t(uint64_t(signal) >> 32);
+}
+template <std::size_t N> void get(const VlWide<N> &signal, uint32_t *word) {
+  for (std::size_t w = 0; w < N; ++w) word[w] = signal[w];
+}
+
+// A beat that is offered stays so until it is accepted.
+struct Source {
+  const uint32_t *beats;
+  int64_t words, count, done = 0;
+  bool offered = false;
+  template <typename T> void drive(T &data, CData &valid, bool now) {
+    offered = offered || (done < count && now);
+    valid = offered;
+    if (offered) put(data, beats + words * done);
+  }
+  void accept(bool ready) {
+    if (offered && ready) {
+      ++done;
+      offered = false;
+    }
+  }
+};
+
+struct Sink {
+  uint32_t *beats;
+  int64_t words, count, done = 0;
+  template <typename T> void take(const T &data, bool there) {
+    if (there && done < count) get(data, beats + words * done++);
+  }
+};
+}  // namespace
+"""
+
+
+def harness(top: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> str:
+    """The source."""
+    sources = ", ".join(f"{{in[{p.number}], {p.words}, beats_in[{p.number}]}}" for p in inputs)
+    sinks = ", ".join(f"{{out[{p.number}], {p.words}, beats_out[{p.number}]}}" for p in outputs)
+    drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
+    take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
+    return f"""#include "V{top}.h"
+{_STREAMS}
 extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
                             const int64_t *beats_in, const int64_t *beats_out, int64_t valid,
-                            int64_t ready, uint64_t seed, int64_t most) {{
+                            int64_t ready, uint64_t seed, int64_t most, const char *trace) {{
   VerilatedContext context;
+#if VM_TRACE
+  context.traceEverOn(trace != nullptr);
+#endif
   V{top} top(&context);
   Random random{{seed * 2654435769u + 88172645463325252u}};
-  int64_t done_in[{len(inputs)}] = {{}}, done_out[{len(outputs)}] = {{}};
-  bool offered[{len(inputs)}] = {{}};
+  Source source[] = {{{sources}}};
+  Sink sink[] = {{{sinks}}};
+#if VM_TRACE
+  VerilatedVcdC file;
+  if (trace) {{
+    top.trace(&file, 99);
+    file.open(trace);
+  }}
+#endif
+  uint64_t time = 0;
+  auto dump = [&] {{
+#if VM_TRACE
+    if (trace) file.dump(time++);
+#endif
+  }};
+  auto rise = [&] {{
+    dump();
+    top.clk = 1;
+    top.eval();
+    dump();
+    top.clk = 0;
+  }};
   top.rst = 1;
+  top.clk = 0;
 {_each(inputs, "  top.s{i}_tvalid = 0;")}
 {_each(outputs, "  top.m{i}_tready = 0;")}
   for (int i = 0; i < 3; ++i) {{
-    top.clk = 0;
     top.eval();
-    top.clk = 1;
-    top.eval();
+    rise();
   }}
   top.rst = 0;
-  int64_t last = 0;
   for (int64_t cycle = 0; cycle < most; ++cycle) {{
-    top.clk = 0;
-{puts}
+{_each(inputs, f"    {drive}")}
 {_each(outputs, "    top.m{i}_tready = random.below(ready);")}
     top.eval();
-{_accepted(inputs)}
-{takes}
+{_each(inputs, "    source[{i}].accept(top.s{i}_tready);")}
+{_each(outputs, f"    {take}")}
     bool finished = true;
-    for (int i = 0; i < {len(outputs)}; ++i) finished &= done_out[i] == beats_out[i];
-    top.clk = 1;
-    top.eval();
-    last = cycle + 1;
-    if (finished) return last;
+    for (const Sink &one : sink) finished &= one.done == one.count;
+    rise();
+    if (finished) return cycle + 1;
   }}
   return -1;
 }}
@@ -73,45 +142,3 @@ extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
 
 def _each(ports: Sequence[Port], text: str) -> str:
     return "\n".join(text.format(i=port.number) for port in ports)
-
-
-def _put(port: Port) -> str:
-    """A beat that is offered stays so until it is accepted."""
-    i, words = port.number, port.words
-    data = f"in[{i}] + {words} * done_in[{i}]"
-    if port.bits <= 32:
-        value = f"top.s{i}_tdata = word[0];"
-    elif port.bits <= 64:
-        value = f"top.s{i}_tdata = word[0] | uint64_t(word[1]) << 32;"
-    else:
-        value = f"for (int w = 0; w < {words}; ++w) top.s{i}_tdata[w] = word[w];"
-    left = f"done_in[{i}] < beats_in[{i}]"
-    return f"""    offered[{i}] = offered[{i}] || ({left} && random.below(valid));
-    top.s{i}_tvalid = offered[{i}];
-    if (offered[{i}]) {{
-      const uint32_t *word = {data};
-      {value}
-    }}"""
-
-
-def _accepted(inputs: Sequence[Port]) -> str:
-    return "\n".join(
-        f"    if (offered[{port.number}] && top.s{port.number}_tready) {{\n"
-        f"      ++done_in[{port.number}];\n      offered[{port.number}] = false;\n    }}"
-        for port in inputs
-    )
-
-
-def _take(port: Port) -> str:
-    i, words = port.number, port.words
-    if port.bits <= 32:
-        value = f"word[0] = top.m{i}_tdata;"
-    elif port.bits <= 64:
-        value = f"word[0] = uint32_t(top.m{i}_tdata); word[1] = uint32_t(top.m{i}_tdata >> 32);"
-    else:
-        value = f"for (int w = 0; w < {words}; ++w) word[w] = top.m{i}_tdata[w];"
-    return f"""    if (top.m{i}_tvalid && top.m{i}_tready && done_out[{i}] < beats_out[{i}]) {{
-      uint32_t *word = out[{i}] + {words} * done_out[{i}];
-      {value}
-      ++done_out[{i}];
-    }}"""

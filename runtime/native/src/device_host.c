@@ -2,14 +2,16 @@
  *
  * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, whose account
  * is the time that a simulation of the chip said when the model was compiled, and not that of the
- * host; `gpu-emulated`, whose functions have the kernels of a GPU; and the one that stands for a
- * device that is missing, which is no faster than that device would be.
+ * host; `gpu-emulated`, whose functions have the kernels of a GPU; `rtl`, which simulates circuits
+ * and counts their cycles (device_rtl.c); and the one that stands for a device that is missing,
+ * which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as lanes do.
  * As in the pool, a forked child has no thread and makes its own.
  */
 #define _GNU_SOURCE
+#include "device_host.h"
 #include "devices.h"
 #include "waiting.h"
 
@@ -26,7 +28,8 @@ enum { COUNTER_WORDS = 8, ANYWHERE = -1 };
 typedef enum account {
   MEASURED,  /* how long it took here */
   SIMULATED, /* how long it takes there */
-  EMULATED   /* likewise, and a launch has not ended before */
+  EMULATED,  /* likewise, and a launch has not ended before */
+  COUNTED    /* as what computes it says */
 } account;
 
 typedef struct host_device {
@@ -37,7 +40,8 @@ typedef struct host_device {
   int64_t first, count, capacity;
   bool started;
   account account;
-  int core; /* the number of the CPU that launches run on, or ANYWHERE */
+  braid_host_compute *compute; /* instead of the host's code; NULL for that */
+  int core;                    /* the number of the CPU that launches run on, or ANYWHERE */
   pthread_t thread;
   pthread_mutex_t busy; /* held by who computes: the thread, or that of a stream */
   struct host_device *next;
@@ -86,14 +90,15 @@ static void keep_to_core(const host_device *device) {
   kept = device->core;
 }
 
-static void run(void *opened, braid_submission *submission) {
+void braid_host_run(void *opened, braid_submission *submission) {
   host_device *device = opened;
   const braid_submission *failed = failed_before(submission);
   keep_to_core(device);
   pthread_mutex_lock(&device->busy);
-  uint64_t begin = braid_now(), there = device->account != MEASURED ? expected(submission) : 0;
+  bool known = device->account == SIMULATED || device->account == EMULATED;
+  uint64_t begin = braid_now(), there = known ? expected(submission) : 0;
   if (failed == NULL) {
-    submission->compute(submission);
+    (device->compute != NULL ? device->compute : submission->compute)(submission);
   } else {
     submission->status = failed->status;
     snprintf(submission->error, sizeof submission->error, "%s", failed->error);
@@ -102,7 +107,10 @@ static void run(void *opened, braid_submission *submission) {
     sleep_until(begin + there);
   bool measured = device->account == MEASURED || (device->account == EMULATED && there == 0);
   uint64_t took = measured ? braid_now() - begin : there;
-  submission->nanoseconds = (int64_t)(failed == NULL ? took : 0);
+  if (failed != NULL)
+    submission->nanoseconds = 0;
+  else if (device->account != COUNTED)
+    submission->nanoseconds = (int64_t)took;
   pthread_mutex_unlock(&device->busy);
 }
 
@@ -126,7 +134,7 @@ static void *serve(void *argument) {
     braid_submission *submission = take(device);
     if (submission == NULL)
       return NULL;
-    run(device, submission);
+    braid_host_run(device, submission);
     braid_post(device->ended, number);
   }
 }
@@ -213,6 +221,13 @@ static void *open_device(account account, int core, char error[BRAID_DEVICE_ERRO
   return device;
 }
 
+void *braid_host_open(braid_host_compute *compute, char error[BRAID_DEVICE_ERROR]) {
+  host_device *device = open_device(COUNTED, ANYWHERE, error);
+  if (device != NULL)
+    device->compute = compute;
+  return device;
+}
+
 static void *open_cpu(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
   return open_device(MEASURED, ANYWHERE, error);
@@ -232,7 +247,7 @@ static void *open_emulated(const char *name, char error[BRAID_DEVICE_ERROR]) {
   return open_device(EMULATED, ANYWHERE, error);
 }
 
-static void close_device(void *opened) {
+void braid_host_close(void *opened) {
   host_device *device = opened;
   pthread_mutex_lock(&devices_lock);
   host_device **at = &devices;
@@ -281,7 +296,7 @@ static bool grow(host_device *device) {
   return true;
 }
 
-static int submit(void *opened, braid_submission *submission) {
+int braid_host_submit(void *opened, braid_submission *submission) {
   host_device *device = opened;
   pthread_mutex_lock(&device->lock);
   const char *missing = !grow(device)                               ? "memory"
@@ -298,7 +313,7 @@ static int submit(void *opened, braid_submission *submission) {
   return missing != NULL;
 }
 
-static void wait_for(void *opened, int64_t ticket) {
+void braid_host_wait(void *opened, int64_t ticket) {
   host_device *device = opened;
   braid_wait(device->ended, ticket);
 }
@@ -309,11 +324,11 @@ static void wait_for(void *opened, int64_t ticket) {
    .name = (NAME),                                                                                 \
    .shares_memory = 1,                                                                             \
    .open = (OPEN),                                                                                 \
-   .close = close_device,                                                                          \
+   .close = braid_host_close,                                                                      \
    .load = load,                                                                                   \
-   .submit = submit,                                                                               \
-   .wait = wait_for,                                                                               \
-   .run = run,                                                                                     \
+   .submit = braid_host_submit,                                                                    \
+   .wait = braid_host_wait,                                                                        \
+   .run = braid_host_run,                                                                          \
    .threads = (THREADS)}
 
 const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu, 0);

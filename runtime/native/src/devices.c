@@ -157,8 +157,8 @@ static registered *find_in_path(const char *name) {
 /* NULL and the error set where there is none. */
 static const braid_device_plugin *find_plugin(const char *name) {
   static const braid_device_plugin *const own[] = {
-      &braid_plugin_cpu, &braid_plugin_core, &braid_plugin_npu_sim, &braid_plugin_gpu_emulated,
-      &braid_plugin_emulated};
+      &braid_plugin_cpu,          &braid_plugin_core, &braid_plugin_npu_sim,
+      &braid_plugin_gpu_emulated, &braid_plugin_rtl,  &braid_plugin_emulated};
   for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
     if (strcmp(name, own[i]->name) == 0)
       return own[i];

@@ -21,10 +21,10 @@ typedef struct braid_loaded_device {
 } braid_loaded_device;
 
 /* Plugins of the runtime: a thread of the host, one that keeps to a core, one in simulated time,
- * one that emulates a GPU, and one for a device that is missing, delayed to what that would take.
- */
+ * one that emulates a GPU, one that simulates circuits, and one for a device that is missing,
+ * delayed to what that would take. */
 extern const braid_device_plugin braid_plugin_cpu, braid_plugin_core, braid_plugin_npu_sim,
-    braid_plugin_gpu_emulated, braid_plugin_emulated;
+    braid_plugin_gpu_emulated, braid_plugin_rtl, braid_plugin_emulated;
 
 /* Memory of a device; of the host, where the plugin leaves that to the runtime. NULL where there is
  * no more. */

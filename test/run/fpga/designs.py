@@ -15,8 +15,9 @@ from braid.lowering.fpga.convert.design_of import Converted, design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.ports import Array
-from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign, lint
+from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.lowering.fpga.rtl.verilate import lint
 from braid.lowering.fpga.streams import channels_of, depths_of, network_of
 from braid.solvers.streams import earliest, fewest_depths
 from braid.universe import make_context

@@ -1,0 +1,100 @@
+"""The backend of FPGAs: functions of integers as designs, and as circuits that are simulated.
+
+A function has no kernels of its own: what fusion made of it is one graph again when it is linked,
+and its stages are chosen anew. Its weights are in the design.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from braid.lowering.fpga.circuit import Circuit
+from braid.lowering.fpga.refusal import refusal
+from braid.support.errors import BraidError
+from braid.targets.backend import Code, Job, KernelNeeds, Preparation
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.target import Device
+
+RTL = "rtl"
+"""Kind of code: a shared object with the verilated circuit of a function; the plugin for it."""
+
+
+@dataclass(frozen=True)
+class FpgaBackend:
+    """Makes a circuit of each function; see `Backend`."""
+
+    name: str
+    stages: tuple[str, ...] = ("hls", "verilog")
+
+    def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
+        """None of its own: groups are row-major, and are not what stages are made of."""
+        return installed
+
+    def prepare(self, job: Job) -> Preparation:
+        """Nothing: windows take paddings, and stages what stands behind them."""
+        return Preparation()
+
+    def refusal(self, op: Operation) -> str | None:
+        """Why designs do not have `op`; None where they do."""
+        return refusal(op)
+
+    def emit(self, kernels: Sequence[FuncOp], job: Job) -> "FpgaKernels":
+        """Nothing yet: see `link`."""
+        return FpgaKernels(tuple(kernel.sym_name.data for kernel in kernels), job)
+
+
+@dataclass(frozen=True)
+class FpgaKernels:
+    """Functions of which circuits will be made; see `EmittedKernels`."""
+
+    kernels: tuple[str, ...]
+    job: Job
+
+    @property
+    def needs(self) -> list[KernelNeeds]:
+        """Kernels need nothing: no program calls them."""
+        return [KernelNeeds(kernel) for kernel in self.kernels]
+
+    def link(self, functions: Sequence[FuncOp]) -> list[Code]:
+        """The circuit of each function, and how long it takes at the clock of the part.
+
+        Raises UnsupportedError naming what designs do not have, and BraidError for a whole model
+        and where the part is too small.
+        """
+        device = self.job.device
+        if any(function.sym_visibility is None for function in functions):
+            raise BraidError(
+                f"a whole model cannot run on device '{device.name}', which no program starts",
+                hint="launch it from a model of another device, as 'assign-devices' does",
+            )
+        if device.plugin != RTL:
+            raise BraidError(
+                f"there is no device plugin '{device.plugin}' for device '{device.name}' yet",
+                hint="--target fpga-sim simulates circuits, --emit=verilog shows them",
+            )
+        return [
+            Code(
+                RTL,
+                (circuit.library(),),
+                circuit.cycles / self._clock,
+                function=circuit.function.sym_name.data,
+            )
+            for circuit in self._circuits(functions)
+        ]
+
+    def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
+        """The designs in dialect `braid_hls`, or their SystemVerilog."""
+        return [circuit.at(stage) for circuit in self._circuits(functions)]
+
+    @cached_property
+    def _clock(self) -> float:
+        return self.job.device.machine.fact("clock")
+
+    def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
+        """Each function has its part of the multipliers."""
+        multipliers = int(self.job.device.machine.fact("dsp")) // max(1, len(functions))
+        weights = self.job.weights()
+        return [Circuit.of(function, weights, multipliers, self._clock) for function in functions]

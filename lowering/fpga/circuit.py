@@ -1,0 +1,103 @@
+"""The circuit of a function: its design with depths, in SystemVerilog, and as a library."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid_hls.stage import StageOp
+from braid.lowering.fpga.convert.design_of import Converted, design_of, stream_type
+from braid.lowering.fpga.convert.values import Array
+from braid.lowering.fpga.convert.whole_function import whole_function
+from braid.lowering.fpga.rtl.design_module import design_modules
+from braid.lowering.fpga.rtl.harness import harness
+from braid.lowering.fpga.rtl.launch import PortTensor, launch_source
+from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.lowering.fpga.rtl.verilate import shared_library
+from braid.lowering.fpga.streams import channels_of, depths_of, network_of
+from braid.solvers.streams.depths import fewest_depths
+from braid.solvers.streams.timing import earliest
+from braid.support.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The design of `function`, whose arguments and results are stored as its types say."""
+
+    function: FuncOp
+    converted: Converted
+    whole: FuncOp
+    clock: float
+
+    @staticmethod
+    def of(
+        function: FuncOp, weights: Mapping[str, Array], multipliers: int, clock: float
+    ) -> "Circuit":
+        """The design with at most so many multipliers, and the fewest places in its channels.
+
+        Raises UnsupportedError naming what designs do not have, and BraidError where there are too
+        few multipliers.
+        """
+        whole = whole_function(function)
+        converted = design_of(whole, weights, multipliers)
+        if any(value not in whole.body.block.args for value in converted.ports.inputs):
+            raise UnsupportedError(
+                "a function on an FPGA that quantizes its arguments",
+                hint="let the host quantize: 'op:quantize=cpu' pins that",
+            )
+        design = converted.design
+        found = fewest_depths(network_of(design))
+        for channel, depth in zip(channels_of(design), found.depths, strict=True):
+            channel.attributes["depth"] = IntegerAttr(depth, i64)
+        return Circuit(function, converted, whole, clock)
+
+    @property
+    def name(self) -> str:
+        """Of the top module."""
+        return self.converted.design.sym_name.data
+
+    @cached_property
+    def cycles(self) -> int:
+        """Of one launch, from the first beat to the last one."""
+        network = network_of(self.converted.design)
+        times = earliest(network, 1, depths_of(self.converted.design))
+        assert times is not None, "the depths were chosen so that it ends"
+        return times.cycles(network)
+
+    @property
+    def interval(self) -> int:
+        """Cycles from one image of a stream to the next: of the slowest stage."""
+        stages = [op for op in self.converted.design.body.block.ops if isinstance(op, StageOp)]
+        return max(stage.loops.iterations for stage in stages)
+
+    @cached_property
+    def verilog(self) -> str:
+        """All modules."""
+        return system_verilog(design_modules(self.converted.design))
+
+    def at(self, stage: str) -> str:
+        """The design, or its modules."""
+        return f"{self.converted.design}\n" if stage == "hls" else self.verilog
+
+    def library(self) -> bytes:
+        """A shared object for the device plugin `rtl`."""
+        block, end = self.function.body.block, self.function.body.block.last_op
+        assert isinstance(end, ReturnOp)
+        arguments = self.whole.body.block.args
+        stored: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
+        ports = self.converted.ports
+        inputs = [
+            PortTensor(Port(i, stream_type(value)), value, stored[value])
+            for i, value in enumerate(ports.inputs)
+        ]
+        outputs = [
+            PortTensor(Port(i, stream_type(value)), value, result)
+            for i, (value, result) in enumerate(zip(ports.outputs, end.operands, strict=True))
+        ]
+        driver = harness(self.name, [one.port for one in inputs], [one.port for one in outputs])
+        driver += launch_source(self.function.sym_name.data, self.clock, inputs, outputs)
+        return shared_library(self.name, self.verilog, driver, traced=True).read_bytes()

@@ -1,0 +1,93 @@
+"""Which ops designs do not have, and why: said by what makes designs."""
+
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import PadOp, ReshapeOp
+from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
+from braid.lowering.fpga.convert.design_of import check_stages
+from braid.lowering.fpga.convert.products import HEADS
+from braid.lowering.fpga.convert.values import Array
+from braid.support.errors import UnsupportedError
+
+
+def refusal(op: Operation) -> str | None:
+    """Why designs do not have `op`, None where they do.
+
+    It is tried alone, with weights of 1 that are not known yet: a sum of very many terms may be
+    refused later, when they are.
+    """
+    if not isinstance(op, TensorOp) or isinstance(op, QuantizeOp | DequantizeOp):
+        return f"'{op.name}' on an FPGA"
+    if isinstance(op, PadOp):
+        return _refusal_of_readers(op, HEADS)
+    if isinstance(op, ReshapeOp) and not _is_pixel(op):
+        return _refusal_of_readers(op, (MatmulOp,))
+    return _tried(op)
+
+
+def _refusal_of_readers(op: TensorOp, kinds: tuple[type[Operation], ...]) -> str | None:
+    """That of what reads `op`, which has to be of one of these kinds, and computes it as well."""
+    readers = [use.operation for use in op.results[0].uses]
+    if not readers or not all(isinstance(reader, kinds) for reader in readers):
+        return f"'{op.name}' on an FPGA that other ops than windows read"
+    return next((why for reader in readers if (why := _tried(reader)) is not None), None)
+
+
+def _is_pixel(op: ReshapeOp) -> bool:
+    """Whether it is one of a single pixel, which stays where it is."""
+    shapes = [shape_of(op.input), shape_of(op.output)]
+    return all(shape[:1] == (1,) and max(shape[2:], default=1) == 1 for shape in shapes)
+
+
+def _tried(op: Operation) -> str | None:
+    try:
+        check_stages(*_alone(op))
+    except UnsupportedError as error:
+        return error.message
+    return None
+
+
+def _alone(op: Operation) -> tuple[FuncOp, dict[str, Array]]:
+    """A function of `op` and the paddings and reshapes in front of windows, and its parameters."""
+    expressions, body = ParameterExpressions(), Block()
+    parameters: dict[str, Array] = {}
+
+    def copied(value: SSAValue) -> SSAValue:
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            return _added(owner, [], body)
+        if expressions.is_known(value):
+            key = str(len(parameters))
+            # Of one number in memory.
+            one = np.ones((), to_numpy(element_type_of(value)))
+            parameters[key] = np.broadcast_to(one, shape_of(value))
+            return _added(ParameterOp.of(key, cast(AnyTensor, value.type)), [], body)
+        if isinstance(owner, PadOp | ReshapeOp) and isinstance(op, HEADS):
+            return _added(owner, [copied(owner.operands[0])], body)
+        return body.insert_arg(value.type, len(body.args))
+
+    made = _added(op, [copied(operand) for operand in op.operands], body)
+    body.add_op(ReturnOp(made))
+    kind = FunctionType.from_lists([argument.type for argument in body.args], [made.type])
+    return FuncOp("alone", kind, Region(body)), parameters
+
+
+def _added(op: Operation, operands: list[SSAValue], body: Block) -> SSAValue:
+    copy = type(op).create(
+        operands=operands,
+        result_types=[result.type for result in op.results],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    body.add_op(copy)
+    return copy.results[0]

@@ -1,0 +1,121 @@
+"""Models whose integer part runs as a circuit beside the CPU: `--target fpga-sim`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+import braid
+from braid.compiler import emit_model
+from braid.support.errors import BraidError
+from test.run.fpga.exported import MODELS, plain, quantized
+from test.unit.runtime.test_run_model import run_model as run_model
+
+BRAID = Path(sys.executable).with_name("braid")
+TARGETS = ("host", "npu-small", "gpu-emulated", "fpga-sim")
+
+
+@pytest.fixture(scope="module")
+def small() -> ModelProto:
+    return quantized(plain(1, 8, (3,)))
+
+
+def image(model: ModelProto, seed: int = 0) -> np.ndarray:
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    shape = [dim.dim_value for dim in dims]
+    return np.random.default_rng(seed).normal(0, 1, shape).astype(np.float32)
+
+
+def same_on_all_targets(model: ModelProto) -> None:
+    x = image(model)
+    results = [braid.compile(model, target=target)(x) for target in TARGETS]
+    assert np.std(results[0]) > 0
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+
+
+def test_answers_are_the_same_on_all_targets(small: ModelProto) -> None:
+    same_on_all_targets(small)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_of_models_are_the_same_on_all_targets(name: str) -> None:
+    same_on_all_targets(quantized(MODELS[name](), per_channel=True))
+
+
+def test_a_launch_takes_as_long_as_was_predicted(small: ModelProto) -> None:
+    """The circuit counts its cycles; the prediction was made without it."""
+    model = braid.compile(small, target="fpga-sim")
+    assert model.devices == {"cpu:0": "cpu", "fpga:0": "rtl"}
+    for seed in range(3):
+        model(image(small, seed))
+    predicted = model.device_seconds()["fpga:0"]
+    assert predicted > 0
+    assert model.launched_seconds()["fpga:0"] == pytest.approx(3 * predicted, abs=1e-8)
+
+
+def test_a_stream_of_requests(small: ModelProto) -> None:
+    model, host = braid.compile(small, target="fpga-sim"), braid.compile(small)
+    images = [image(small, seed) for seed in range(6)]
+    for given, result in zip(images, model.stream(images), strict=True):
+        np.testing.assert_array_equal(result, host(given))
+
+
+def test_an_artifact_runs_from_c(small: ModelProto, run_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "small.braid"
+    braid.compile(small, target="fpga-sim").save(path)
+    braid.compile(small).save(tmp_path / "host.braid")
+    printed = [
+        subprocess.run([run_model, file], capture_output=True, text=True, check=True).stdout
+        for file in (path, tmp_path / "host.braid")
+    ]
+    assert printed[0] == printed[1]
+
+
+def test_waveforms(small: ModelProto, tmp_path: Path) -> None:
+    onnx.save(small, tmp_path / "small.onnx")
+    wave = tmp_path / "out.vcd"
+    command = [BRAID, "run", tmp_path / "small.onnx", "--target", "fpga-sim", "--random"]
+    subprocess.run([*command, "--trace", wave], check=True, capture_output=True)
+    text = wave.read_text()
+    assert "$enddefinitions" in text and "s0_tvalid" in text
+    done = subprocess.run(
+        [*command[:3], "--random", "--trace", wave], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "nothing of the model is a circuit that is simulated" in done.stderr
+
+
+def test_ops_are_put_elsewhere_by_hand(small: ModelProto) -> None:
+    """A pooling on the CPU between two circuits on one device."""
+    model = braid.compile(small, target="fpga-sim", pin=["op:pool=cpu"])
+    x = image(small)
+    np.testing.assert_array_equal(model(x), braid.compile(small)(x))
+    shown = str(emit_model(small, "hls", target="fpga-sim", pin=["op:pool=cpu"]))
+    assert shown.count("braid_hls.design") == 2 and 'label = "pool"' not in shown
+
+
+def test_what_designs_do_not_have_stays_on_the_cpu_and_is_named() -> None:
+    text = """func.func @main(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
+      %0 = braid.maximum %x, %x : (tensor<1x2x4x4xi8>, tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xi8>
+      %1 = braid.cast %0 : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+      %2 = braid.softmax %1 {dim = 1 : i64} : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+      func.return %2 : tensor<1x2x4x4xf32>
+    }"""
+    x = np.random.default_rng(0).integers(-128, 128, (1, 2, 4, 4)).astype(np.int8)
+    model = braid.compile(text.encode(), target="fpga-sim")
+    np.testing.assert_array_equal(model(x), braid.compile(text.encode())(x))
+    assert "fpga:0" in model.devices
+    with pytest.raises(BraidError, match=r"pinned to fpga:0[\s\S]*'braid.softmax' on an FPGA"):
+        braid.compile(text.encode(), target="fpga-sim", pin=["op:softmax=fpga:0"])
+
+
+def test_parts_without_a_plugin_say_so(small: ModelProto) -> None:
+    with pytest.raises(BraidError, match="no device plugin 'fpga'"):
+        braid.compile(small, target="fpga-u280")
+    assert "module cluster_1" in str(emit_model(small, "verilog", target="fpga-zynq7020"))
