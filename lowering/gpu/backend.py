@@ -1,14 +1,16 @@
 """The backend of GPUs: kernels as PTX for the device, and as objects that emulate it on the host.
 
 The host program calls the objects as it does kernels of a CPU, so that a function of a GPU runs
-wherever the host does: by the device plugin `gpu-emulated`, or as the whole model.
+wherever the host does: by the device plugin `gpu-emulated`, or as the whole model. For a device
+with memory of its own there is also a plan of what its functions launch, which the plugin `cuda`
+reads.
 """
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 
 from braid.lowering.common.kernel_selection import KernelSelection, group_of
 from braid.lowering.common.module_text import module_text
@@ -18,10 +20,12 @@ from braid.lowering.gpu.codegen.device_code import nvvm_text
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, joined_ptx
 from braid.lowering.gpu.codegen.messages import Compiled
+from braid.lowering.gpu.emulated_library import keep_emulated_library
 from braid.lowering.gpu.emulator import emulator_object
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.families import gpu_families
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.plan import plan_bytes
 from braid.support.errors import BraidError
 from braid.targets.backend import OBJECT, Code, Job, KernelNeeds, Preparation
 from braid.targets.backends import kernel_families
@@ -29,11 +33,11 @@ from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
 PTX = "ptx"
-"""Kind of code: the entries of all kernels as one module of text."""
+"""Kind of code, before the architecture: the entries of all kernels as one module of text."""
+PLAN = "gpu-plan"
+"""Kind of code: what functions launch, for a device that the host launches them on."""
 LAUNCHES = "gpu-launches"
 """Kind of code: JSON that says how each kernel launches its entries."""
-EMULATED = "gpu-emulated"
-"""The device plugin that runs the emulating objects."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +84,30 @@ class GpuKernels:
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
         """Objects for the host with the emulator, and PTX with its launches for the device."""
         device = self.job.device
-        if device.plugin != EMULATED and any(f.sym_visibility is None for f in functions):
+        launched = [f for f in functions if f.sym_visibility is not None]
+        if device.own_memory and any(
+            isinstance(op, CallOp) for f in functions if f not in launched for op in f.body.ops
+        ):
             raise BraidError(
-                f"a whole model cannot run on device '{device.name}': there is no device plugin "
-                f"'{device.plugin}' for it yet",
-                hint="--target gpu-emulated runs the same kernels on the CPU, --emit=ptx shows "
-                "them, and --emit=cubin assembles them",
+                f"'@main' calls kernels of device '{device.name}', whose memory is not the host's",
+                hint="let 'assign-devices' and the passes behind it make functions of them, or "
+                "compile with --target gpu-emulated, which runs the same kernels on the CPU",
             )
+        by_symbol = {kernel.symbol: kernel.launches for kernel in self.kernels}
+        plans = [Code(PLAN, (plan_bytes(launched, by_symbol),))] if device.own_memory else []
         if not self.kernels:
-            return []
+            return plans if launched else []
         compiled = self._compiled()
         host = self.job.target.host_device.machine
         launches = [asdict(kernel.launches) for kernel in self.kernels]
+        ptx = joined_ptx([one.ptx for one in compiled])
+        if device.own_memory:
+            keep_emulated_library(ptx, compiled, host)
         return [
             Code(OBJECT, (*(one.emulated for one in compiled), emulator_object(host))),
-            Code(PTX, (joined_ptx([one.ptx for one in compiled]),)),
+            Code(f"{PTX}-{device.machine.cpu}", (ptx,)),
             Code(LAUNCHES, (json.dumps(launches).encode(),)),
+            *plans,
         ]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:

@@ -78,9 +78,10 @@ class AssignDevicesPass(ModulePass):
     In: a simplified graph. `braid.device` on an op, with `braid.replicas`, and each `pin`
     (`name=gpu:0`, `op:conv=npu`), hold; ops with the same `braid.colocate` run together. Out:
     `braid.candidates`, and `braid.device`, with `braid.replicas`, unless all ops run on the
-    target's default device. Does nothing where ops have cluster ids, or the target has one device.
-    `time_limit` is in seconds for all searches of a function. Raises UnsupportedError for an op
-    that no device runs, and BraidError for pins and colocations that cannot hold and where memories
+    target's default device, in the host's memory. Does nothing where ops have cluster ids, or the
+    target has one device. `time_limit` is in seconds for all searches of a function. Raises
+    UnsupportedError for an op that no device runs, and BraidError for pins and colocations that
+    cannot hold and where memories
     are too small.
 
     ```mlir
@@ -118,7 +119,7 @@ class AssignDevicesPass(ModulePass):
         for graph in graphs:
             if graph.placed:
                 found |= _Assignment(self, ctx, op, graph, pins).devices()
-        if any(tuple(devices) != (target.default_device.name,) for devices in found.values()):
+        if target.is_launched(name for devices in found.values() for name in devices):
             for each, (device, *replicas) in found.items():
                 set_device(each, device, replicas)
 

@@ -43,10 +43,10 @@ class SelectClustersPass(ModulePass):
 
     In: `braid.device` on ops; those without one run on the target's default device. Out:
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
-    `apply-clusters`. Decides nothing where no op is for another device than that, or where ops have
-    ids already. A cluster without which a request would take less than `min_gain` seconds longer is
-    dissolved: its ops run on a device beside it, or the host. `time_limit` is in seconds, for each
-    block.
+    `apply-clusters`. Decides nothing where all ops run on that device, in the host's memory, or
+    where ops have ids already. A cluster without which a request would take less than `min_gain`
+    seconds longer is dissolved: its ops run on a device beside it, or the host. `time_limit` is in
+    seconds, for each block.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.device = "npu:0"}
@@ -72,7 +72,8 @@ class SelectClustersPass(ModulePass):
         if has_clusters(op):
             return
         check_replicas(placed, target)
-        if any(device_name(o) not in (None, default) or replicas_of(o) for o in placed):
+        named = [device_name(o) or default for o in placed]
+        if target.is_launched(named) or any(map(replicas_of, placed)):
             self._decide(ctx, op, blocks, target)
 
     def _decide(

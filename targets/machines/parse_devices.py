@@ -56,7 +56,9 @@ def _devices(
     table: Table, backend: BackendDescription, machine: str, described: Machine | None
 ) -> Iterator[Device]:
     """The devices of one entry, which are alike but for their numbers."""
-    table.expect_only("name", "backend", "machine", "plugin", "count", "memory", "start_seconds")
+    table.expect_only(
+        *("name", "backend", "machine", "plugin", "count", "memory", "start_seconds", "own_memory")
+    )
     if described is None:
         table.located(lambda: check_cpu(machine))
     memories = tuple(parse_memory(entry) for entry in table.named("memory"))
@@ -72,12 +74,16 @@ def _devices(
             hint="plugins are found by name; BRAID_DEVICE_PATH says in which directories",
         )
     start = table.get("start_seconds", float, 0.0)
+    own_memory = table.get("own_memory", bool, False)
     count = 1 if numbered or "count" not in table.data else table.positive("count", int)
     if count > _MOST_DEVICES:
         raise table.error(f"'count' is {count}, expected at most {_MOST_DEVICES}")
     for index in range(count):
         each = name if numbered else f"{name}:{index}"
-        yield Device(each, backend.name, machine, described, memories, plugin, start)
+        yield Device(
+            *(each, backend.name, machine, described, memories, plugin, start),
+            own_memory=own_memory,
+        )
 
 
 def _machine(table: Table) -> Machine:

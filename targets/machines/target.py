@@ -1,6 +1,6 @@
 """Target descriptions: devices and their links, backends, and how fast all of it is."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -96,7 +96,8 @@ class Device:
     that, by default the backend's. `machine_name` is `native`, one of LLVM's CPUs, or the name of
     the machine that is `described` by the target's file. `memories` are its own, empty where it
     has those of the backend's description. `start_seconds` is what one start of it takes, however
-    many ops it then runs. `host` is that of its target, None for this itself.
+    many ops it then runs. `host` is that of its target, None for this itself. With `own_memory` it
+    does not share the host's, so that whatever runs there is launched by a program of the host.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Device:
     plugin_name: str = ""
     start_seconds: float = 0.0
     host: "Device | None" = None
+    own_memory: bool = False
 
     @property
     def plugin(self) -> str:
@@ -241,6 +243,11 @@ class Target:
         own = self.host_device.backend
         others = [device for device in self.devices if device.backend != own]
         return others[0] if len(others) == 1 else self.host_device
+
+    def is_launched(self, devices: Iterable[str]) -> bool:
+        """Whether a model that runs on `devices` launches functions, and is not one program."""
+        own = self.default_device
+        return any(name != own.name or own.own_memory for name in devices)
 
     @property
     def default_backend(self) -> BackendDescription:

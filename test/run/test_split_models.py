@@ -306,7 +306,7 @@ const braid_device_plugin braid_device_table = {.abi_version = BRAID_DEVICE_ABI_
     ("name", "source", "message"),
     [
         ("empty", EMPTY_TABLE, "lacks open, close, load, submit or wait"),
-        ("other", EMPTY_TABLE.replace("_VERSION}", "_VERSION + 7}"), "has ABI version 9"),
+        ("other", EMPTY_TABLE.replace("_VERSION}", "_VERSION + 7}"), "has ABI version 10"),
         ("none", "int nothing;", "cannot load device plugin 'none'"),
         ("text", None, "cannot load device plugin 'text'"),
     ],

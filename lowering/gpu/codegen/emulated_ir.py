@@ -185,36 +185,67 @@ def _globals_of(optimized: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) -> Iterator[str]:
-    """The function that the host program calls."""
-    count, regions = len(kernel.buffer_bytes), len(kernel.buffer_bytes) + len(globals)
+    """The function that the host program calls, and one for each launch of an entry alone."""
+    count = len(kernel.buffer_bytes)
     names = [kernel.buffer_name(number) for number in range(count)]
     names += [symbol for symbol, *_ in globals]
     for number, name in enumerate([*names, *(one.entry for one in kernel.launches)]):
         yield f"@name.{number} = private constant {_text(name)}"
     for number, launch in enumerate(kernel.launches):
         yield from _thunk(number, launch)
-    buffers = ", ".join(f"ptr %b{n}" for n in range(count))
-    separator = ", " if count else ""
-    yield f"define void @{kernel.symbol}({buffers}{separator}i64 %begin, i64 %end) {{"
+    buffers = "".join(f"ptr %b{n}, " for n in range(count))
+    yield f"define void @{kernel.symbol}({buffers}i64 %begin, i64 %end) {{"
+    yield from _memory(kernel, globals, [f"%b{n}" for n in range(count)])
+    for number, launch in enumerate(kernel.launches):
+        yield _start(number, len(names), launch.blocks, launch.threads)
+    yield "  ret void\n}"
+    for number, launch in enumerate(kernel.launches):
+        yield f"define void @{alone(launch.entry)}(ptr %given, i64 %blocks, i64 %threads) {{"
+        addresses = ["null"] * count
+        for place, argument in enumerate(launch.arguments):
+            yield f"  %place{place} = getelementptr ptr, ptr %given, i64 {place}"
+            yield f"  %value{place} = load ptr, ptr %place{place}"
+            yield f"  %given{place} = load ptr, ptr %value{place}"
+            addresses[argument] = f"%given{place}"
+        yield from _memory(kernel, globals, addresses)
+        yield _start(number, len(names), "%blocks", "%threads")
+        yield "  ret void\n}"
+
+
+def alone(entry: str) -> str:
+    """The symbol of a function that launches one entry, as a driver would.
+
+    It is called with the addresses of the arguments, the blocks and their threads.
+    """
+    return f"{entry}.from"
+
+
+def _memory(
+    kernel: Launches, globals: Sequence[tuple[str, str, int, int]], addresses: Sequence[str]
+) -> Iterator[str]:
+    """The slots of a kernel's buffers, and all regions that it may use; `null` is none."""
+    count, regions = len(addresses), len(addresses) + len(globals)
     yield f"  %slots = alloca [{max(count, 1)} x ptr]"
     yield f"  %regions = alloca [{max(regions, 1)} x {{ ptr, i64, i64, ptr }}]"
-    for number, size in enumerate(kernel.buffer_bytes):
+    for number, (address, size) in enumerate(zip(addresses, kernel.buffer_bytes, strict=True)):
         yield f"  %slot{number} = getelementptr ptr, ptr %slots, i64 {number}"
-        yield f"  store ptr %b{number}, ptr %slot{number}"
+        yield f"  store ptr {address}, ptr %slot{number}"
         kind = _READ_ONLY if number < kernel.operands else _WRITABLE
-        yield from _region(number, f"%b{number}", size, kind)
+        yield from _region(number, address, 0 if address == "null" else size, kind)
     for number, (symbol, type, size, kind) in enumerate(globals, count):
         address = f"@{symbol}"
         if type != "ptr":
             address = f"%g{number}"
             yield f"  {address} = addrspacecast {type} @{symbol} to ptr"
         yield from _region(number, address, size, kind)
-    for number, launch in enumerate(kernel.launches):
-        yield (
-            f"  call void @braid_gpu_launch(ptr @name.{len(names) + number}, ptr @thunk.{number}, "
-            f"ptr %slots, i64 {launch.blocks}, i64 {launch.threads}, ptr %regions, i64 {regions})"
-        )
-    yield "  ret void\n}"
+
+
+def _start(number: int, regions: int, blocks: int | str, threads: int | str) -> str:
+    """Starts launch `number`, whose name stands behind those of the regions."""
+    return (
+        f"  call void @braid_gpu_launch(ptr @name.{regions + number}, ptr @thunk.{number}, "
+        f"ptr %slots, i64 {blocks}, i64 {threads}, ptr %regions, i64 {regions})"
+    )
 
 
 def _region(number: int, address: str, size: int, kind: int) -> Iterator[str]:

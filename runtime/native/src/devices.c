@@ -157,8 +157,8 @@ static registered *find_in_path(const char *name) {
 /* NULL and the error set where there is none. */
 static const braid_device_plugin *find_plugin(const char *name) {
   static const braid_device_plugin *const own[] = {
-      &braid_plugin_cpu,          &braid_plugin_core, &braid_plugin_npu_sim,
-      &braid_plugin_gpu_emulated, &braid_plugin_rtl,  &braid_plugin_emulated};
+      &braid_plugin_cpu, &braid_plugin_core,     &braid_plugin_npu_sim, &braid_plugin_gpu_emulated,
+      &braid_plugin_rtl, &braid_plugin_emulated, &braid_plugin_cuda};
   for (size_t i = 0; i < sizeof own / sizeof *own; ++i)
     if (strcmp(name, own[i]->name) == 0)
       return own[i];
@@ -285,6 +285,13 @@ void braid_device_release(const braid_loaded_device *device, void *memory) {
     free(memory);
 }
 
+void braid_device_no_room(const braid_loaded_device *loaded, const char *what, int64_t bytes) {
+  const braid_device_v1 *device = &loaded->described.model->devices[loaded->described.device];
+  const char *reason = loaded->plugin->why != NULL ? loaded->plugin->why(loaded->device) : "";
+  braid_set_error("device '%s' has no room for %lld bytes of %s%s%s", device->name,
+                  (long long)bytes, what, *reason != '\0' ? ": " : "", reason);
+}
+
 static bool has_host_code(const braid_model_v2 *model, int64_t device) {
   for (int64_t i = 0; i < model->function_count; ++i)
     if (model->functions[i].device == device && model->functions[i].run == NULL)
@@ -322,8 +329,7 @@ static bool place_weights(braid_loaded_device *loaded, const braid_section *weig
   loaded->own_weights = braid_device_allocate(loaded, device->weights_bytes);
   if (loaded->own_weights == NULL ||
       loaded->plugin->copy(loaded->device, loaded->own_weights, data, device->weights_bytes) != 0) {
-    braid_set_error("device '%s' has no room for %lld bytes of weights", device->name,
-                    (long long)device->weights_bytes);
+    braid_device_no_room(loaded, "weights", device->weights_bytes);
     return false;
   }
   loaded->described.weights = loaded->own_weights;

@@ -21,15 +21,18 @@ typedef struct braid_loaded_device {
 } braid_loaded_device;
 
 /* Plugins of the runtime: a thread of the host, one that keeps to a core, one in simulated time,
- * one that emulates a GPU, one that simulates circuits, and one for a device that is missing,
- * delayed to what that would take. */
+ * one that emulates a GPU, one that simulates circuits, one for a device that is missing, delayed
+ * to what that would take, and one for GPUs of NVIDIA. */
 extern const braid_device_plugin braid_plugin_cpu, braid_plugin_core, braid_plugin_npu_sim,
-    braid_plugin_gpu_emulated, braid_plugin_rtl, braid_plugin_emulated;
+    braid_plugin_gpu_emulated, braid_plugin_rtl, braid_plugin_emulated, braid_plugin_cuda;
 
 /* Memory of a device; of the host, where the plugin leaves that to the runtime. NULL where there is
  * no more. */
 void *braid_device_allocate(const braid_loaded_device *device, int64_t bytes);
 void braid_device_release(const braid_loaded_device *device, void *memory);
+
+/* Sets the error: what has no room, or cannot be copied, and why the plugin says so. */
+void braid_device_no_room(const braid_loaded_device *device, const char *what, int64_t bytes);
 
 /* Opens the devices of a model and loads its functions; false and the error set, and nothing left
  * open, where one is missing. */

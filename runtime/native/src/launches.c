@@ -365,8 +365,7 @@ static bool create_state(device_state *state, const braid_model_t *model, int64_
   state->env.finish = NULL;
   state->arena = braid_device_allocate(device, bytes);
   if (state->arena == NULL)
-    braid_set_error("out of memory: the functions of device '%s' take %lld bytes",
-                    descriptor->devices[index].name, (long long)bytes);
+    braid_device_no_room(device, "intermediate results", bytes);
   else if (state->env.counts == NULL || state->env.times == NULL)
     braid_set_error("out of memory");
   else

@@ -4,7 +4,7 @@
 // RUN: braid compile %s --target gpu-emulated --emit=sass | filecheck %s --check-prefix=SASS
 // RUN: not braid compile %s --target gpu-emulated --emit=linalg 2>&1 | filecheck %s --check-prefix=STAGE
 // RUN: not braid compile %s --target gpu-emulated --gpu-arch sm_12 --emit=ptx 2>&1 | filecheck %s --check-prefix=ARCH
-// RUN: not braid run %s --target gpu-a100 --random 2>&1 | filecheck %s --check-prefix=CUDA
+// RUN: env BRAID_CUDA_LIBRARY=/nowhere not braid run %s --target gpu-a100 --random 2>&1 | filecheck %s --check-prefix=CUDA
 
 // A warp a row of the reduction, which adds up by shuffles.
 func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {braid.name = "y"}) {
@@ -29,4 +29,4 @@ func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {b
 
 // STAGE: error: backend 'gpu' has no stage 'linalg' to emit, only 'gpu', 'nvvm', 'ptx', 'cubin', 'sass'
 // ARCH: error: 'sm_12' is not the architecture of a GPU
-// CUDA: error: a whole model cannot run on device 'gpu:0': there is no device plugin 'cuda' for it yet
+// CUDA: error: the model needs device 'gpu:0', which is missing: BRAID_CUDA_LIBRARY names no CUDA driver

@@ -5,7 +5,8 @@
  * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host),
  * `core` (a thread on a core of its own: `cpu:1` is the second that the process may use),
  * `npu-sim` (a thread of the host in simulated time), `gpu-emulated` (a thread of the host that
- * runs the kernels of a GPU, checked) and `rtl` (circuits of an FPGA, simulated). Any other,
+ * runs the kernels of a GPU, checked), `rtl` (circuits of an FPGA, simulated) and `cuda` (GPUs of
+ * NVIDIA, by their driver). Any other,
  * `NAME`, is a shared object that exports its table as `const braid_device_plugin
  * braid_device_table`: the file that was registered for the name (`braid_device_register`), or
  * `libbraid_device_NAME.so` in a directory of the environment variable BRAID_DEVICE_PATH (separated
@@ -24,7 +25,7 @@
 extern "C" {
 #endif
 
-#define BRAID_DEVICE_ABI_VERSION 2
+#define BRAID_DEVICE_ABI_VERSION 3
 
 /* Room for the text of a failure, with its end. */
 enum { BRAID_DEVICE_ERROR = 256 };
@@ -99,6 +100,9 @@ struct braid_device_plugin {
   void (*run)(void *device, braid_submission *submission);
   /* How many threads of the host a launch uses at most; 0 for as many as the model runs on. */
   int64_t threads;
+  /* Why the calling thread's last `allocate` or `copy` has failed; NULL where nobody can say. The
+   * text lasts until its next call. */
+  const char *(*why)(void *device);
 };
 
 /* Lets devices whose plugin is `name` be opened by the shared object at `path`, from now on. Not 0

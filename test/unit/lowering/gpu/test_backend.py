@@ -66,13 +66,13 @@ def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
     artifact = read_artifact(tmp_path / "m.braid")
     kinds = [code.kind for code in artifact.manifest.devices]
     texts = dict(zip(kinds, (c.tobytes().decode() for c in artifact.device_code), strict=True))
-    assert set(texts) == {"ptx", "gpu-launches"}
+    assert set(texts) == {"ptx-sm_80", "gpu-launches"}
     launched = {
         launch["entry"]
         for kernel in json.loads(texts["gpu-launches"])
         for launch in kernel["launches"]
     }
-    assert launched == set(re.findall(r"\.visible \.entry (\w+)", texts["ptx"]))
+    assert launched == set(re.findall(r"\.visible \.entry (\w+)", texts["ptx-sm_80"]))
 
 
 def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +89,9 @@ def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) ->
             model.run_named(inputs)
 
 
-def test_whole_models_need_a_device() -> None:
-    with pytest.raises(BraidError, match="there is no device plugin 'cuda' for it yet"):
+def test_whole_models_need_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so")
+    with pytest.raises(BraidError, match="BRAID_CUDA_LIBRARY names no CUDA driver"):
         braid.compile(MODEL, target="gpu-h100")
 
 

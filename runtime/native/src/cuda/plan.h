@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The plan of a device's functions, code of the kind "gpu-plan": what each launches, in its order,
+ * on which parts of which memory. Numbers of 64 bits, little endian:
+ *
+ *   plan      = magic, version, number of functions, then each function
+ *   function  = name, number of steps, then each step
+ *   step      = 0, name of the entry, blocks, threads, bytes of dynamic shared memory,
+ *               number of arguments, then each argument             launches a kernel
+ *             | 1, place it copies to, place it copies from, bytes   copies
+ *   argument  = 0, place, bytes                                      the address of a buffer
+ *             | 1, place, bytes, type, rank, swizzle, extents, strides, box   a tensor map
+ *   place     = space (0 arena, 1 weights, 2 input, 3 output), number, offset
+ *   name      = number of bytes, the bytes, zeros up to a multiple of 8
+ *
+ * Strides are bytes, one fewer than extents, whose first runs fastest.
+ */
+#ifndef BRAID_CUDA_PLAN_H
+#define BRAID_CUDA_PLAN_H
+
+#include "braid/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PLAN_NAME = 160, PLAN_RANK = 5 };
+
+typedef enum plan_space { PLAN_ARENA, PLAN_WEIGHTS, PLAN_INPUT, PLAN_OUTPUT } plan_space;
+
+typedef struct plan_place {
+  int64_t space, number, offset;
+} plan_place;
+
+typedef struct plan_tensor {
+  int64_t type, rank, swizzle; /* as CUDA numbers them */
+  uint64_t extents[PLAN_RANK], strides[PLAN_RANK];
+  uint32_t box[PLAN_RANK];
+} plan_tensor;
+
+typedef struct plan_argument {
+  plan_place place;
+  int64_t bytes;
+  plan_tensor *tensor; /* NULL for an address */
+} plan_argument;
+
+typedef struct plan_step {
+  bool copies;
+  char entry[PLAN_NAME];
+  int64_t blocks, threads, shared_bytes;
+  int64_t argument_count;
+  plan_argument *arguments; /* of a copy: what it writes, and what it reads */
+} plan_step;
+
+typedef struct plan_function {
+  int64_t number; /* of the model's functions */
+  int64_t step_count;
+  plan_step *steps;
+} plan_function;
+
+typedef struct plan {
+  int64_t function_count;
+  plan_function *functions;
+} plan;
+
+/* Reads the plan of the functions of `model`'s device, and checks that they use no memory but their
+ * own. NULL, and why in `error`, where something is wrong. */
+plan *braid_cuda_read_plan(const braid_device_model *model, const void *data, int64_t bytes,
+                           char *error, size_t size);
+void braid_cuda_free_plan(plan *plan);
+
+#endif /* BRAID_CUDA_PLAN_H */
