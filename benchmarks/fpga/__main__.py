@@ -1,0 +1,119 @@
+"""Cycles and DSPs of public HLS designs: braid's estimate and Vitis's against RTL simulation.
+
+python -m benchmarks.fpga --data DIR/vitis [--fit] [--json benchmarks/results/fpga.json]
+
+DIR/vitis has `designs/NAME.cpp` and `designs.csv` (Stream-HLS, FPGA 2025). `--fit` finds operators'
+latencies anew on each half, and reports each on the other.
+"""
+
+import argparse
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean, median
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fpga.fit import fit, halves
+from benchmarks.fpga.reader import read_design
+from braid.lowering.fpga.operators import vitis_operators
+from braid.solvers.hls.estimate import estimate
+from braid.solvers.hls.nests import Design
+from braid.solvers.hls.schedule import Operators
+
+Row = dict[str, Any]
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The least value that so large a share does not exceed."""
+    return sorted(values)[max(-(-int(len(values) * share * 1000) // 1000) - 1, 0)]
+
+
+def measure(design: Design, known: dict[str, str], operators: Operators) -> Row:
+    begin = perf_counter()
+    found = estimate(design, operators)
+    row: Row = {
+        "design": design.name,
+        "simulated": int(known["rtl_cycles"]),
+        "cycles": found.cycles,
+        "least": found.least,
+        "stalls": found.cycles - found.least,
+        "dsps": found.resources.dsps,
+        "blocks": found.resources.blocks,
+        "seconds": perf_counter() - begin,
+    }
+    row["error"] = row["cycles"] / row["simulated"] - 1
+    if known["csynth_cycles"]:
+        row["vitis"] = int(known["csynth_cycles"])
+        row["vitis_error"] = row["vitis"] / row["simulated"] - 1
+    if known["dsp"]:
+        row["dsps_reported"] = int(known["dsp"])
+        row["dsp_error"] = row["dsps"] / row["dsps_reported"] - 1
+        # An UltraRAM has the numbers of eight blocks where they have 32 bits.
+        row["blocks_reported"] = int(known["bram"]) + 8 * int(known["uram"])
+    return row
+
+
+def summary(rows: list[Row], name: str) -> Row:
+    errors = [abs(row[name]) for row in rows if name in row]
+    return {
+        "designs": len(errors),
+        "mean": mean(errors),
+        "median": median(errors),
+        "p90": percentile(errors, 0.9),
+        "most": max(errors),
+    }
+
+
+def table_of(groups: dict[str, list[Row]]) -> Table:
+    table = Table("designs", "error of", "number", "mean", "median", "p90", "most")
+    for name, rows in groups.items():
+        for what in ("error", "vitis_error", "dsp_error"):
+            one = summary(rows, what)
+            cells = (f"{one[key]:.2%}" for key in ("mean", "median", "p90", "most"))
+            table.add_row(name, what, str(one["designs"]), *cells)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    with (arguments.data / "designs.csv").open() as stream:
+        known = {row["design"]: row for row in csv.DictReader(stream)}
+    designs = {
+        name: read_design(arguments.data / "designs" / f"{name}.cpp") for name in sorted(known)
+    }
+    first, second = halves(list(designs))
+    result: Row = {}
+    groups: dict[str, list[Row]] = {}
+    shipped = vitis_operators()
+    for label, names in (("fitted", first), ("reported", second)):
+        groups[label] = [measure(designs[name], known[name], shipped) for name in names]
+    if arguments.fit:
+        for label, used, other in (("first", first, second), ("second", second, first)):
+            cases = [(designs[name], int(known[name]["rtl_cycles"])) for name in used]
+            found = fit(cases, shipped)
+            result[f"fitted on the {label} half"] = asdict(found)
+            groups[f"fitted on the {label} half, the other"] = [
+                measure(designs[name], known[name], found) for name in other
+            ]
+            Console().print(found)
+    for label, rows in groups.items():
+        for what in ("error", "vitis_error", "dsp_error"):
+            result[f"{label}: {what}"] = summary(rows, what)
+        result[label] = rows
+    Console().print(table_of(groups))
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""What tools for high-level synthesis build, from the files of facts."""
+
+import tomllib
+from importlib.resources import files
+
+from braid.solvers.hls.schedule import Operators
+
+
+def vitis_operators() -> Operators:
+    """Of Vitis HLS at 300 MHz on UltraScale+; the file says where each number is from."""
+    path = files("braid.targets.machines") / "facts" / "vitis-hls.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    cycles = table["cycles"]
+    cycles["carried"] = tuple(cycles["carried"])
+    return Operators(latencies=table["latencies"], dsps=table["dsps"], **cycles)

@@ -1,0 +1,1 @@
+"""Pipelined loop nests that stream to each other: intervals, depths, cycles, resources."""

@@ -1,0 +1,138 @@
+"""DSPs and memory blocks of a design."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+from braid.solvers.hls.nests import MEMORY, Affine, Array, Design, Nest, Op
+from braid.solvers.hls.schedule import Operators, Schedule, Sum, sums_of
+
+BLOCK_BITS = 18 * 1024
+"""Of a memory block (`BRAM_18K`)."""
+LUT_RAM_BITS = 1024
+"""FIFOs and banks up to this size are made of LUTs."""
+FIFO_BLOCKS = 1
+"""At most for a FIFO: the tool makes those smaller that need not be so deep (`config_dataflow`)."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """`dsps`, and `blocks` of 18 Kib."""
+
+    dsps: int
+    blocks: int
+
+
+def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
+    """Operators that one iteration needs, shared by as many as fit into the interval.
+
+    Where a sum goes around in fewer cycles than adders with DSPs need, those on its longest chain
+    have none: they are faster. The other adders of such a sum can be shared less well.
+    """
+    counts = dict.fromkeys(operators.dsps, 0.0)
+    hurried = {
+        adder: one
+        for one in sums_of(nest)
+        if _hurried(one, plan, operators)
+        for adder in one.adders
+    }
+    for number, op in enumerate(nest.body):
+        if op.kind in counts:
+            many = prod(loop.trips for loop in op.unrolled)
+            if number in hurried:
+                one = hurried[number]
+                spare = max(one.terms - one.levels, 0) / one.terms
+                many *= spare * (operators.shared if plan.interval > 1 else 1.0)
+            counts[op.kind] += many
+    return sum(
+        ceil(count / plan.interval - 1e-9) * operators.dsps[kind] for kind, count in counts.items()
+    )
+
+
+def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
+    """Rows of arrays whose length is not a power of two, times it: one for each row and length.
+
+    Where elements come in the order of the memory, addresses are counted instead.
+    """
+    found: set[tuple[int, Affine]] = set()
+    for op in nest.body:
+        if op.kind not in MEMORY or len(op.index) < 2:
+            continue
+        origin = {loop.name: 0 for loop in op.unrolled}
+        index = [one.at(origin) for one in op.index]
+        order = [name for one in index for name in sorted(one.variables)]
+        array = arrays[op.name]
+        length = array.shape[-1] // array.banks[-1]
+        if order == [loop.name for loop in nest.loops] or length & (length - 1) == 0:
+            continue
+        if index[-2].terms:
+            found.add((length, index[-2]))
+    return len(found)
+
+
+def _hurried(one: Sum, plan: Schedule, operators: Operators) -> bool:
+    if one.distance is None:
+        return False
+    needed = one.levels * operators.latencies["slow_add"] + operators.load + operators.store
+    return plan.interval * one.distance < needed
+
+
+def _blocks(depth: int, bits: int) -> int:
+    """Of a memory of `depth` numbers: as few as 18 Kib each in one of their shapes allow."""
+    if depth * bits <= LUT_RAM_BITS:
+        return 0
+    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+    return min(ceil(depth / deep) * ceil(bits / wide) for deep, wide in shapes)
+
+
+def _array_blocks(array: Array, copies: int) -> int:
+    banks = prod(array.banks)
+    depth = prod(ceil(size / count) for size, count in zip(array.shape, array.banks, strict=True))
+    return banks * copies * _blocks(depth, array.bits)
+
+
+def resources(
+    design: Design, plans: tuple[tuple[Schedule, ...], ...], operators: Operators
+) -> Resources:
+    """Arrays between processes are double; those outside the design cost nothing."""
+    dsps = sum(
+        dsps_of(nest, plan, operators) + address_multipliers(nest, design.arrays)
+        for process, own in zip(design.processes, plans, strict=True)
+        for nest, plan in zip(process.nests, own, strict=True)
+    )
+    blocks = sum(
+        _array_blocks(array, _copies(design, name))
+        for name, array in design.arrays.items()
+        if not array.external
+    ) + sum(
+        prod(stream.shape) * min(_blocks(stream.depth, stream.bits), FIFO_BLOCKS)
+        for stream in design.streams.values()
+    )
+    return Resources(dsps, blocks)
+
+
+def _copies(design: Design, name: str) -> int:
+    """Of an array: two where one process stores and another loads, none if nothing has to load."""
+    users: set[str] = set()
+    loaded = False
+    for process in design.processes:
+        for nest in process.nests:
+            if any(op.name == name for op in nest.body):
+                users.add(process.name)
+            loaded = loaded or _loads(nest.body, name)
+    return min(len(users), 2) if loaded else 0
+
+
+def _loads(body: Sequence[Op], name: str) -> bool:
+    """Whether an element is loaded that the same iteration has not surely stored before."""
+    known: list[Op] = []
+    for op in body:
+        if op.name != name:
+            continue
+        if op.kind == "store":
+            known.append(op)
+        elif op.kind == "load" and not any(
+            one.index == op.index and set(one.guards) <= set(op.guards) for one in known
+        ):
+            return True
+    return False
