@@ -4,8 +4,18 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, gpu, math
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, StringAttr, SymbolRefAttr, i32
+from xdsl.dialects import arith, gpu, llvm, math
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    i32,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -25,10 +35,22 @@ def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
     return module
 
 
-def gpu_function(symbol: str, arguments: Sequence[Attribute], threads: int) -> gpu.FuncOp:
-    """An empty entry for blocks of so many threads."""
-    function = gpu.FuncOp(symbol, (list(arguments), []), kernel=True)
+TENSOR_MAP_ALIGNMENT = 64
+
+
+def gpu_function(
+    symbol: str, arguments: Sequence[Attribute], threads: int, tensor_maps: int = 0
+) -> gpu.FuncOp:
+    """An empty entry for blocks of so many threads, with addresses of tensor maps at the end."""
+    types = [*arguments, *[llvm.LLVMPointerType()] * tensor_maps]
+    function = gpu.FuncOp(symbol, (types, []), kernel=True)
     function.attributes["known_block_size"] = DenseArrayBase.from_list(i32, [threads, 1, 1])
+    if tensor_maps:
+        aligned = DictionaryAttr({"llvm.align": IntegerAttr(TENSOR_MAP_ALIGNMENT, i64)})
+        plain = [DictionaryAttr({})] * len(arguments)
+        function.properties["arg_attrs"] = ArrayAttr([*plain, *[aligned] * tensor_maps])
+        # Threads give registers to others, so that there must be a number of them: one block.
+        function.attributes["nvvm.minctasm"] = IntegerAttr(1, i32)
     return function
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
@@ -12,4 +13,4 @@ def gpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = ()
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages."""
-    return (*installed, GemmFamily(machine), ConvFamily(machine))
+    return (*installed, HopperGemmFamily(machine), GemmFamily(machine), ConvFamily(machine))

@@ -6,13 +6,36 @@ THREADS = 256
 """Of a block where nothing asks for another number; a multiple of the 32 of a warp."""
 
 
+MAP_BYTES = 128
+"""Of a tensor map."""
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """How boxes of buffer `argument` are copied, as `cuTensorMapEncodeTiled` takes it.
+
+    `number` is the type of elements as PTX names it; extents, strides and the box are innermost
+    first, strides in bytes without the first. Boxes lie in shared memory in lines of 128 bytes with
+    `swizzle` 128. What lies outside is read as 0 and not written. A buffer that does not begin at a
+    multiple of 16 bytes has the map of one that begins at the multiple before: it is not used.
+    """
+
+    argument: int
+    number: str
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 128
+
+
 @dataclass(frozen=True)
 class Launch:
     """One start of `entry`, a `gpu.func`, on so many blocks of so many threads.
 
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
     Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
-    array `dynamic_shared(entry)`.
+    array `dynamic_shared(entry)`. Behind the buffers an entry takes `tensor_maps`, each as a value
+    of 128 bytes.
     """
 
     entry: str
@@ -20,6 +43,7 @@ class Launch:
     threads: int
     arguments: tuple[int, ...]
     shared_bytes: int = 0
+    tensor_maps: tuple[TensorMap, ...] = ()
 
 
 @dataclass(frozen=True)

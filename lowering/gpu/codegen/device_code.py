@@ -7,6 +7,8 @@ from typing import Any
 from braid.lowering.common.upstream import run_upstream_passes
 from braid.lowering.gpu.codegen.device_math import definitions
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
+from braid.lowering.gpu.entries import TENSOR_MAP_ALIGNMENT
+from braid.lowering.gpu.launches import MAP_BYTES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
@@ -16,6 +18,7 @@ from braid.targets.machines.machine import Machine
 
 _MATH_CALL = re.compile(r"^declare [^@]*@(__nv_\w+)\(.*$", re.MULTILINE)
 _DECLARED = re.compile(r"^declare [^@]*@([\w.]+)\(", re.MULTILINE)
+_TENSOR_MAP = re.compile(rf"ptr align {TENSOR_MAP_ALIGNMENT} (?=%)")
 _OPTIMIZATION_LEVEL = 3
 
 
@@ -39,8 +42,17 @@ def device_ir(text: str) -> str:
         if left := _untranslatable(plain.operation):
             raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
         found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
+    found = "\n".join(map(_with_tensor_maps, found.splitlines()))
     names = _MATH_CALL.findall(found)
     return translate_literals(_MATH_CALL.sub("", found)) + "\n" + _added(definitions(names), found)
+
+
+def _with_tensor_maps(line: str) -> str:
+    """Entries take tensor maps as values, which upstream's lowering of `gpu.func` forgets."""
+    if not line.startswith("define ptx_kernel "):
+        return line
+    kept = f"ptr byval([{MAP_BYTES} x i8]) align {TENSOR_MAP_ALIGNMENT}"
+    return _TENSOR_MAP.sub(f'{kept} "nvvm.grid_constant" ', line)
 
 
 def _added(text: str, module: str) -> str:

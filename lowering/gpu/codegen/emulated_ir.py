@@ -8,7 +8,8 @@ symbol of the kernel, which the host program calls, launches the entries.
 import re
 from collections.abc import Iterator, Sequence
 
-from braid.lowering.gpu.launches import Launch, Launches, dynamic_shared
+from braid.lowering.gpu.codegen.emulated_assembly import without_assembly
+from braid.lowering.gpu.launches import MAP_BYTES, Launch, Launches, dynamic_shared
 from braid.support.errors import BraidError
 
 _TYPE = r"<[^>]+>|[\w]+"
@@ -18,7 +19,10 @@ _STORE = re.compile(rf"^\s*store (?:volatile )?({_TYPE}) .+, ({_POINTER}) (.+?),
 _ATOMIC = re.compile(rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) (.+?), ({_TYPE}) ")
 _MEMORY = re.compile(r"^\s*(?:tail )?call void @llvm\.(memcpy|memmove|memset)\.[^(]*\((.*)\)")
 _DECLARED = re.compile(r"^declare (.*)@llvm\.nvvm\.([\w.]+)\((.*)\)")
-_ENTRY_WORDS = re.compile(r"captures\([^)]*\) ?|\b(?:readonly|readnone|writeonly) ")
+_ENTRY_WORDS = re.compile(
+    r"captures\([^)]*\) ?|byval\([^)]*\) |\b(?:readonly|readnone|writeonly) "
+    r'|"nvvm\.[^"]*"(?:="[^"]*")? ?'
+)
 _ARGUMENT_WORDS = re.compile(r"\b(?:immarg|readonly|writeonly|captures\([^)]*\))( |(?=[,)]|$))")
 _GLOBAL = re.compile(
     r"^@(\S+) = .*?(addrspace\(\d\) )?(?:global|constant) (\[.*?\]|\w+) ", re.MULTILINE
@@ -28,12 +32,15 @@ _SHARED_SPACE = "addrspace(3) "
 _BYTES = {"float": 4, "double": 8, "half": 2, "bfloat": 2, "ptr": 8}
 _READ_ONLY, _WRITABLE, _SHARED = range(3)
 
+_NUMBER_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "tf32": 4, "s8": 1, "u8": 1, "s32": 4}
+
 STATUS = "braid_gpu_status"
 """The emulator's function that tells whether a launch has failed; see `KernelNeeds.status`."""
 
 _RUNTIME = """
 declare void @braid_gpu_read(ptr, i64, i64)
 declare void @braid_gpu_write(ptr, i64, i64)
+declare void @braid_gpu_tensor_map(ptr, ptr, i32, i32, i32, ptr, ptr, ptr)
 declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
 define weak hidden bfloat @__truncsfbf2(float %x) {
   %bits = bitcast float %x to i32
@@ -59,10 +66,11 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
     Raises BraidError for code that the emulator has no function for.
     """
     optimized = _with_dynamic_shared(optimized, kernel)
+    optimized, shims = without_assembly(optimized)
     lines = [line for text in optimized.splitlines() for line in _rewritten(text)]
     regions = list(_globals_of(optimized))
     launcher = "\n".join(_launcher(kernel, regions))
-    return "\n".join([*_numbered_checks(lines), _RUNTIME, launcher])
+    return "\n".join([*_numbered_checks(lines), *shims, _RUNTIME, launcher])
 
 
 def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
@@ -192,11 +200,13 @@ def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) ->
     for number, name in enumerate([*names, *(one.entry for one in kernel.launches)]):
         yield f"@name.{number} = private constant {_text(name)}"
     for number, launch in enumerate(kernel.launches):
+        yield from _map_memory(number, launch)
         yield from _thunk(number, launch)
     buffers = "".join(f"ptr %b{n}, " for n in range(count))
     yield f"define void @{kernel.symbol}({buffers}i64 %begin, i64 %end) {{"
     yield from _memory(kernel, globals, [f"%b{n}" for n in range(count)])
     for number, launch in enumerate(kernel.launches):
+        yield from _map_writes(number, launch, [f"%b{n}" for n in range(count)])
         yield _start(number, len(names), launch.blocks, launch.threads)
     yield "  ret void\n}"
     for number, launch in enumerate(kernel.launches):
@@ -208,6 +218,7 @@ def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) ->
             yield f"  %given{place} = load ptr, ptr %value{place}"
             addresses[argument] = f"%given{place}"
         yield from _memory(kernel, globals, addresses)
+        yield from _map_writes(number, launch, addresses)
         yield _start(number, len(names), "%blocks", "%threads")
         yield "  ret void\n}"
 
@@ -259,14 +270,37 @@ def _region(number: int, address: str, size: int, kind: int) -> Iterator[str]:
 
 
 def _thunk(number: int, launch: Launch) -> Iterator[str]:
-    """Calls an entry with its arguments from the slots of the kernel."""
+    """Calls an entry with its arguments from the slots of the kernel, and its tensor maps."""
     yield f"define internal void @thunk.{number}(ptr %slots) {{"
     for place, argument in enumerate(launch.arguments):
         yield f"  %s{place} = getelementptr ptr, ptr %slots, i64 {argument}"
         yield f"  %a{place} = load ptr, ptr %s{place}"
-    arguments = ", ".join(f"ptr %a{place}" for place in range(len(launch.arguments)))
-    yield f"  call void @{launch.entry}({arguments})"
+    values = [f"%a{place}" for place in range(len(launch.arguments))]
+    values += [f"@map.{number}.{place}" for place in range(len(launch.tensor_maps))]
+    yield f"  call void @{launch.entry}({', '.join(f'ptr {value}' for value in values)})"
     yield "  ret void\n}"
+
+
+def _map_memory(number: int, launch: Launch) -> Iterator[str]:
+    """The tensor maps of a launch, and what they say."""
+    for place, map in enumerate(launch.tensor_maps):
+        name = f"@map.{number}.{place}"
+        yield f"{name} = internal global [{MAP_BYTES} x i8] zeroinitializer, align 64"
+        arrays = (map.extents, (_NUMBER_BYTES[map.number], *map.strides), map.box)
+        for kind, array in enumerate(arrays):
+            values = ", ".join(f"i64 {value}" for value in array)
+            yield f"{name}.{kind} = private constant [{len(array)} x i64] [{values}]"
+
+
+def _map_writes(number: int, launch: Launch, addresses: Sequence[str]) -> Iterator[str]:
+    """Makes the tensor maps of buffers at these addresses, as a driver would."""
+    for place, map in enumerate(launch.tensor_maps):
+        name = f"@map.{number}.{place}"
+        yield (
+            f"  call void @braid_gpu_tensor_map(ptr {name}, ptr {addresses[map.argument]}, "
+            f"i32 {_NUMBER_BYTES[map.number]}, i32 {len(map.extents)}, i32 {map.swizzle}, "
+            f"ptr {name}.0, ptr {name}.1, ptr {name}.2)"
+        )
 
 
 def _text(text: str) -> str:

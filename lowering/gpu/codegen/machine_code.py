@@ -15,6 +15,7 @@ from braid.support.errors import BraidError
 _HEADER = re.compile(rb"^(?:\.version|\.target|\.address_size) .*\n", re.MULTILINE)
 _RESOURCES = re.compile(r"Function properties for (\S+)|Compiling entry function '(\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_WARNING = re.compile(r"\b[Ww]arning\b|serializ")
 _USED = re.compile(r"Used (\d+) registers")
 
 
@@ -28,10 +29,11 @@ class Resources:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A cubin, and what each of its entries takes."""
+    """A cubin, what each of its entries takes, and what the assembler warns of."""
 
     code: bytes
     resources: dict[str, Resources]
+    warnings: tuple[str, ...] = ()
 
 
 def joined_ptx(modules: Sequence[bytes]) -> bytes:
@@ -70,7 +72,8 @@ def assemble(ptx: bytes, architecture: str) -> MachineCode:
         source.write_bytes(ptx)
         tool = find_tool("ptxas")
         log = _run([tool, "-v", "-O3", f"-arch={architecture}", str(source), "-o", str(output)])
-        return MachineCode(output.read_bytes(), _resources(log))
+        warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
+        return MachineCode(output.read_bytes(), _resources(log), warnings)
 
 
 def disassemble(cubin: bytes) -> str:

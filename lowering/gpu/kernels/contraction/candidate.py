@@ -1,7 +1,7 @@
 """What families of products have in common: which groups, their code, their schedules."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,11 +40,13 @@ from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import Size, schedules, seconds
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
-from braid.lowering.gpu.launches import Launch, Launches, dynamic_shared
+from braid.lowering.gpu.launches import Launch, Launches, TensorMap, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
 
 ProductOp = MatmulOp | ConvOp
+_SHARED_ALIGNMENT = 1024
+"""What tiles of tensor maps need that are swizzled by 128 bytes."""
 
 
 @dataclass(frozen=True)
@@ -153,41 +155,79 @@ class ProductCandidate(ABC):
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a block a tile."""
         tiles = Tiles.of({**next(self.space(0)), **schedule})
-        module = bufferized_group(self.group, symbol)
-        function = next(op for op in module.ops if isinstance(op, FuncOp))
-        copies_as_nests(function)
-        expand_magnitudes(function)
-        operands = len(self.group.inputs)
-        product = Product.of(function, operands, tiles)
+        function = bufferized_product(self.group, symbol)
+        product = Product.of(function, len(self.group.inputs), tiles)
         if product is None:
             return emit_fallback(self.group, symbol)
-        return product_kernel(product, function, symbol, self.group)
+        entry = ProductEntry(
+            product.blocks,
+            tiles.threads,
+            product.shared_bytes,
+            product.constants,
+            lambda code, values, name, _: product.emit(code, values, name),
+        )
+        return product_kernel(entry, function, symbol, self.group)
 
 
-def product_kernel(product: Product, function: FuncOp, symbol: str, group: FusedOp) -> GpuKernel:
+def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
+    """The group as loop nests on buffers."""
+    module = bufferized_group(group, symbol)
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    copies_as_nests(function)
+    expand_magnitudes(function)
+    return function
+
+
+Emit = Callable[[Code, Mapping[SSAValue, SSAValue], str, Sequence[SSAValue]], None]
+"""Emits the code of a thread: of the entry's arguments for the kernel's, its name, and maps."""
+
+
+@dataclass(frozen=True)
+class ProductEntry:
+    """An entry of a product's kernel: how it is launched, what it needs, and its code."""
+
+    blocks: int
+    threads: int
+    shared_bytes: int
+    constants: Sequence[Operation]
+    emit: Emit
+
+
+def product_kernel(
+    product: ProductEntry,
+    function: FuncOp,
+    symbol: str,
+    group: FusedOp,
+    tensor_maps: tuple[TensorMap, ...] = (),
+) -> GpuKernel:
     """The kernel of a bufferized group that is a product."""
     operands = len(group.inputs)
     buffers = tuple(function.body.block.args[:-2])
     entry = f"{symbol}_0"
-    made = gpu_function(entry, [buffer.type for buffer in buffers], product.tiles.threads)
+    made = gpu_function(
+        entry, [buffer.type for buffer in buffers], product.threads, len(tensor_maps)
+    )
     body = made.body.block
-    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
+    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=False))
     for op in product.constants:
         body.add_op(op.clone(values))
-    product.emit(Code(Builder(InsertPoint.at_end(body))), values, entry)
+    maps = body.args[len(buffers) :]
+    product.emit(Code(Builder(InsertPoint.at_end(body))), values, entry, maps)
     body.add_op(gpu.ReturnOp([]))
     shared = llvm.GlobalOp(
         llvm.LLVMArrayType(IntAttr(0), IntegerType(8)),
         dynamic_shared(entry),
         "external",
         addr_space=3,
-        alignment=128,
+        alignment=_SHARED_ALIGNMENT,
         body=Region(),
     )
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
     numbers = tuple(range(len(buffers)))
-    launch = Launch(entry, product.blocks, product.tiles.threads, numbers, product.shared_bytes)
+    launch = Launch(
+        entry, product.blocks, product.threads, numbers, product.shared_bytes, tensor_maps
+    )
     return GpuKernel.of(
         Launches(symbol, (launch,), sizes, operands),
         ModuleOp([gpu_module([shared, made])]),

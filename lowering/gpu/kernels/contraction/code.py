@@ -121,7 +121,20 @@ class Code:
         """Waits for all threads of the block."""
         self.builder.insert(gpu.BarrierOp())
 
+    def warp_barrier(self) -> None:
+        """Waits for all lanes of the warp."""
+        self.intrinsic("llvm.nvvm.bar.warp.sync", [self.number(-1)], [])
+
+    def uniform(self, value: Value) -> Value:
+        """A number that all lanes of the warp have, as the assembler can see then."""
+        operands = [self.number(-1), value, self.number(0), self.number(31)]
+        return self.intrinsic("llvm.nvvm.shfl.sync.idx.i32", operands, [i32])[0]
+
     # ---- Memory ----
+
+    def address(self, pointer: Value) -> Value:
+        """The low 32 bits of a pointer, which are all of one to shared memory."""
+        return self.insert(llvm.PtrToIntOp(pointer, i32))
 
     def pointer(self, buffer: Value) -> Value:
         """The beginning of a buffer in global memory."""
@@ -171,10 +184,37 @@ class Code:
         if len(results) < 2:
             return list(self.builder.insert(llvm.CallIntrinsicOp(name, operands, results)).results)
         struct = llvm.LLVMStructType.from_type_list(list(results))
-        call = self.insert(llvm.CallIntrinsicOp(name, operands, [struct]))
+        return self.fields(self.insert(llvm.CallIntrinsicOp(name, operands, [struct])), results)
+
+    def assembly(
+        self,
+        text: str,
+        operands: Sequence[Value] = (),
+        results: Sequence[Attribute] = (),
+        before: Sequence[Value] = (),
+    ) -> list[Value]:
+        """One instruction of PTX, which may change memory: `$n` are results, then operands.
+
+        Registers of results hold `before` before.
+        """
+        kinds = [f"={_register(type)}" for type in results]
+        kinds += [_register(value.type) for value in operands]
+        kinds += [*(str(n) for n in range(len(before))), "~{memory}"]
+        types = list(results)
+        if len(types) > 1:
+            types = [llvm.LLVMStructType.from_type_list(types)]
+        given = [*operands, *before]
+        op = llvm.InlineAsmOp(text, ",".join(kinds), given, types, has_side_effects=True)
+        made = self.builder.insert(op)
+        if len(results) < 2:
+            return list(made.results)
+        return self.fields(made.results[0], results)
+
+    def fields(self, struct: Value, types: Sequence[Attribute]) -> list[Value]:
+        """Those of a struct."""
         return [
-            self.insert(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), call, type))
-            for n, type in enumerate(results)
+            self.insert(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [n]), struct, type))
+            for n, type in enumerate(types)
         ]
 
     # ---- Control flow ----
@@ -209,6 +249,13 @@ class Code:
                 make(Code(Builder(InsertPoint.before(end))))
         rest = None if otherwise is None else [blocks[1]]
         self.builder.insert(scf.IfOp(condition, (), [blocks[0]], rest))
+
+
+def _register(type: Attribute) -> str:
+    """The constraint of a register for a type."""
+    if isinstance(type, llvm.LLVMPointerType) or type == i64:
+        return "l"
+    return "f" if isinstance(type, Float32Type) else "r"
 
 
 def f32_vector(lanes: int) -> VectorType[Any]:

@@ -28,6 +28,8 @@ from braid.lowering.gpu.kernels.wide_nest import (
     store_vector,
 )
 
+NUMBER_OF = {"f32": "f32", "bf16": "bf16", "f16": "f16", "i32": "s32"}
+"""PTX's names of types of results."""
 Lanes = list[SSAValue]
 Point = dict[int, Value]
 """The index of each dim of the contraction's nest, where it is not 0."""
@@ -122,10 +124,29 @@ class Epilogue:
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """Computes with sums that are neighbours along `lane_dim` from `point` on.
+        """Computes with sums that are neighbours along `lane_dim` from `point` on, and stores.
 
         `values` are the entry's buffers.
         """
+        held = self.compute(code, sums, point, lane_dim, values)
+        zero = code.index(code.number(0))
+        known = {dim: code.index(value) for dim, value in point.items()}
+        for result in self.results:
+            buffer, place = values[result], [known.get(dim, zero) for dim in self.dims[result]]
+            if len(sums) == 1:
+                code.builder.insert(memref.StoreOp.get(held[result][0], buffer, place))
+            else:
+                store_vector(code.builder, held[result], buffer, place)
+
+    def compute(
+        self,
+        code: Code,
+        sums: Lanes,
+        point: Point,
+        lane_dim: int | None,
+        values: Mapping[SSAValue, SSAValue],
+    ) -> Mapping[SSAValue, Lanes]:
+        """As `emit`, without the stores: what each buffer gets."""
         (product,) = list(self.dims)[:1]
         held: dict[SSAValue, Lanes] = {product: sums}
         zero = code.index(code.number(0))
@@ -148,12 +169,16 @@ class Epilogue:
                 lanes.append(compute(code.builder, nest, {**values, **own}))
             for number, output in enumerate(nest.outputs):
                 held[output] = [lane[number] for lane in lanes]
-        for result in self.results:
-            buffer, place = values[result], [known.get(dim, zero) for dim in self.dims[result]]
-            if len(sums) == 1:
-                code.builder.insert(memref.StoreOp.get(held[result][0], buffer, place))
-            else:
-                store_vector(code.builder, held[result], buffer, place)
+        return held
+
+    def steps_of(self, result: SSAValue) -> dict[int, int]:
+        """Elements from one index of each dim of the contraction to the next, in a result."""
+        return dict(zip(self.dims[result], _strides(result), strict=True))
+
+    def number_of(self, result: SSAValue) -> tuple[str | None, int]:
+        """PTX's name of the type of a result's elements, if it has one, and their bytes."""
+        type = cast(MemRefType[Any], result.type).element_type
+        return NUMBER_OF.get(str(type)), bytes_of(type)
 
 
 def _dims_of(

@@ -148,7 +148,7 @@ class Product:
         batch = code.div(rest, self.row_tiles)
         where = (thread, batch, row, column)
         code.choose(
-            _aligned(code, buffers),
+            all_aligned(code, buffers),
             lambda own: self._emit_tile(own, values, entry, where),
             lambda own: emit_single_points(
                 own, self.problem, self.tiles, self.write, values, where
@@ -257,7 +257,7 @@ def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) ->
     return lanes
 
 
-def _aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:
+def all_aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:
     """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
     bits: Value | None = None
     for buffer in buffers:

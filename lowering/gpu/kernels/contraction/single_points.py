@@ -1,7 +1,7 @@
 """A tile of a product whose buffers do not begin at multiples of 16 bytes: point by point."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, MemRefType, i32
@@ -9,7 +9,6 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Contraction, Operand
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.wide_nest import compute
 
 Write = Callable[
@@ -18,10 +17,29 @@ Write = Callable[
 """Stores what follows of sums at a batch, a row, and neighbouring columns."""
 
 
+class TileSize(Protocol):
+    """Rows and columns of a block's tile, and its threads."""
+
+    @property
+    def rows(self) -> int:
+        """Of the tile."""
+        ...
+
+    @property
+    def columns(self) -> int:
+        """Of the tile."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Of the block."""
+        ...
+
+
 def emit_single_points(
     code: Code,
     problem: Contraction,
-    tiles: Tiles,
+    tiles: TileSize,
     write: Write,
     values: Mapping[SSAValue, SSAValue],
     where: tuple[Value, Value, Value, Value],

@@ -17,7 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WARP = 32, MAX_THREADS = 1024, MAX_WARPS = MAX_THREADS / WARP };
+enum {
+  WARP = 32,
+  MAX_THREADS = 1024,
+  MAX_WARPS = MAX_THREADS / WARP,
+  MAX_MBARRIERS = 64,
+  MAX_WARPGROUPS = 4 /* that multiply by `wgmma` */
+};
 
 /* What generated code calls is not exported by the library that it becomes a part of. */
 #define EMULATED __attribute__((visibility("hidden")))
@@ -32,7 +38,14 @@ typedef struct region {
   const char *name;
 } region;
 
-typedef enum fiber_state { READY, AT_BARRIER, IN_WARP, ENDED } fiber_state;
+typedef enum fiber_state {
+  READY,
+  AT_BARRIER,
+  AT_MBARRIER,
+  IN_WARP,
+  IN_WARPGROUP,
+  ENDED
+} fiber_state;
 
 /* What a lane brings to an exchange of its warp, and takes from it. */
 typedef struct exchange {
@@ -47,7 +60,8 @@ typedef struct exchange {
 typedef struct fiber {
   void *stack_pointer;
   fiber_state state;
-  exchange *exchange; /* that it waits in */
+  exchange *exchange;    /* that it waits in */
+  const void *waits_for; /* an mbarrier */
 } fiber;
 
 /* A launch; the only one that runs. */
@@ -96,6 +110,66 @@ EMULATED void braid_gpu_end_copy(const char *destination, int64_t bytes);
 /* Forgets copies that have not landed, for a block; and their memory, for a launch. */
 EMULATED void braid_gpu_start_copies(void);
 EMULATED void braid_gpu_free_copies(void);
+
+/* ---- What threads know of each other (clocks.c): only while `braid_gpu_use_clocks` holds ---- */
+
+EMULATED void braid_gpu_start_clocks(void);
+EMULATED void braid_gpu_free_clocks(void);
+EMULATED bool braid_gpu_use_clocks(void);
+EMULATED int64_t braid_gpu_clock_count(void);
+/* The thread's own; components are threads, then warps for their products, then mbarriers. */
+EMULATED uint32_t braid_gpu_clock(void);
+EMULATED bool braid_gpu_knows(int64_t component, uint32_t clock);
+EMULATED void braid_gpu_learn(int64_t component, uint32_t clock);
+EMULATED void braid_gpu_publish(uint32_t *into);
+EMULATED void braid_gpu_acquire(const uint32_t *from);
+EMULATED void braid_gpu_join_clocks(int64_t first, uint32_t members);
+EMULATED void braid_gpu_join_all_clocks(void);
+
+/* ---- mbarriers (mbarrier.c) ---- */
+
+EMULATED void braid_gpu_start_mbarriers(void);
+EMULATED void braid_gpu_report_mbarrier(int thread);
+/* The number of the one at an address, which a copy of this thread reports to. */
+EMULATED int braid_gpu_mbarrier_for_copy(const char *address);
+EMULATED uint32_t braid_gpu_mbarrier_phase(int number);
+EMULATED void braid_gpu_mbarrier_land(int number, int64_t bytes);
+EMULATED void braid_gpu_mbarrier_wake(int number);
+
+/* ---- Copies of tensors (tensors.c) ---- */
+
+EMULATED void braid_gpu_start_tensors(void);
+EMULATED void braid_gpu_free_tensors(void);
+/* Lands what reports to an mbarrier; whether there was any. */
+EMULATED bool braid_gpu_land_tensors(int barrier);
+EMULATED void braid_gpu_check_stores(int thread);
+
+/* ---- Products of 128 threads (warpgroup.c) ---- */
+
+EMULATED void braid_gpu_start_warpgroups(void);
+EMULATED void braid_gpu_free_warpgroups(void);
+EMULATED uint32_t braid_gpu_products(int group);
+EMULATED float braid_gpu_float_of_half(uint16_t bits);
+
+/* ---- Shared memory as the asynchronous proxy uses it (memory.c) ---- */
+
+/* Checks a read; the writer must have fenced since. */
+EMULATED void braid_gpu_async_read(const char *address, int64_t bytes);
+/* A store of a tensor of this thread, from 1 on, reads the bytes, or no more (0). */
+EMULATED void braid_gpu_set_storer(const char *address, int64_t bytes, int32_t storer);
+/* Product number `product` of a warpgroup reads the bytes. */
+EMULATED void braid_gpu_set_product(const char *address, int64_t bytes, int group,
+                                    uint32_t product);
+/* Bytes of a copy are there, for those that know this of the mbarrier `writer`. */
+EMULATED void braid_gpu_land_copy(const char *address, int64_t bytes, int32_t writer,
+                                  uint32_t clock);
+/* Nothing else may use the bytes. */
+EMULATED void braid_gpu_reserve(const char *address, int64_t bytes);
+/* How many fences between proxies a thread has passed. */
+EMULATED uint32_t braid_gpu_fences(void);
+EMULATED uint32_t braid_gpu_fences_of(int thread);
+/* What lies in shared memory at an address of which only the last bits are known, or NULL. */
+EMULATED char *braid_gpu_shared_at(int64_t low, int bits);
 
 /* The stacks of fibers, one after the other. */
 enum { STACK_BYTES = 64 * 1024 };

@@ -13,7 +13,7 @@
 
 enum { FAILURE_CHARS = 240, SCHEDULER = -1 };
 
-launch braid_gpu_current;
+launch braid_gpu_current = {.name = "a launch", .thread = SCHEDULER};
 
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 static char *stacks;
@@ -69,6 +69,7 @@ void braid_gpu_wait(fiber_state state) {
 static void release_barrier(void) {
   L->at_barrier = 0;
   ++L->epoch;
+  braid_gpu_join_all_clocks();
   for (int64_t t = 0; t < L->threads; ++t)
     if (L->fibers[t].state == AT_BARRIER)
       L->fibers[t].state = READY;
@@ -84,6 +85,7 @@ EMULATED void braid_gpu_barrier(void) {
 
 static void run_thread(void) {
   L->body(L->slots);
+  braid_gpu_check_stores(L->thread);
   --L->live;
   L->fibers[L->thread].state = ENDED;
   braid_gpu_leave_warp(L->thread);
@@ -110,13 +112,22 @@ static void *new_stack(int thread) {
 
 static void report_deadlock(void) {
   int64_t ended = L->threads - L->live;
-  for (int t = 0; t < L->threads; ++t)
+  for (int t = 0; t < L->threads; ++t) {
+    if (L->fibers[t].state == AT_MBARRIER) {
+      braid_gpu_report_mbarrier(t);
+      return;
+    }
+    if (L->fibers[t].state == IN_WARPGROUP) {
+      braid_gpu_fail("thread %d waits in wgmma for threads that do not come", t);
+      return;
+    }
     if (L->fibers[t].state == IN_WARP) {
       braid_gpu_fail("thread %d waits in %s for lanes that do not come (%lld threads wait at a "
                      "barrier, %lld have ended)",
                      t, L->fibers[t].exchange->name, (long long)L->at_barrier, (long long)ended);
       return;
     }
+  }
   braid_gpu_fail("divergent barrier: %lld threads wait at it, %lld have ended",
                  (long long)L->at_barrier, (long long)ended);
 }
@@ -130,8 +141,12 @@ static void run_block(void) {
     return;
   }
   braid_gpu_start_copies();
+  braid_gpu_start_clocks();
+  braid_gpu_start_mbarriers();
+  braid_gpu_start_tensors();
+  braid_gpu_start_warpgroups();
   for (int t = 0; t < L->threads; ++t)
-    L->fibers[t] = (fiber){new_stack(t), READY, NULL};
+    L->fibers[t] = (fiber){new_stack(t), READY, NULL, NULL};
   while (L->live > 0) {
     bool any = false;
     for (int t = 0; t < L->threads && !failed; ++t) {
@@ -187,6 +202,11 @@ EMULATED void braid_gpu_launch(const char *name, void (*body)(void *const *), vo
     run_block();
   unmap_stacks();
   braid_gpu_free_copies();
+  braid_gpu_start_mbarriers();
+  braid_gpu_free_clocks();
+  braid_gpu_free_tensors();
+  braid_gpu_free_warpgroups();
+  L->name = "a launch";
   pthread_mutex_unlock(&one_launch);
 }
 
@@ -202,4 +222,14 @@ EMULATED void braid_gpu_barrier_cta_sync_aligned_all(int32_t number) {
   if (number != 0)
     braid_gpu_fail("barrier %d, of which there is only 0", number);
   braid_gpu_barrier();
+}
+
+/* Registers move between warps, which the assembler checks. */
+EMULATED void braid_gpu_setmaxnreg_inc_sync_aligned_u32(int32_t count) {
+  if (count % 8 != 0 || count < 24 || count > 256)
+    braid_gpu_fail("%d registers for a thread, expected a multiple of 8 from 24 to 256", count);
+}
+
+EMULATED void braid_gpu_setmaxnreg_dec_sync_aligned_u32(int32_t count) {
+  braid_gpu_setmaxnreg_inc_sync_aligned_u32(count);
 }

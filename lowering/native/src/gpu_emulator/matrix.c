@@ -92,7 +92,7 @@ static int in_register(number kind) {
   return kind == TF32 ? 1 : kind == BF16 || kind == F16 ? 2 : 4;
 }
 
-static float half_of(uint16_t bits) {
+float braid_gpu_float_of_half(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = bits & 0x7fff, wide;
   float value;
   if (rest >= 0x7c00) {
@@ -110,7 +110,7 @@ static float half_of(uint16_t bits) {
 static float float_at(uint32_t bits, int place, number kind) {
   uint16_t half = (uint16_t)(bits >> 16 * place);
   if (kind == F16)
-    return half_of(half);
+    return braid_gpu_float_of_half(half);
   uint32_t wide = kind == BF16 ? (uint32_t)half << 16 : bits & 0xffffe000;
   float value;
   memcpy(&value, &wide, sizeof value);

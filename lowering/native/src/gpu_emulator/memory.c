@@ -9,17 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEVERAL = -1 };
+enum { SEVERAL = -1, RESERVED = -1, WARPS_OF_GROUP = 4 };
 
 typedef struct shadow {
   uint32_t written, write_time; /* the epoch, and the time of the writer's warp */
   uint32_t read, read_time;
+  uint32_t write_clock, read_clock; /* of writer and reader; see clocks.c */
   int32_t writer, reader;
-  int32_t copier; /* 1 + the thread whose copy has not landed, or 0 */
+  int32_t copier;                    /* 1 + the thread whose copy has not landed, or 0 */
+  int32_t storer;                    /* 1 + the thread whose store of a tensor reads it, or 0 */
+  uint32_t fence;                    /* 1 + the writer's fences before, or 0 for a landed copy */
+  uint32_t products[MAX_WARPGROUPS]; /* the last product of each group that reads it */
 } shadow;
 
 static shadow *shadows;
 static int64_t shadow_count;
+static uint32_t fences[MAX_THREADS];
+static uint32_t first_product[MAX_WARPGROUPS]; /* of the block */
 
 static launch *const L = &braid_gpu_current;
 
@@ -39,18 +45,27 @@ bool braid_gpu_start_block(void) {
     shadow_count = bytes;
   }
   for (int64_t i = 0; i < bytes; ++i)
-    shadows[i].copier = 0;
+    shadows[i].copier = shadows[i].storer = 0;
+  for (int group = 0; group < MAX_WARPGROUPS; ++group)
+    first_product[group] = braid_gpu_products(group);
   memset(L->warp_time, 0, sizeof L->warp_time);
   return true;
 }
 
-/* Whether what thread `other` did at `time` is before what this one does by a barrier of a warp. */
-static bool ordered(int32_t other, uint32_t time) {
+/* Whether what `other` did is before what this thread does: by a barrier of their warp at `time`,
+ * or since this one knows of `clock`. */
+static bool ordered(int32_t other, uint32_t time, uint32_t clock) {
   int warp = L->thread / WARP;
-  return other == L->thread || (other >= 0 && other / WARP == warp && time < L->warp_time[warp]);
+  if (other == L->thread)
+    return true;
+  if (other >= 0 && other / WARP == warp && time < L->warp_time[warp])
+    return true;
+  return other >= 0 && braid_gpu_knows(other, clock);
 }
 
 static void check_landed(const shadow *byte, const region *in, int64_t offset, const char *what) {
+  if (byte->copier == RESERVED)
+    braid_gpu_fail("%s byte %lld of %s, which is an mbarrier", what, (long long)offset, in->name);
   if (byte->copier != 0)
     braid_gpu_fail("%s byte %lld of %s, where a copy of thread %d has not landed", what,
                    (long long)offset, in->name, byte->copier - 1);
@@ -61,25 +76,44 @@ static void check_shared_read(shadow *byte, const region *in, int64_t offset) {
   if (byte->written < L->first_epoch)
     braid_gpu_fail("reads byte %lld of %s, which no thread of the block has written",
                    (long long)offset, in->name);
-  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time))
+  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
     braid_gpu_fail("race: reads byte %lld of %s, which thread %d has written since the barrier",
                    (long long)offset, in->name, byte->writer);
-  bool other = byte->read == L->epoch && !ordered(byte->reader, byte->read_time);
+  bool other = byte->read == L->epoch && !ordered(byte->reader, byte->read_time, byte->read_clock);
   byte->reader = other ? SEVERAL : L->thread;
   byte->read = L->epoch;
   byte->read_time = L->warp_time[L->thread / WARP];
+  byte->read_clock = braid_gpu_clock();
+}
+
+/* Products of a warpgroup have read a byte where each of its warps is known to have waited. */
+static void check_products(const shadow *byte, const region *in, int64_t offset) {
+  for (int group = 0; group < MAX_WARPGROUPS; ++group)
+    for (int warp = 0; warp < WARPS_OF_GROUP && byte->products[group] > first_product[group];
+         ++warp)
+      if (!braid_gpu_knows(L->threads + WARPS_OF_GROUP * group + warp, byte->products[group])) {
+        braid_gpu_fail("race: writes byte %lld of %s, which a wgmma of warp %d may still read",
+                       (long long)offset, in->name, WARPS_OF_GROUP * group + warp);
+        return;
+      }
 }
 
 static void check_shared_write(shadow *byte, const region *in, int64_t offset) {
   check_landed(byte, in, offset, "writes");
-  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time))
+  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
     braid_gpu_fail("race: writes byte %lld of %s, which thread %d has written since the barrier",
                    (long long)offset, in->name, byte->writer);
-  if (byte->read == L->epoch && !ordered(byte->reader, byte->read_time))
+  if (byte->read == L->epoch && !ordered(byte->reader, byte->read_time, byte->read_clock))
     braid_gpu_fail("race: writes byte %lld of %s, which another thread has read since the barrier",
                    (long long)offset, in->name);
+  if (byte->storer != 0)
+    braid_gpu_fail("race: writes byte %lld of %s, which a store of a tensor of thread %d may read",
+                   (long long)offset, in->name, byte->storer - 1);
+  check_products(byte, in, offset);
   byte->writer = L->thread;
   byte->written = L->epoch;
+  byte->write_clock = braid_gpu_clock();
+  byte->fence = fences[L->thread] + 1;
   byte->write_time = L->warp_time[L->thread / WARP];
 }
 
@@ -171,11 +205,77 @@ static shadow *shadow_of(const char *address, int64_t bytes) {
   return NULL;
 }
 
+void braid_gpu_async_read(const char *address, int64_t bytes) {
+  const shadow *own = shadow_of(address, bytes);
+  for (int64_t i = 0; i < bytes; ++i) {
+    const shadow *byte = &own[i];
+    if (i > 0 && byte->writer == byte[-1].writer && byte->written == byte[-1].written &&
+        byte->write_clock == byte[-1].write_clock && byte->write_time == byte[-1].write_time &&
+        byte->copier == byte[-1].copier && byte->fence == byte[-1].fence)
+      continue;
+    if (byte->copier != 0 || byte->written < L->first_epoch)
+      braid_gpu_fail("reads shared memory at %p by a matrix or a tensor, where nothing has landed",
+                     (const void *)(address + i));
+    if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
+      braid_gpu_fail("race: reads shared memory at %p by a matrix or a tensor, which %d has "
+                     "written since the barrier",
+                     (const void *)(address + i), byte->writer);
+    if (byte->fence != 0 && byte->fence > fences[byte->writer])
+      braid_gpu_fail("reads shared memory at %p by a matrix or a tensor, which thread %d has "
+                     "written without fence.proxy.async",
+                     (const void *)(address + i), byte->writer);
+  }
+}
+
+void braid_gpu_set_storer(const char *address, int64_t bytes, int32_t storer) {
+  shadow *own = shadow_of(address, bytes);
+  for (int64_t i = 0; i < bytes; ++i)
+    own[i].storer = storer;
+}
+
+void braid_gpu_set_product(const char *address, int64_t bytes, int group, uint32_t product) {
+  shadow *own = shadow_of(address, bytes);
+  for (int64_t i = 0; i < bytes; ++i)
+    own[i].products[group] = product;
+}
+
+void braid_gpu_land_copy(const char *address, int64_t bytes, int32_t writer, uint32_t clock) {
+  shadow *own = shadow_of(address, bytes);
+  for (int64_t i = 0; i < bytes; ++i) {
+    own[i].copier = 0;
+    own[i].writer = writer;
+    own[i].written = L->epoch;
+    own[i].write_clock = clock;
+    own[i].fence = 0;
+  }
+}
+
+uint32_t braid_gpu_fences(void) { return fences[L->thread]; }
+
+uint32_t braid_gpu_fences_of(int thread) { return fences[thread]; }
+
+EMULATED void braid_gpu_fence_proxy_async_shared__cta(void) { ++fences[L->thread]; }
+
+EMULATED void braid_gpu_fence_mbarrier_init_release_cluster(void) { ++fences[L->thread]; }
+
+char *braid_gpu_shared_at(int64_t low, int bits) {
+  int64_t size = (int64_t)1 << bits;
+  for (int64_t i = 0; i < L->region_count; ++i) {
+    const region *in = &L->regions[i];
+    int64_t offset = (low - (int64_t)(uintptr_t)in->begin) & (size - 1);
+    if (in->kind == SHARED && offset < in->bytes)
+      return in->begin + offset;
+  }
+  return NULL;
+}
+
 static void set_copier(const char *address, int64_t bytes, int32_t copier) {
   shadow *own = shadow_of(address, bytes);
   for (int64_t i = 0; i < bytes; ++i)
     own[i].copier = copier;
 }
+
+void braid_gpu_reserve(const char *address, int64_t bytes) { set_copier(address, bytes, RESERVED); }
 
 void braid_gpu_begin_copy(const char *destination, int64_t bytes) {
   check(destination, bytes, bytes, true);

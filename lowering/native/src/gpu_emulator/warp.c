@@ -194,7 +194,7 @@ EMULATED bool braid_gpu_vote_all_sync(int32_t members, bool value) {
 
 static void pass_barrier(exchange *const lanes[WARP], uint32_t members) {
   (void)lanes;
-  (void)members;
+  braid_gpu_join_clocks(L->thread - L->thread % WARP, members);
   ++L->warp_time[L->thread / WARP];
 }
 

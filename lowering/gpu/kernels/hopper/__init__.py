@@ -1,0 +1,1 @@
+"""Products of matrices by instructions of sm_90a: copies of tensors, mbarriers and `wgmma`."""

@@ -1,0 +1,91 @@
+"""Tensor maps of the operands and the result of a product, where they can have one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Operand, Terms
+from braid.lowering.gpu.kernels.hopper.tiles import LINE
+from braid.lowering.gpu.launches import TensorMap
+
+_CHUNK = 16
+"""Bytes that strides are multiples of."""
+_MOST_BATCHES = 3
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of a tensor with dims (inner, outer, batches): `inner` elements are 128 bytes."""
+
+    number: str
+    bytes: int
+    inner: int
+    outer: int
+    outer_stride: int
+    batches: Terms
+
+    @staticmethod
+    def of(number: str, bytes: int, inner: Terms, outer: Terms, batches: Terms) -> "Boxes | None":
+        """None where strides are none that a tensor map can have."""
+        if len(inner) > 1 or len(outer) > 1 or len(batches) > _MOST_BATCHES:
+            return None
+        (extent, step), (lines, stride) = (*inner, (1, 1))[0], (*outer, (1, 0))[0]
+        strides = [own * bytes for _, own in batches]
+        if not outer:
+            stride = -(-extent * bytes // _CHUNK) * _CHUNK // bytes
+        if step != 1 or any(own % _CHUNK for own in (stride * bytes, *strides)):
+            return None
+        return Boxes(number, bytes, extent, lines, stride * bytes, batches)
+
+    @staticmethod
+    def of_operand(operand: Operand, along_depth: bool) -> "Boxes | None":
+        """With depths inside, or else the operand's own dims."""
+        inner, outer = (
+            (operand.depths, operand.lines) if along_depth else (operand.lines, operand.depths)
+        )
+        return Boxes.of(operand.number.value, operand.bytes, inner, outer, operand.batch)
+
+    @property
+    def elements(self) -> int:
+        """Of a line of a box."""
+        return LINE // self.bytes
+
+    def map(self, argument: int, lines: int) -> TensorMap:
+        """For boxes of so many lines."""
+        dims = [(extent, stride * self.bytes) for extent, stride in self._moving]
+        return TensorMap(
+            argument,
+            self.number,
+            (self.inner, self.outer, *(extent for extent, _ in dims)),
+            (self.outer_stride, *(stride for _, stride in dims)),
+            (self.elements, lines, *(1 for _ in dims)),
+            LINE,
+        )
+
+    @property
+    def _moving(self) -> Sequence[tuple[int, int]]:
+        """Batches that are not all in one place, innermost first."""
+        return [(extent, stride) for extent, stride in reversed(self.batches) if stride]
+
+    def at(self, code: Code, inner: Value, outer: Value, batch: Value) -> list[Value]:
+        """The indices of a box."""
+        indices = [inner, outer]
+        size = prod(extent for extent, _ in self.batches)
+        whole, own = size, 1
+        for extent, stride in reversed(self.batches):
+            if stride:
+                index = code.div(batch, own)
+                indices.append(code.rem(index, extent) if own * extent < whole else index)
+            own *= extent
+        return indices
+
+
+def operand_boxes(problem: Contraction) -> tuple[Boxes, Boxes, bool] | None:
+    """Those of A and B, and whether B lies along depths."""
+    a = Boxes.of_operand(problem.a, True)
+    b = Boxes.of_operand(problem.b, True)
+    if a is not None and b is not None:
+        return a, b, True
+    other = Boxes.of_operand(problem.b, False) if problem.b.bytes == 2 else None
+    return None if a is None or other is None else (a, other, False)

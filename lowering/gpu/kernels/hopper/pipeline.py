@@ -1,0 +1,164 @@
+"""A ring of stages in shared memory that one thread fills by copies of tensors, and others use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.kernels.hopper.instructions import (
+    arrive,
+    begin_products,
+    end_products,
+    expect,
+    initialize,
+    load_box,
+    multiply,
+    publish_barriers,
+    wait,
+    wait_for_products,
+)
+from braid.lowering.gpu.kernels.hopper.maps import Boxes
+from braid.lowering.gpu.kernels.hopper.order import Tile
+from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS, HopperTiles
+
+_ROWS_OF_ATOM = 8
+_DESCRIPTOR = (1 << 62) | (_ROWS_OF_ATOM * LINE >> 4) << 32
+"""Of a matrix that is swizzled by 128 bytes: from 8 lines to the next 8 it is 1 KiB."""
+_ADDRESS_MASK = 0x3FFF
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The stages of a product, whose tiles begin at `shared`."""
+
+    tiles: HopperTiles
+    shared: Value
+    a: Boxes
+    b: Boxes
+    b_along_depth: bool
+    numbers: tuple[Number, Number]
+    turns: int
+
+    @property
+    def depth(self) -> int:
+        """Elements of a stage along depths."""
+        return self.a.elements
+
+    @property
+    def b_lines(self) -> int:
+        """Of a box of B."""
+        return self.tiles.columns if self.b_along_depth else self.depth
+
+    def initialize(self, code: Code) -> None:
+        """What one thread does before the others begin."""
+        for stage in range(self.tiles.stages):
+            initialize(code, code.at(self.shared, self.tiles.full(stage)), 1)
+            arrivals = WARPS * self.tiles.groups
+            initialize(code, code.at(self.shared, self.tiles.empty(stage)), arrivals)
+        publish_barriers(code)
+
+    def barrier(self, code: Code, first: int, stage: Value) -> Value:
+        """The mbarrier of a stage, of those that begin at `first`."""
+        return code.at(code.at(self.shared, code.mul(stage, 8)), first)
+
+    def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
+        """The next stage, and which phase of its mbarriers comes next."""
+        more = code.add(stage, 1)
+        wraps = code.insert(arith.CmpiOp(more, code.number(self.tiles.stages), "eq"))
+        turned = code.xor(parity, 1)
+        return code.select(wraps, code.number(0), more), code.select(wraps, turned, parity)
+
+    def fill(
+        self, code: Code, tile: Tile, maps: Sequence[Value], carried: Sequence[Value]
+    ) -> list[Value]:
+        """Copies all stages of a tile; `carried` are a stage and the parity of its phase."""
+        batch, row, column = tile
+        tiles = self.tiles
+
+        def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
+            stage, parity = values
+            wait(own, self.barrier(own, tiles.empty(), stage), own.xor(parity, 1))
+            full = self.barrier(own, tiles.full(), stage)
+            expect(own, full, tiles.stage_bytes)
+            target = own.at(self.shared, own.mul(stage, tiles.stage_bytes))
+            depth = own.mul(number, self.depth)
+            load_box(own, target, maps[0], self.a.at(own, depth, row, batch), full)
+            target = own.at(target, tiles.a_bytes)
+            if self.b_along_depth:
+                load_box(own, target, maps[1], self.b.at(own, depth, column, batch), full)
+            else:
+                width = self.b.elements
+                for part in range(tiles.columns // width):
+                    at = self.b.at(own, own.add(column, part * width), depth, batch)
+                    load_box(own, own.at(target, part * self.depth * LINE), maps[1], at, full)
+            return self.following(own, stage, parity)
+
+        begin, end, step = (code.number(n) for n in (0, self.turns, 1))
+        return code.loop(begin, end, step, carried, turn)
+
+    def add_up(
+        self, code: Code, group: Value, lane: Value, zero: Value, carried: Sequence[Value]
+    ) -> list[Value]:
+        """A stage and its parity after a tile, and the thread's sums of the tile."""
+        tiles = self.tiles
+        first = code.insert(arith.CmpiOp(lane, code.number(0), "eq"))
+        address = code.address(self.shared)
+        rows = _low(code, code.add(address, code.mul(group, tiles.blocks * _block_bytes())))
+        columns = _low(code, code.add(address, tiles.a_bytes))
+
+        def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
+            stage, parity, previous, *sums = values
+            wait(own, self.barrier(own, tiles.full(), stage), parity)
+            begin_products(own)
+            start = own.mul(stage, tiles.stage_bytes >> 4)
+            a, b = (own.add(place, start) for place in (rows, columns))
+            sums = self._multiply(own, a, b, sums)
+            end_products(own)
+            sums = wait_for_products(own, 1, sums)
+            later = own.insert(arith.CmpiOp(number, own.number(0), "ne"))
+            done = own.insert(arith.AndIOp(later, first))
+            own.choose(done, lambda at: arrive(at, self.barrier(at, tiles.empty(), previous)))
+            return [*self.following(own, stage, parity), stage, *sums]
+
+        count = tiles.sums * tiles.blocks
+        begin, end, step = (code.number(n) for n in (0, self.turns, 1))
+        start = [*carried, code.number(0), *[zero] * count]
+        stage, parity, previous, *sums = code.loop(begin, end, step, start, turn)
+        sums = wait_for_products(code, 0, sums)
+        code.choose(first, lambda at: arrive(at, self.barrier(at, tiles.empty(), previous)))
+        return [stage, parity, *sums]
+
+    def _multiply(self, code: Code, a: Value, b: Value, sums: Sequence[Value]) -> list[Value]:
+        """A stage; `a` and `b` are the low halves of descriptors of its first matrices."""
+        made = list(sums)
+        count = self.tiles.sums
+        leading = 1 if self.b_along_depth else self.depth * LINE >> 4
+        by_lines = 2 if self.b_along_depth else (LINE * 2 * _ROWS_OF_ATOM) >> 4
+        for step in range(4):
+            right = _descriptor(code, code.add(b, step * by_lines), leading)
+            for block in range(self.tiles.blocks):
+                place = step * 2 + block * (_block_bytes() >> 4)
+                left = _descriptor(code, code.add(a, place), 1)
+                own = made[block * count : (block + 1) * count]
+                made[block * count : (block + 1) * count] = multiply(
+                    code, own, left, right, self.numbers, not self.b_along_depth
+                )
+        return made
+
+
+def _block_bytes() -> int:
+    """Of the rows of A of one instruction."""
+    return 64 * LINE
+
+
+def _low(code: Code, address: Value) -> Value:
+    """The bits of an address that a descriptor has."""
+    return code.bits(code.div(address, 16), _ADDRESS_MASK)
+
+
+def _descriptor(code: Code, low: Value, leading: int) -> Value:
+    """Of the matrix there, `leading` chunks from 64 elements of a line to the next."""
+    rest = code.number(_DESCRIPTOR | leading << 16, code.wide(low).type)
+    return code.insert(arith.OrIOp(code.wide(low), rest))

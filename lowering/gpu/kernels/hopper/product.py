@@ -1,0 +1,163 @@
+"""The entry of a product on sm_90a: a thread that copies, and groups of 128 that multiply.
+
+Blocks stay and compute a tile after another, so that copies for the next one run while results of
+this one are stored: as CUTLASS's persistent kernels for warp-specialized groups.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import Float32Type, MemRefType, i32
+from xdsl.ir import SSAValue
+
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.contraction.kernel import Product, all_aligned
+from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
+from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, prefetch_map, set_registers
+from braid.lowering.gpu.kernels.hopper.maps import Boxes, operand_boxes
+from braid.lowering.gpu.kernels.hopper.order import Order, Tile
+from braid.lowering.gpu.kernels.hopper.pipeline import Ring
+from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
+from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS, HopperTiles
+from braid.lowering.gpu.launches import TensorMap, dynamic_shared
+
+_COPYING_REGISTERS = 40
+_MULTIPLYING_REGISTERS = {1: 240, 2: 232}
+"""Of a thread, by groups: together with the others no more than there are."""
+
+
+@dataclass(frozen=True)
+class HopperProduct:
+    """A contraction with what follows, by copies of tensors and `wgmma`."""
+
+    plain: Product
+    tiles: HopperTiles
+    boxes: tuple[Boxes, Boxes, bool]
+    results: Results
+    most_blocks: int
+
+    @staticmethod
+    def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
+        """None where operands have no tensor maps."""
+        boxes = operand_boxes(plain.problem)
+        if boxes is None:
+            return None
+        stored = result_boxes(plain.problem, plain.epilogue)
+        results = Results(plain.problem, plain.epilogue, tiles, stored)
+        return HopperProduct(plain, tiles, boxes, results, most_blocks)
+
+    @property
+    def order(self) -> Order:
+        """Of tiles."""
+        rows, columns = self.tiles.rows, self.tiles.columns
+        return Order(
+            self.plain.problem.count(self.plain.problem.batches),
+            -(-self.plain.rows // rows),
+            -(-self.plain.columns // columns),
+            rows,
+            columns,
+            self.most_blocks,
+        )
+
+    def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
+        """Of A, of B, and of the result where it has one, as the entry takes them."""
+        a, b, along_depth = self.boxes
+        problem = self.plain.problem
+        b_lines = self.tiles.columns if along_depth else a.elements
+        found = [(problem.a.value, a, self.tiles.rows), (problem.b.value, b, b_lines)]
+        if self.results.boxes is not None:
+            found.append((self.plain.epilogue.results[0], self.results.boxes, STORE_ROWS))
+        return tuple(own.map(list(buffers).index(value), n) for value, own, n in found)
+
+    def emit(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        maps: Sequence[Value],
+        entry: str,
+    ) -> None:
+        """The code of a thread; `values` are the entry's arguments for the kernel's."""
+        buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
+        code.choose(
+            all_aligned(code, buffers),
+            lambda own: self._emit_tiles(own, values, maps, entry),
+            lambda own: self._emit_points(own, values),
+        )
+
+    def _emit_tiles(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        maps: Sequence[Value],
+        entry: str,
+    ) -> None:
+        thread = code.thread()
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        problem = self.plain.problem
+        numbers = (problem.a.number, problem.b.number)
+        turns = -(-self.plain.depth // self.boxes[0].elements)
+        ring = Ring(self.tiles, shared, *self.boxes, numbers, turns)
+
+        def start(own: Code) -> None:
+            for map in maps:
+                prefetch_map(own, map)
+            ring.initialize(own)
+
+        code.choose(_is(code, thread, 0), start)
+        code.barrier()
+        group = code.uniform(code.div(thread, WARPGROUP))
+        code.choose(
+            _is(code, group, self.tiles.groups),
+            lambda own: self._emit_copies(own, ring, thread, maps),
+            lambda own: self._emit_products(own, ring, thread, group, maps, values),
+        )
+
+    def _emit_copies(self, code: Code, ring: Ring, thread: Value, maps: Sequence[Value]) -> None:
+        set_registers(code, _COPYING_REGISTERS, more=False)
+
+        def copy(own: Code) -> None:
+            def tile(at: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
+                return ring.fill(at, place, maps, carried)
+
+            self.order.loop(own, [own.number(0), own.number(0)], tile)
+
+        code.choose(_is(code, thread, WARPGROUP * self.tiles.groups), copy)
+
+    def _emit_products(
+        self,
+        code: Code,
+        ring: Ring,
+        thread: Value,
+        group: Value,
+        maps: Sequence[Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> None:
+        set_registers(code, _MULTIPLYING_REGISTERS[self.tiles.groups], more=True)
+        lane, warp = code.rem(thread, 32), code.uniform(code.div(thread, 32))
+        zero = code.number(0, i32 if self.plain.problem.is_integer else Float32Type())
+        map = maps[2] if len(maps) > 2 else None
+
+        def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
+            stage, parity, *sums = ring.add_up(own, group, lane, zero, carried)
+            self.results.finish(own, ring.shared, map, values, place, warp, lane, sums)
+            return [stage, parity]
+
+        self.order.loop(code, [code.number(0), code.number(0)], tile)
+        self.results.last(code, lane)
+
+    def _emit_points(self, code: Code, values: Mapping[SSAValue, SSAValue]) -> None:
+        """Where buffers begin anywhere."""
+        thread = code.thread()
+
+        def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
+            where = (thread, *place)
+            write = self.results.store
+            emit_single_points(own, self.plain.problem, self.tiles, write, values, where)
+            return carried
+
+        self.order.loop(code, [], tile)
+
+
+def _is(code: Code, value: Value, number: int) -> Value:
+    return code.insert(arith.CmpiOp(value, code.number(number), "eq"))

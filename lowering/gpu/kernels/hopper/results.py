@@ -1,0 +1,216 @@
+"""What a warp does with its sums: the epilogue in registers, and results by copies of tensors.
+
+Where sums are: PTX ISA, "Matrix Fragments for wgmma". Each of 4 neighbouring threads has two
+neighbours in a row, and all of a warp 16 rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.problem import Contraction, Part, merged
+from braid.lowering.gpu.kernels.hopper.instructions import (
+    BLOCK_ROWS,
+    publish_to_copies,
+    store_box,
+    wait_for_stores,
+)
+from braid.lowering.gpu.kernels.hopper.maps import Boxes
+from braid.lowering.gpu.kernels.hopper.order import Tile
+from braid.lowering.gpu.kernels.hopper.tiles import (
+    LINE,
+    STORE_BUFFERS,
+    STORE_ROWS,
+    WARPS,
+    HopperTiles,
+)
+
+_PAIR = 2
+"""Neighbouring results of a thread."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The epilogue of a product's tiles; `boxes` if there is one result that can be copied."""
+
+    problem: Contraction
+    epilogue: Epilogue
+    tiles: HopperTiles
+    boxes: Boxes | None
+
+    @property
+    def box_columns(self) -> int:
+        """Of a box of results."""
+        return LINE // 4 if self.boxes is None else self.boxes.elements
+
+    def finish(
+        self,
+        code: Code,
+        shared: Value,
+        map: Value | None,
+        values: Mapping[SSAValue, SSAValue],
+        tile: Tile,
+        warp: Value,
+        lane: Value,
+        sums: Sequence[Value],
+    ) -> None:
+        """Stores what follows of a warp's sums; `warp` counts those that multiply."""
+        batch, row, column = tile
+        group, own = code.div(warp, WARPS), code.rem(warp, WARPS)
+        rows = code.mul(group, self.tiles.blocks * BLOCK_ROWS)
+        rows = code.add(code.add(row, rows), code.mul(own, STORE_ROWS))
+        buffer = code.at(shared, code.mul(warp, self.tiles.store_bytes))
+        buffer = code.at(buffer, self.tiles.store_start)
+        parts = self.tiles.columns // self.box_columns
+        for block in range(self.tiles.blocks):
+            first = code.add(rows, block * BLOCK_ROWS)
+            for part in range(parts):
+                at = code.add(column, part * self.box_columns)
+                start = block * self.tiles.sums + part * self.box_columns // 2
+                part_sums = sums[start : start + self.box_columns // 2]
+                if map is None or self.boxes is None:
+                    self._write(code, values, (batch, first, at), lane, part_sums)
+                    continue
+                number = block * parts + part
+                slot = code.at(buffer, number % STORE_BUFFERS * STORE_ROWS * LINE)
+                # The last box of the tile before may lie where this first one does.
+                again = number == 0 and parts * self.tiles.blocks % STORE_BUFFERS != 0
+                _wait_for_slot(code, lane, 0 if again else STORE_BUFFERS - 1)
+                self._stage(code, slot, values, (batch, first, at), lane, part_sums)
+                self._copy(code, map, (batch, first, at), slot, lane)
+
+    def last(self, code: Code, lane: Value) -> None:
+        """Before the threads end."""
+        if self.boxes is not None:
+            code.choose(_is_first(code, lane), lambda at: wait_for_stores(at, 0))
+
+    def _copy(self, code: Code, map: Value, place: Tile, slot: Value, lane: Value) -> None:
+        batch, row, column = place
+        boxes = self.boxes
+        assert boxes is not None
+        publish_to_copies(code)
+        code.warp_barrier()
+        code.choose(
+            _is_first(code, lane),
+            lambda at: store_box(at, map, boxes.at(at, column, row, batch), slot),
+        )
+
+    def _stage(
+        self,
+        code: Code,
+        slot: Value,
+        values: Mapping[SSAValue, SSAValue],
+        place: Tile,
+        lane: Value,
+        sums: Sequence[Value],
+    ) -> None:
+        """Writes results to shared memory, in lines of 128 bytes whose chunks are swizzled."""
+        assert self.boxes is not None
+        batch, row, column = place
+        (result,) = self.epilogue.results
+        bytes_ = self.boxes.bytes
+        quad, eighth = code.rem(lane, 4), code.div(lane, 4)
+        for pair in range(len(sums) // _PAIR):
+            half, number = pair % 2, pair // 2
+            m = code.least(code.add(row, code.add(eighth, 8 * half)), self._rows - 1)
+            own = code.add(code.mul(quad, _PAIR), 8 * number)
+            n = code.least(code.add(column, own), self._columns - _PAIR)
+            lanes = self._results(
+                code, sums[_PAIR * pair : _PAIR * pair + _PAIR], (batch, m, n), values
+            )
+            byte = code.mul(own, bytes_)
+            chunk = code.xor(code.div(byte, 16), eighth)
+            offset = code.add(code.mul(eighth, LINE), code.mul(chunk, 16))
+            offset = code.add(offset, code.rem(byte, 16))
+            target = code.at(code.at(slot, offset), 8 * half * LINE)
+            code.store(code.vector(lanes[result]), target, _PAIR * bytes_)
+
+    def _write(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        place: Tile,
+        lane: Value,
+        sums: Sequence[Value],
+    ) -> None:
+        """Stores results where they are no box."""
+        batch, row, column = place
+        quad, eighth = code.rem(lane, 4), code.div(lane, 4)
+        width = _PAIR if self.epilogue.width(self.problem.columns) % _PAIR == 0 else 1
+        for number, first in enumerate(range(0, len(sums), width)):
+            pair, rest = divmod(number * width, _PAIR)
+            m = code.add(row, code.add(eighth, 8 * (pair % 2)))
+            n = code.add(column, code.add(code.mul(quad, _PAIR), 8 * (pair // 2) + rest))
+            inside = code.insert(
+                arith.AndIOp(code.below(m, self._rows), code.below(n, self._columns))
+            )
+            own = list(sums[first : first + width])
+            code.choose(
+                inside,
+                lambda at, own=own, m=m, n=n: self.store(at, own, (batch, m, n), values),
+            )
+
+    @property
+    def _rows(self) -> int:
+        return self.problem.count(self.problem.rows)
+
+    @property
+    def _columns(self) -> int:
+        return self.problem.count(self.problem.columns)
+
+    def store(
+        self,
+        code: Code,
+        sums: list[SSAValue],
+        place: tuple[Value, Value, Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> None:
+        """The epilogue of neighbouring sums in a row, and stores of its results."""
+        point, lane = self._point(code, place)
+        self.epilogue.emit(code, sums, point, lane, values)
+
+    def _results(
+        self,
+        code: Code,
+        sums: Sequence[Value],
+        place: tuple[Value, Value, Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> Mapping[SSAValue, list[SSAValue]]:
+        point, lane = self._point(code, place)
+        return self.epilogue.compute(code, list(sums), point, lane, values)
+
+    def _point(
+        self, code: Code, place: tuple[Value, Value, Value]
+    ) -> tuple[dict[int, Value], int | None]:
+        kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
+        points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
+        lane = self.problem.columns[-1].dim if self.problem.columns else None
+        return merge_points(code, *points), lane
+
+
+def result_boxes(problem: Contraction, epilogue: Epilogue) -> Boxes | None:
+    """Those of the only result, if it has neighbours along columns where the product has them."""
+    if len(epilogue.results) != 1 or epilogue.width(problem.columns) % _PAIR:
+        return None
+    steps = epilogue.steps_of(epilogue.results[0])
+
+    def terms(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
+        return merged([(p.extent, p.factor * steps.get(p.dim, 0)) for p in parts])
+
+    kinds = (problem.columns, problem.rows, problem.batches)
+    number, bytes_ = epilogue.number_of(epilogue.results[0])
+    return None if number is None else Boxes.of(number, bytes_, *map(terms, kinds))
+
+
+def _is_first(code: Code, lane: Value) -> Value:
+    return code.insert(arith.CmpiOp(lane, code.number(0), "eq"))
+
+
+def _wait_for_slot(code: Code, lane: Value, left: int) -> None:
+    """Until all but so many boxes of the warp have been read."""
+    code.choose(_is_first(code, lane), lambda at: wait_for_stores(at, left))
+    code.warp_barrier()
