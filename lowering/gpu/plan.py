@@ -24,7 +24,11 @@ from braid.support.errors import UnsupportedError
 MAGIC = b"RAIDPLAN"
 VERSION = 1
 _LAUNCH, _COPY = 0, 1
-_ADDRESS = 0
+_ADDRESS, _TENSOR_MAP = 0, 1
+_NUMBERS = {"u8": 0, "s8": 0, "s32": 3, "f16": 6, "f32": 7, "bf16": 9, "tf32": 11}
+"""As `CUtensorMapDataType` numbers them; bytes have no sign there."""
+_SWIZZLES = {0: 0, 128: 3}
+"""As `CUtensorMapSwizzle` numbers them."""
 _SPACES = {"arena": 0, "weights": 1, "input": 2, "output": 3}
 
 
@@ -132,11 +136,17 @@ def _launch(launch: Launch, kernel: Launches, places: Sequence[Place]) -> bytes:
         for number in launch.arguments
         for word in (_ADDRESS, *places[number].words(), kernel.buffer_bytes[number])
     ]
+    for map in launch.tensor_maps:
+        place, size = places[map.argument], kernel.buffer_bytes[map.argument]
+        dims = (*map.extents, *map.strides, *map.box)
+        about = (_NUMBERS[map.number], len(map.extents), _SWIZZLES[map.swizzle])
+        arguments += [_TENSOR_MAP, *place.words(), size, *about, *dims]
+    count = len(launch.arguments) + len(launch.tensor_maps)
     return b"".join(
         [
             _words(_LAUNCH),
             _name(launch.entry),
-            _words(launch.blocks, launch.threads, launch.shared_bytes, len(launch.arguments)),
+            _words(launch.blocks, launch.threads, launch.shared_bytes, count),
             _words(*arguments),
         ]
     )

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from math import prod
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
 from braid.targets.machines.machine import Machine
 
 _CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+_LEAST_COPY = 4
+"""Bytes that can be copied to shared memory at once."""
 _FEWEST_COLUMNS = 8
 """Channels of a group: with fewer, most of a tile would be thrown away."""
 
@@ -62,6 +65,14 @@ class _Convolution(ProductCandidate):
 
         operands = tuple(layout(shape_of(value)) for value in self.group.inputs)
         return [LayoutChoice(operands, tuple(layout(shape_of(v)) for v in self.group.outputs))]
+
+    @property
+    def scattered(self) -> bool:
+        """Whether channels of a point are no multiple of 4 bytes, as of images."""
+        op = self.found.op
+        assert isinstance(op, ConvOp)
+        channels = shape_of(op.weight)[1] * bytes_of(element_type_of(op.weight))
+        return channels % _LEAST_COPY != 0 and prod(shape_of(op.weight)[2:]) > 1
 
     def extents(self) -> tuple[int, int, int, int]:
         """Groups, points of the result, channels of a group, and a window's elements."""

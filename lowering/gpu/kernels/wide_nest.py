@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     UnregisteredOp,
     VectorType,
+    i1,
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
@@ -225,9 +226,16 @@ def flat(builder: Builder, buffer: SSAValue) -> SSAValue:
 def load_vector(
     builder: Builder, buffer: SSAValue, index: SSAValue | Sequence[SSAValue], width: int
 ) -> SSAValue:
-    """So many elements from `index` on, which is aligned to all of them or to 16 bytes."""
+    """So many elements from `index` on, which is aligned to all of them or to 16 bytes.
+
+    Bools are read one by one: they are bytes in memory, and in vectors bits.
+    """
     element = cast(MemRefType[Any], buffer.type).element_type
     indices = [index] if isinstance(index, SSAValue) else list(index)
+    if element == i1:
+        places = [_behind(builder, indices, number) for number in range(width)]
+        single = [builder.insert(memref.LoadOp.get(buffer, place)).res for place in places]
+        return builder.insert(_from_elements(single, VectorType(element, [width]))).results[0]
     load = vector.LoadOp(buffer, indices, VectorType(element, [width]))
     load.attributes["alignment"] = _alignment(element, width)
     return builder.insert(load).results[0]
@@ -239,14 +247,27 @@ def store_vector(
     buffer: SSAValue,
     index: SSAValue | Sequence[SSAValue],
 ) -> None:
-    """Writes elements from `index` on, aligned likewise."""
+    """Writes elements from `index` on, aligned likewise; bools one by one."""
     element = cast(MemRefType[Any], buffer.type).element_type
     type = VectorType(element, [len(elements)])
-    whole = builder.insert(_from_elements(elements, type)).results[0]
     indices = [index] if isinstance(index, SSAValue) else list(index)
+    if element == i1:
+        for number, value in enumerate(elements):
+            place = _behind(builder, indices, number)
+            builder.insert(memref.StoreOp.get(value, buffer, place))
+        return
+    whole = builder.insert(_from_elements(elements, type)).results[0]
     store = vector.StoreOp(whole, buffer, indices)
     store.attributes["alignment"] = _alignment(element, len(elements))
     builder.insert(store)
+
+
+def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
+    """The indices of an element so many behind, along the last dim."""
+    if number == 0:
+        return list(index)
+    last = builder.insert(arith.AddiOp(index[-1], index_constant(builder, number)))
+    return [*index[:-1], last.result]
 
 
 def element_of(builder: Builder, loaded: SSAValue, number: int) -> SSAValue:

@@ -314,7 +314,7 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
     "one turn less": (_property(pipeline.Ring, "depth", lambda n: n - 8), "matmul"),
     "too little memory": (
         _property(tiles.HopperTiles, "barrier_start", lambda n: n - 4096),
-        "mbarrier|race",
+        "mbarrier|race|at offset",
     ),
     "other sums": (
         lambda patch: patch.setattr(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i8
 
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
@@ -44,6 +44,17 @@ def test_random_chains(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 300))
 def test_two_hundred_random_chains(seed: int) -> None:
     check_group(random_group(seed), emit_fallback, seed=seed)
+
+
+def test_bools_between_nests() -> None:
+    """They are bytes in memory, and in vectors bits."""
+    group = make_group(
+        [TensorType(i1, (3, 50))],
+        lambda x: [elementwise("cast", x, element_type=type) for type in (f32, i8, i1)],
+        (),
+        True,
+    )
+    check_group(group, emit_fallback, {0: np.arange(150).reshape(3, 50) % 3 == 0})
 
 
 def chain(element: Any, *shape: int) -> Any:

@@ -127,7 +127,13 @@ class ProductCandidate(ABC):
     def size(self) -> Size:
         """What the product is, with all tensors in the layouts of their types."""
         values = (*self.group.inputs, *self.group.outputs)
-        return Size(*self.extents(), self.found.number, sum(storage_bytes(v.type) for v in values))
+        bytes_ = sum(storage_bytes(v.type) for v in values)
+        return Size(*self.extents(), self.found.number, bytes_, self.scattered)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether neighbours along depths are too few to be copied together."""
+        return False
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Not at all."""

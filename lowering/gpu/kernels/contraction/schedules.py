@@ -17,6 +17,7 @@ _TENSOR = {
     (64, 64, 32, 32): 0.6,
 }
 """Rows and columns of a block and of a warp, and which part of the peak rate is assumed."""
+_LEAST_REGISTERS = (64, 64, 32, 32)
 _PLAIN = {(128, 128): 0.9, (64, 128): 0.8, (128, 64): 0.8, (64, 64): 0.65}
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""
@@ -37,7 +38,10 @@ _SHARED_ELSE = 228 * _KILO
 
 @dataclass(frozen=True)
 class Size:
-    """How large a product is, and what it moves to and from memory."""
+    """How large a product is, and what it moves to and from memory.
+
+    Where operands are `scattered`, elements are gathered one by one, by way of registers.
+    """
 
     batches: int
     rows: int
@@ -45,6 +49,7 @@ class Size:
     depth: int
     number: Number
     bytes: int
+    scattered: bool = False
 
 
 def shared_limit(machine: Machine) -> int:
@@ -93,7 +98,7 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
         shapes = [(*own, WARP_ROWS, WARP_COLUMNS) for own in _PLAIN]
         depths = ((64, 3),)
     else:
-        shapes, depths = list(_TENSOR), _DEPTHS
+        shapes, depths = [_LEAST_REGISTERS] if size.scattered else list(_TENSOR), _DEPTHS
     limit = shared_limit(machine)
     found = [
         Tiles(rows, columns, depth, stages, warp_rows, warp_columns)
