@@ -44,6 +44,8 @@ from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
+from braid.support.vendor_libraries import need_libraries
+from braid.targets.backends import kernels_from
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -76,6 +78,7 @@ def compile(
     integers: bool = True,
     emulate: bool = False,
     load: bool = True,
+    kernels: str = "generated",
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -106,8 +109,10 @@ def compile(
     `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
     kind). Quantized models compute with integers unless `integers` is false. With `emulate`,
     functions for devices that are missing run on the host, no faster than there. A model that is
-    not to `load` needs no devices here, and can only be saved. `passes`, or their text such as
-    `"canonicalize,cse"`, run instead of the default pipeline.
+    not to `load` needs no devices here, and can only be saved. `kernels` are `generated` by braid,
+    those of a vendor's `library` (oneDNN, where it has one and is installed), or the `best`, by
+    what `braid tune` has measured: the model then needs the library wherever it runs. `passes`, or
+    their text such as `"canonicalize,cse"`, run instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -148,7 +153,8 @@ def compile(
         inter_op_threads=inter_op_threads,
     )
     lowering = _Lowering(context, read, decisions, profile)
-    lowered = lowering.within(budget, chosen)
+    with kernels_from(kernels):
+        lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
 
@@ -234,7 +240,8 @@ def _package(lowered: _Lowered) -> Package:
     )
     manifest = _manifest(lowered, weights.index)
     device_code = b"".join(part for own in code.devices for part in own.code.parts)
-    return Package(manifest, code.objects, weights.data, link_shared_object, device_code)
+    link = partial(link_shared_object, libraries=code.libraries)
+    return Package(manifest, code.objects, weights.data, link, device_code)
 
 
 def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
@@ -247,6 +254,7 @@ def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
             "save it and run it there, or compile it without a CPU",
         )
     package = _package(lowered)
+    need_libraries(code.libraries, "the model")
     loaded = load_objects(code.objects)
     if package.manifest.runs_on:
         register_plugins()
@@ -292,6 +300,7 @@ def emit_model(
     partition: Strategy | None = None,
     pin: Sequence[str] = (),
     integers: bool = True,
+    kernels: str = "generated",
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
@@ -337,9 +346,12 @@ def emit_model(
         integers=integers,
     )
     pipeline = decisions.within(passes_for(module), machines)
-    run_reproducibly(context, module, pipeline, lambda: read().module)
-    weights = partial(_all_parameters, model)
-    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile, weights=weights)
+    with kernels_from(kernels):
+        run_reproducibly(context, module, pipeline, lambda: read().module)
+        weights = partial(_all_parameters, model)
+        return emit_stage(
+            context, module, machines, stage, jobs=jobs, profile=profile, weights=weights
+        )
 
 
 def known_target(module: ModuleOp) -> Target:
@@ -388,6 +400,7 @@ def _manifest(lowered: _Lowered, index: tuple[WeightSpec, ...]) -> Manifest:
         runs_on=tuple(
             DeviceSpec(device.name, device.plugin) for device in lowered.code.description.devices
         ),
+        libraries=lowered.code.libraries,
     )
 
 

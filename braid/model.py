@@ -17,6 +17,7 @@ from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_
 from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.support.argument_kinds import check_kinds
 from braid.support.errors import BraidError
+from braid.support.vendor_libraries import need_libraries
 
 if TYPE_CHECKING:
     from braid.passes.storage.memory_report import MemoryReport
@@ -224,12 +225,13 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
     Raises:
         BraidError: the file is missing, damaged, of another format version, or needs CPU features
-            or devices that are not here.
+            devices or libraries that are not here.
 
     """
     check_threads(threads)
     check_kinds(flags={"emulate": emulate})
     artifact = read_artifact(_checked_path(path))
+    need_libraries(artifact.manifest.libraries, f"'{artifact.manifest.model}'")
     if artifact.manifest.runs_on:
         register_plugins()
     with emulating(emulate):

@@ -97,7 +97,8 @@ class Manifest:
     program and version that wrote the artifact. `dims` are the dims for whose sizes there are
     variants of the code, every combination of these. `devices` is the code of other devices than
     the host, in the order in which it runs; `runs_on` are the devices that functions are launched
-    on, all of which are there when the artifact is loaded.
+    on, all of which are there when the artifact is loaded. `libraries` are the names of shared
+    libraries of others that the code calls, which the system's loader has to find.
     """
 
     model: str
@@ -112,6 +113,7 @@ class Manifest:
     dims: tuple[DimSpec, ...] = ()
     devices: tuple[DeviceCodeSpec, ...] = ()
     runs_on: tuple[DeviceSpec, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -140,6 +142,7 @@ class Manifest:
                 dims=_read_all(fields, "dims", _read_dim),
                 devices=_read_all(fields, "devices", _read_device) if "devices" in fields else (),
                 runs_on=_read_all(fields, "runs_on", _read_spec) if "runs_on" in fields else (),
+                libraries=_read_list(fields, "libraries", str) if "libraries" in fields else (),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error

@@ -106,6 +106,7 @@ class KernelNeeds:
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
     status: str = ""
+    libraries: tuple[str, ...] = ()
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:
@@ -117,6 +118,7 @@ def needs_of(kernel: Kernel) -> KernelNeeds:
         kernel.in_place,
         kernel.overlap,
         kernel.barriers,
+        libraries=kernel.libraries,
     )
 
 
@@ -126,7 +128,8 @@ class Code:
 
     `seconds` is how long it takes once, where that is known without a device, such as by
     simulating it, and None elsewhere; `executions` is how often a run of the model is expected to
-    come by. `function` is the one of the functions that it is of, where it is of one.
+    come by. `function` is the one of the functions that it is of, where it is of one. `libraries`
+    are the names of shared libraries that it calls.
     """
 
     kind: str
@@ -134,6 +137,7 @@ class Code:
     seconds: float | None = None
     executions: float = 1.0
     function: str = ""
+    libraries: tuple[str, ...] = ()
 
 
 class EmittedKernels(Protocol):

@@ -3,18 +3,37 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from typing import cast
 
+from braid.dialects.braid.regions import FusedOp
 from braid.support.entry_points import installed_backend, installed_backends, installed_families
+from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
-from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.kernel_family import LIBRARY, Candidate, KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 """Whether kernel families are left out."""
+
+
+class Kernels(StrEnum):
+    """Whose kernels a model gets.
+
+    Those that braid generates; those of a vendor's library, wherever that has one; or the best of
+    both, by what was measured.
+    """
+
+    GENERATED = "generated"
+    LIBRARY = "library"
+    BEST = "best"
+
+
+_KERNELS = ContextVar("_KERNELS", default=Kernels.GENERATED)
 
 
 def backend(name: str) -> Backend:
@@ -44,7 +63,7 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     """
     if _HIDDEN.get():
         return ()
-    return _families(device, device.machine)
+    return _families(device, device.machine, _KERNELS.get())
 
 
 @contextmanager
@@ -57,11 +76,59 @@ def without_families() -> Generator[None]:
         _HIDDEN.reset(token)
 
 
+@contextmanager
+def kernels_from(kernels: str) -> Generator[None]:
+    """Let kernels be whose `Kernels` says. Raises `BraidError` where it does not say that."""
+    if kernels not in list(Kernels):
+        raise BraidError(f"kernels are {kernels!r}, expected one of {', '.join(Kernels)}")
+    token = _KERNELS.set(Kernels(kernels))
+    try:
+        yield
+    finally:
+        _KERNELS.reset(token)
+
+
+def kernels_chosen() -> Kernels:
+    """What the innermost `kernels_from` says, by default generated ones."""
+    return _KERNELS.get()
+
+
 @cache
-def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
+def _families(device: Device, machine: Machine, kernels: Kernels) -> tuple[KernelFamily, ...]:
     """Made once for what is known of the machine, since families remember what they searched."""
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
-    return tuple(backend(device.backend).families(device, added))
+    families = tuple(backend(device.backend).families(device, added))
+    library = next((family for family in families if family.name == LIBRARY), None)
+    if library is None or kernels is Kernels.BEST:
+        return families
+    others = (family for family in families if family is not library)
+    if kernels is Kernels.GENERATED:
+        return tuple(others)
+    return (library, *(_Elsewhere(family, library) for family in others))
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """`family` for the groups that `library` does not take."""
+
+    family: KernelFamily
+    library: KernelFamily
+
+    @property
+    def name(self) -> str:
+        return self.family.name
+
+    @property
+    def version(self) -> int:
+        return self.family.version
+
+    def match(self, group: FusedOp) -> Candidate | None:
+        """As `family` does, where the library has no kernel."""
+        return self.family.match(group) if self._is_left(group) else None
+
+    def _is_left(self, group: FusedOp) -> bool:
+        found = self.library.match(group)
+        return found is None or not found.layouts
 
 
 @cache

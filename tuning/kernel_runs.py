@@ -30,11 +30,18 @@ class RunRequest:
     scratch_bytes: int
     operands: tuple[Array, ...]
     results: tuple[Array, ...]
+    libraries: tuple[str, ...] = ()
 
 
 def run_kernel(request: RunRequest) -> tuple[Array, ...]:
     """The results as stored."""
-    kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
+    kernel = LoadedKernel(
+        request.object_code,
+        request.symbol,
+        request.grid,
+        request.scratch_bytes,
+        request.libraries,
+    )
     kernel(*request.operands, *request.results)
     return request.results
 

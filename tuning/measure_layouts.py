@@ -109,11 +109,7 @@ def _requests(
     for (candidate, kernel), object_code in zip(kernels, objects, strict=True):
         yield (
             candidate,
-            TimingRequest(
-                object_code,
-                kernel.symbol,
-                kernel.grid,
-                kernel.scratch_bytes,
-                stored_arguments(candidate.group, candidate.choice),
+            TimingRequest.of(
+                kernel, object_code, stored_arguments(candidate.group, candidate.choice)
             ),
         )

@@ -13,6 +13,7 @@ from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
+from braid.targets.kernels.kernel_family import Kernel
 from braid.tuning.made_up import made_up_array
 
 _COLD_BYTES = 8 << 20
@@ -29,6 +30,7 @@ class TimingRequest:
 
     `cold` asks for the time with arguments that other work has pushed out of the core's caches,
     as between the kernels of a model; otherwise the arguments stay where the last run left them.
+    `libraries` are those of `Kernel`.
     """
 
     object_code: bytes
@@ -38,6 +40,21 @@ class TimingRequest:
     arguments: tuple[tuple[str, int], ...]
     cold: bool = True
     budget_seconds: float = 0.02
+    libraries: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        kernel: Kernel, object_code: bytes, arguments: tuple[tuple[str, int], ...]
+    ) -> "TimingRequest":
+        """The request for a kernel that was compiled."""
+        return TimingRequest(
+            object_code,
+            kernel.symbol,
+            kernel.grid,
+            kernel.scratch_bytes,
+            arguments,
+            libraries=kernel.libraries,
+        )
 
 
 def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> float:
@@ -46,7 +63,13 @@ def time_kernel(request: TimingRequest, clock: Clock = time.thread_time) -> floa
     The time is that of the CPU for this thread: what other processes take does not count, and
     what they push out of the caches only makes a run longer.
     """
-    kernel = LoadedKernel(request.object_code, request.symbol, request.grid, request.scratch_bytes)
+    kernel = LoadedKernel(
+        request.object_code,
+        request.symbol,
+        request.grid,
+        request.scratch_bytes,
+        request.libraries,
+    )
     bytes_each = sum(np.dtype(name).itemsize * count for name, count in request.arguments)
     copies = min(_MOST_COPIES, -(-_COLD_BYTES // max(bytes_each, 1))) if request.cold else 1
     calls = [

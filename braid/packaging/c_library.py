@@ -74,6 +74,7 @@ def write_c_library(
         runtime=runtime,
         exports=f"{prefix}_*",
         name=target.name,
+        libraries=manifest.libraries,
     )
     library = link_library(objects, sources)
     with atomic_file(target) as file:

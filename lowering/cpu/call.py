@@ -10,6 +10,7 @@ import numpy.typing as npt
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.loaded_code import LoadedCode, load_objects
+from braid.support.vendor_libraries import need_libraries
 from braid.targets.kernels.kernel_family import Kernel
 
 Array = npt.NDArray[Any]
@@ -18,8 +19,19 @@ Array = npt.NDArray[Any]
 class LoadedKernel:
     """A kernel's object code loaded into this process."""
 
-    def __init__(self, object_code: bytes, symbol: str, grid: int, scratch_bytes: int) -> None:
-        """`grid` and `scratch_bytes` are those of `Kernel`."""
+    def __init__(
+        self,
+        object_code: bytes,
+        symbol: str,
+        grid: int,
+        scratch_bytes: int,
+        libraries: Sequence[str] = (),
+    ) -> None:
+        """`grid`, `scratch_bytes` and `libraries` are those of `Kernel`.
+
+        Raises BraidError where a library is not there.
+        """
+        need_libraries(libraries, f"kernel '{symbol}'")
         self._code: LoadedCode = load_objects([object_code])
         self._address = self._code.address(symbol)
         self.grid = grid
@@ -60,7 +72,8 @@ class CallableKernel(LoadedKernel):
 
     def __init__(self, kernel: Kernel) -> None:
         """Compiles `kernel`. Raises BraidError as `compile_kernel` does."""
-        super().__init__(compile_kernel(kernel), kernel.symbol, kernel.grid, kernel.scratch_bytes)
+        code = compile_kernel(kernel)
+        super().__init__(code, kernel.symbol, kernel.grid, kernel.scratch_bytes, kernel.libraries)
 
 
 def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:

@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
+from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
@@ -41,4 +42,5 @@ def cpu_families(
         MovementFamily(machine),
         ElementwiseFamily(machine),
     )
-    return (*families, TiledFamily(machine, inner=(*families, generic)), generic)
+    tiled = TiledFamily(machine, inner=(*families, generic))
+    return (*families, OneDnnFamily(machine), tiled, generic)

@@ -112,7 +112,8 @@ class BuiltKernels:
         }
         codes = made | recorded
         objects = [with_symbol(codes[order.key], order.symbol) for order in self._orders]
-        return (Code(OBJECT, tuple(objects)),)
+        called = sorted({name for one in self._kernels.values() for name in one.needs.libraries})
+        return (Code(OBJECT, tuple(objects), libraries=tuple(called)),)
 
     def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
         """At `linalg`, the only stage: as the families emit them, a module each."""
@@ -152,6 +153,7 @@ def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
         in_place=tuple((int(operand), int(result)) for operand, result in fields["in_place"]),
         overlap=fields["overlap"],
         barriers=tuple(fields["barriers"]),
+        libraries=tuple(fields.get("libraries", ())),
     )
     return _Recorded(needs, object_code)
 
@@ -177,6 +179,7 @@ def _compiled(
             "in_place": needs.in_place,
             "overlap": needs.overlap,
             "barriers": needs.barriers,
+            "libraries": needs.libraries,
         }
         cache.put(Kind.KERNEL, record, json.dumps({**facts, "object": key}).encode())
         objects[record] = object_code

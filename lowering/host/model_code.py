@@ -37,12 +37,14 @@ class ModelCode:
     """Objects that together define `braid_model`, and what the descriptor says.
 
     `devices` is the code of other kinds. Which weight stands where is written on the parameters
-    and constants of the module (`braid.buffers`).
+    and constants of the module (`braid.buffers`). `libraries` are the names of shared libraries
+    that the objects call.
     """
 
     objects: tuple[bytes, ...]
     devices: tuple[DeviceCode, ...]
     description: ModelDescription
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def lower_model(
         ),
         tuple(own for own in codes if own.code.kind != OBJECT),
         description,
+        tuple(dict.fromkeys(name for own in codes for name in own.code.libraries)),
     )
 
 

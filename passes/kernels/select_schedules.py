@@ -11,10 +11,16 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backends import backend_names, kernel_families
+from braid.targets.backends import Kernels, backend_names, kernel_families, kernels_chosen
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned, schedule_key
 from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_schedule import find_match, schedule_of, set_schedule
+from braid.targets.kernels.kernel_family import LIBRARY
+from braid.targets.kernels.kernel_schedule import (
+    KernelSchedule,
+    find_match,
+    schedule_of,
+    set_schedule,
+)
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device
 
@@ -25,7 +31,8 @@ class SelectSchedulesPass(ModulePass):
 
     Records are those of `braid tune`. In: layouts and storage are decided. What says
     `braid.schedule` already keeps it. A record that no family has in its space any more does not
-    count. Where there are records, a remark says of how many groups.
+    count, and one whose result is a vendor's kernel does only where these are among what is chosen
+    (`--kernels=best`). Where there are records, a remark says of how many groups.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -62,6 +69,11 @@ class SelectSchedulesPass(ModulePass):
 
 def _decide(group: FusedOp, found: TunedKernel, matches: GroupMatches) -> bool:
     """Whether the record counts; the default needs no attribute."""
+    if found.keeps_library and kernels_chosen() is Kernels.BEST:
+        library = KernelSchedule.of(LIBRARY, {})
+        if find_match(matches.in_choice(group, stored_choice(group)), library) is not None:
+            set_schedule(group, library)
+            return True
     if found.chosen is None:
         return True
     match = find_match(matches.in_choice(group, stored_choice(group)), found.chosen)

@@ -28,7 +28,8 @@ class TunedKernel:
     """What a search ended with: `seconds` of one run, and those of the default before it.
 
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
-    family. `what` tells people which kernel it is.
+    family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
+    in the same layouts, None where none was measured; `keeps_library` says that it is the result.
     """
 
     chosen: KernelSchedule | None
@@ -36,6 +37,8 @@ class TunedKernel:
     seconds: float
     baseline: float
     what: str = ""
+    library: float | None = None
+    keeps_library: bool = False
 
 
 def schedule_key(group: FusedOp, machine: Machine) -> str:
@@ -70,6 +73,8 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "seconds": kernel.seconds,
         "baseline": kernel.baseline,
         "what": kernel.what,
+        "library": kernel.library,
+        "keeps_library": kernel.keeps_library,
     }
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
@@ -92,4 +97,8 @@ def _read(value: Fields) -> TunedKernel | None:
     if len(integers) != len(entries):
         return None
     chosen = None if family is None else KernelSchedule.of(family, integers)
-    return TunedKernel(chosen, version, seconds, baseline, str(value.get("what", "")))
+    library = value.get("library")
+    known = library if isinstance(library, float) and 0 <= library < math.inf else None
+    keeps = known is not None and value.get("keeps_library") is True
+    what = str(value.get("what", ""))
+    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps)

@@ -20,6 +20,9 @@ Schedule = Mapping[str, int]
 GENERIC = "generic"
 """The name of the family that takes nearly every group: the generic lowering."""
 
+LIBRARY = "onednn"
+"""The name of the family whose kernels call a vendor's library."""
+
 LEVELS = 3
 """How fine schedule spaces get: levels 0 to 2."""
 
@@ -46,6 +49,8 @@ class Kernel:
     smaller; those two are not `noalias` either. Before each of the iterations `barriers`, in
     ascending order, all earlier ones have to be finished; all calls of such a kernel share one
     scratch buffer.
+
+    `libraries` are the names of shared libraries that it calls, which are loaded before it runs.
     """
 
     symbol: str
@@ -55,6 +60,7 @@ class Kernel:
     in_place: tuple[InPlace, ...] = ()
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from braid.tools.commands.compile_options import (
     EmitOption,
     IntegersOption,
     InterOpThreadsOption,
+    KernelsOption,
     MeasureLayoutsOption,
     MeasureOrdersOption,
     MemoryJsonOption,
@@ -82,6 +83,7 @@ def compile_model(
     integers: IntegersOption = True,
     partition: PartitionOption = None,
     pin: PinOption = None,
+    kernels: KernelsOption = "generated",
     verify_decisions: VerifyDecisionsOption = False,
 ) -> None:
     """Compile a model to an artifact.
@@ -114,6 +116,7 @@ def compile_model(
         integers=integers,
         partition=partition,
         pin=tuple(pin or ()),
+        kernels=kernels,
     )
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)

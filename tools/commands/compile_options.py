@@ -74,6 +74,15 @@ IntegersOption = Annotated[
         "for.",
     ),
 ]
+KernelsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="WHOSE",
+        help="Whose kernels: those that braid generates; a vendor's library, wherever that has one "
+        "(generated | library | best); or the best of both, as braid tune has measured them. What "
+        "calls the library needs it wherever it runs.",
+    ),
+]
 VerifyDecisionsOption = Annotated[
     bool,
     typer.Option(
@@ -127,6 +136,7 @@ class DecisionArguments(TypedDict):
     integers: bool
     partition: Any
     pin: Sequence[str]
+    kernels: str
 
 
 def is_stage(emit: str) -> bool:

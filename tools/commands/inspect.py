@@ -87,6 +87,8 @@ def _show_manifest(manifest: "Manifest") -> None:
     console.print(f"arena {manifest.arena_bytes:,} bytes, weights {weights:,} bytes")
     for device in manifest.runs_on:
         console.print(f"runs on {device.name}, by the plugin {device.plugin}", highlight=False)
+    for library in manifest.libraries:
+        console.print(f"calls the library {library}", highlight=False)
     for code in manifest.devices:
         console.print(f"{code.nbytes:,} bytes of {code.kind} for {code.device}")
 

@@ -10,20 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.support.errors import BraidError
+from braid.support.vendor_libraries import find_library
 
 _COMPILERS = ("cc", "gcc", "clang")
 
 
-def link_shared_object(objects: Sequence[bytes]) -> bytes:
+def link_shared_object(objects: Sequence[bytes], libraries: Sequence[str] = ()) -> bytes:
     """Link relocatable objects to an ELF shared object.
 
     The compiler is the environment's `CC`, or else the first of cc, gcc and clang that is there.
+    `libraries` are the names of shared libraries that the objects call.
 
     Raises:
         BraidError: there is no C compiler, or it cannot link the objects.
 
     """
-    return _link(objects, ["-shared", "-Wl,-z,noexecstack", "-Wl,-z,defs"], ["-lm"])
+    return _link(objects, ["-shared", "-Wl,-z,noexecstack", "-Wl,-z,defs"], _named(libraries))
 
 
 def link_relocatable(objects: Sequence[bytes]) -> bytes:
@@ -37,7 +39,7 @@ class LibrarySources:
 
     `files` by name lie in one directory; those that end in `.c` and `.s` are compiled. `runtime` is
     an archive, or sources that are compiled too. Only symbols that fit the pattern `exports` are
-    visible outside. `name` is the library's own.
+    visible outside. `name` is the library's own, `libraries` those of others that it calls.
     """
 
     files: Mapping[str, bytes | memoryview]
@@ -45,6 +47,7 @@ class LibrarySources:
     runtime: Sequence[Path]
     exports: str
     name: str
+    libraries: Sequence[str] = ()
 
 
 def link_library(objects: Sequence[bytes], sources: LibrarySources) -> bytes:
@@ -64,7 +67,7 @@ def link_library(objects: Sequence[bytes], sources: LibrarySources) -> bytes:
             *(*_compiler(), "-shared", "-fPIC", "-O2", *includes, *compiled),
             *("-Wl,-z,noexecstack", "-Wl,-z,defs", f"-Wl,-soname,{sources.name}"),
             *(f"-Wl,--version-script={exports}", _response_file(directory, objects)),
-            *(*map(str, sources.runtime), "-pthread", "-lm", "-ldl", "-o", "output"),
+            *(*map(str, sources.runtime), *_named(sources.libraries), "-ldl", "-o", "output"),
         ]
         _run(command, directory)
         return (directory / "output").read_bytes()
@@ -78,6 +81,15 @@ def _link(objects: Sequence[bytes], flags: Sequence[str], libraries: Sequence[st
         response = _response_file(directory, objects)
         _run([*compiler, *flags, response, *libraries, "-o", str(output)], directory)
         return output.read_bytes()
+
+
+def _named(libraries: Sequence[str]) -> list[str]:
+    """The arguments for shared libraries by the names of their files."""
+    if not libraries:
+        return ["-pthread", "-lm"]
+    places = {path.parent for name in libraries if (path := find_library(name)) is not None}
+    found = [f"-L{place}" for place in sorted(places)]
+    return ["-Wl,--as-needed", *found, *(f"-l:{name}" for name in libraries), "-pthread", "-lm"]
 
 
 def _response_file(directory: Path, objects: Sequence[bytes]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import braid
+import braid.tuning.kernel_tasks
 import braid.tuning.tune_kernels
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compiler import emit_model
@@ -18,8 +19,10 @@ from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
 from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.support.record_store import Record, default_store
+from braid.support.vendor_libraries import ONEDNN, loaded_library
 from braid.targets.costs.schedule_records import (
     SCHEDULE_KIND,
     TunedKernel,
@@ -42,6 +45,17 @@ func.func @main(%x: tensor<24x40xf32> {braid.name = "x"}, %w: tensor<40x48xf32> 
   func.return %y : tensor<24x48xf32>
 }
 """
+
+
+WITH_WEIGHT = """
+func.func @main(%x: tensor<24x40xf32> {braid.name = "x"})
+    -> (tensor<24x48xf32> {braid.name = "y"}) {
+  %w = braid.parameter {key = "w"} : tensor<40x48xf32>
+  %y = braid.matmul %x, %w : (tensor<24x40xf32>, tensor<40x48xf32>) -> tensor<24x48xf32>
+  func.return %y : tensor<24x48xf32>
+}
+"""
+"""A weight is stored as a library would have it."""
 
 
 class FakeWorker:
@@ -71,6 +85,7 @@ def tune(
     times: Callable[[int], float | None],
     wrong: frozenset[int] = frozenset(),
     rule: Rule | None = None,
+    model: str = MODEL,
     **options: bool,
 ) -> tuple[str, list[str]]:
     """The report, and what was said."""
@@ -81,9 +96,43 @@ def tune(
 
     monkeypatch.setattr(braid.tuning.tune_kernels, "timing_worker", fake)
     said: list[str] = []
-    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    module = parse_mlir(make_context(), model, "m.mlir").module
     report = tune_model(module, rule or Rule(trials=6), 600, jobs=1, say=said.append, **options)
     return str(report), said
+
+
+@pytest.fixture
+def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(braid.tuning.kernel_tasks, "library_kernels", lambda *_: [])
+
+
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_the_library_is_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first to be timed is the default, the second the library's."""
+    report, said = tune(
+        monkeypatch, lambda number: {0: 4.0, 1: 1.0}.get(number, 3.0), model=WITH_WEIGHT
+    )
+    assert "library 1e+06 µs, default 4e+06 µs" in said[1]
+    assert "ratio 0.333" in said[2] and "stops: the ratio is below the threshold" in said[2]
+    assert "the library stays" in said[3] and "a library's are faster than 1" in report
+    record = only_record()
+    assert record.keeps_library and record.library == 1.0
+    assert record.chosen is not None and (record.seconds, record.baseline) == (3.0, 4.0)
+    module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
+    x, w = np.ones((24, 40), np.float32), np.ones((40, 48), np.float32)
+    for kernels, calls in (("generated", False), ("best", True)):
+        compiled = braid.compile(module, jobs=1, kernels=kernels, parameters={"w": w})
+        np.testing.assert_allclose(compiled(x), x @ w, rtol=1e-5)
+        path = tmp_path / f"{kernels}.braid"
+        compiled.save(path)
+        assert (ONEDNN in read_artifact(path).manifest.libraries) == calls
+
+
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_a_library_that_is_slower_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, lambda number: {0: 4.0, 1: 3.0}.get(number, 2.0), model=WITH_WEIGHT)
+    record = only_record()
+    assert not record.keeps_library and (record.library, record.seconds) == (3.0, 2.0)
 
 
 def only_record() -> TunedKernel:
@@ -91,6 +140,7 @@ def only_record() -> TunedKernel:
     return record
 
 
+@pytest.mark.usefixtures("no_library")
 def test_the_fastest_is_recorded_and_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     report, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
     assert report.startswith("1 kernels searched, 1 of them are faster, together 1.818 times")
@@ -114,6 +164,7 @@ def test_the_fastest_is_recorded_and_compiled(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_allclose(compiled(x, w), x @ w, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.usefixtures("no_library")
 def test_the_schedule_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     before = emit_model(parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", jobs=1)
     tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
@@ -121,6 +172,7 @@ def test_the_schedule_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> Non
     assert before != after
 
 
+@pytest.mark.usefixtures("no_library")
 def test_wrong_kernels_and_crashes_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {0: 2.0, 1: None, 2: 0.5, 3: 0.7, 4: 0.9}
     tune(monkeypatch, lambda number: times.get(number, 3.0), wrong=frozenset({2}))
@@ -128,6 +180,7 @@ def test_wrong_kernels_and_crashes_do_not_count(monkeypatch: pytest.MonkeyPatch)
     assert record.chosen is not None and record.seconds == 0.7
 
 
+@pytest.mark.usefixtures("no_library")
 def test_gains_within_the_noise_are_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter(range(10**6))
 
@@ -138,6 +191,7 @@ def test_gains_within_the_noise_are_not_claimed(monkeypatch: pytest.MonkeyPatch)
     assert only_record().chosen is None and "the default schedule stays" in said[-1]
 
 
+@pytest.mark.usefixtures("no_library")
 def test_what_was_searched_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     tune(monkeypatch, lambda _: 1.0)
     report, said = tune(monkeypatch, lambda _: 1.0)
@@ -146,6 +200,7 @@ def test_what_was_searched_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tune(monkeypatch, lambda _: 1.0, again=True)[0].startswith("1 kernels searched")
 
 
+@pytest.mark.usefixtures("no_library")
 def test_all_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     _, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0, rule=Rule())
     assert ["level 0" in said[1], "level 1" in said[2], "level 2" in said[3]] == [True] * 3

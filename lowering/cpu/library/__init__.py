@@ -1,0 +1,1 @@
+"""Kernels of oneDNN: calls of its C interface in place of code of braid's own."""

@@ -1,0 +1,67 @@
+"""The kernels of a vendor's library that searched ones are compared with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.host.codegen.compiler import compile_kernel
+from braid.support.errors import BraidError
+from braid.targets.backends import Kernels, kernel_families, kernels_from
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import LIBRARY
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.target import Device
+from braid.tuning.layout_candidates import in_layouts
+from braid.tuning.timing import TimingRequest, stored_arguments
+
+LIBRARY_SCHEDULE = KernelSchedule.of(LIBRARY, {})
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryKernel:
+    """The library's kernel of `group`, whose tensors are in the layouts of `choice`."""
+
+    match: Match
+    group: FusedOp
+    choice: LayoutChoice
+
+    def request(self) -> TimingRequest | None:
+        """What is timed; None where the kernel cannot be made."""
+        try:
+            kernel = self.match.emit("library", self.match.default_schedule())
+            code = compile_kernel(kernel)
+        except BraidError:
+            return None
+        return TimingRequest.of(kernel, code, stored_arguments(self.group, self.choice))
+
+
+def library_kernels(op: FusedOp, choice: LayoutChoice, device: Device) -> list[LibraryKernel]:
+    """Those for `op` with all tensors in the layouts of `choice` but weights.
+
+    Weights are stored at compile time as the library would have them. None where it is not
+    installed, or has no such kernel.
+    """
+    with kernels_from(Kernels.BEST):
+        families = kernel_families(device)
+    family = next((each for each in families if each.name == LIBRARY), None)
+    found = None if family is None else family_calls.match(family, op)
+    if family is None or found is None:
+        return []
+    expressions = ParameterExpressions()
+    free = [expressions.is_known(operand) for operand in op.operands]
+    kernels: list[LibraryKernel] = []
+    for offered in found.layouts:
+        if _agree(offered, choice, free):
+            group = in_layouts(op, offered)
+            match = family_calls.match(family, group)
+            assert match is not None
+            kernels.append(LibraryKernel(match, group, offered))
+    return kernels
+
+
+def _agree(one: LayoutChoice, other: LayoutChoice, free: Sequence[bool]) -> bool:
+    pairs = zip(one.operands, other.operands, free, strict=True)
+    return one.results == other.results and all(is_free or a == b for a, b, is_free in pairs)

@@ -1,0 +1,188 @@
+"""Measuring the kernels of one task: by its schedules, and of a vendor's library."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.host.codegen.compiler import compile_kernels
+from braid.support.errors import BraidError
+from braid.targets.costs.cost_records import append_records, load_records, record_key
+from braid.targets.costs.schedule_records import TunedKernel
+from braid.targets.kernels.kernel_family import LEVELS, Kernel
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.tuning.kernel_runs import Reference, RunRequest
+from braid.tuning.kernel_tasks import KernelTask
+from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
+from braid.tuning.search import Final, Found
+from braid.tuning.timing import TimingRequest, stored_arguments
+from braid.tuning.timing_worker import TimingWorker
+
+_TOGETHER = 8
+"""Kernels that are compiled at once."""
+_TURNS = 7
+"""Measurements of the best schedule and the default in turns, before one is called faster."""
+_NOISE = 0.01
+"""Gains below this part are not claimed however still the machine seems."""
+
+
+@dataclass
+class MeasuredTask:
+    """Kernels of one task: compiled a few at once, in the order of the space, and timed."""
+
+    task: KernelTask
+    worker: TimingWorker
+    jobs: int | None
+    trials: int | None
+    requests: dict[KernelSchedule, TimingRequest | None] = field(
+        default_factory=dict[KernelSchedule, "TimingRequest | None"]
+    )
+    waiting: list[KernelSchedule] = field(default_factory=list[KernelSchedule])
+    library: LibraryKernel | None = None
+
+    def space(self, level: int) -> Iterator[KernelSchedule]:
+        """The points of one level, as far as they may be tried at all."""
+        if level >= LEVELS:
+            return
+        points = dict.fromkeys(self.task.space(level))
+        self.waiting = [point for point in points if point not in self.requests]
+        yield from points
+
+    def seconds(self, point: KernelSchedule) -> float | None:
+        """One run of the kernel by `point`; None where there is none, or it crashes or hangs."""
+        if point not in self.requests:
+            rest = (each for each in self.waiting if each not in self.requests and each != point)
+            self._compile([point, *islice(rest, _TOGETHER - 1)])
+        request = self.requests[point]
+        return None if request is None else self.worker.seconds(request)
+
+    def library_seconds(self) -> float | None:
+        """One run of the library's fastest kernel that is right; None where there is none."""
+        times: dict[LibraryKernel, float] = {}
+        for kernel in self.task.library:
+            request = kernel.request()
+            if request is None or not self._runs_right(request, kernel.group, kernel.choice):
+                continue
+            self.requests[LIBRARY_SCHEDULE] = request
+            if (seconds := self.seconds(LIBRARY_SCHEDULE)) is not None:
+                times[kernel] = seconds
+        if not times:
+            return None
+        self.library = min(times, key=lambda kernel: times[kernel])
+        self.requests[LIBRARY_SCHEDULE] = self.library.request()
+        return times[self.library]
+
+    def confirmed(self, found: Found[KernelSchedule], default: float, final: Final) -> TunedKernel:
+        """The fastest schedule that is right, and is faster than the default beyond the noise.
+
+        The library's kernel is the result where it is faster than that beyond the noise, or where
+        the rule of the search says so.
+        """
+        schedule = self.task.default[1]
+        best = schedule
+        for point in sorted(found.times, key=lambda point: found.times[point]):
+            if point == schedule or found.times[point] >= default or self._is_right(point):
+                best = schedule if found.times[point] >= default else point
+                break
+        times = self._in_turns([best, schedule])
+        match = next(m for m in self.task.matches if m.family.name == best.family)
+        old = _middle(times[schedule], default)
+        kernel = TunedKernel(None, match.family.version, old, old, str(self.task))
+        if best != schedule and _is_faster(times[best], times[schedule]):
+            kernel = replace(kernel, chosen=best, seconds=_middle(times[best], old))
+        if self.library is None or len(times[LIBRARY_SCHEDULE]) < _TURNS:
+            return kernel
+        library = _middle(times[LIBRARY_SCHEDULE], old)
+        generated = times[schedule if kernel.chosen is None else best]
+        keeps = found.point is None
+        if final is Final.FASTEST:
+            keeps = _is_faster(times[LIBRARY_SCHEDULE], generated)
+        return replace(kernel, library=library, keeps_library=keeps)
+
+    def _in_turns(self, points: Sequence[KernelSchedule]) -> dict[KernelSchedule, list[float]]:
+        """Times of these, and of the library's kernel, that met the same machine."""
+        library = () if self.library is None else (LIBRARY_SCHEDULE,)
+        times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
+        for _ in range(_TURNS):
+            for each in times:
+                if (seconds := self.seconds(each)) is not None:
+                    times[each].append(seconds)
+        return times
+
+    def record_library(self, kernel: TunedKernel) -> None:
+        """Lets layouts be chosen by the library's time, where it wants weights stored otherwise.
+
+        Times of layouts are predictions mostly: the library's is that of the default schedule, by
+        as much less as was measured.
+        """
+        library, choice = self.library, self.task.choice
+        if library is None or kernel.library is None or library.choice == choice:
+            return
+        first = self.task.default[0]
+        known = load_records().table.get(record_key(self.task.group, choice, first.family))
+        seconds = (first.seconds(choice) if known is None else known) / kernel.seconds
+        key = record_key(library.group, library.choice, library.match.family)
+        append_records({key: seconds * kernel.library}, {key: f"library: {self.task}"})
+
+    def _is_right(self, point: KernelSchedule) -> bool:
+        request = self.requests[point]
+        task = self.task
+        return request is not None and self._runs_right(request, task.group, task.choice)
+
+    def _runs_right(self, request: TimingRequest, group: FusedOp, choice: LayoutChoice) -> bool:
+        """Whether it computes what the ops mean; where these do not say, no schedule counts."""
+        reference = Reference.of(group, choice)
+        if reference is None:
+            return False
+        results = self.worker.results(
+            RunRequest(
+                request.object_code,
+                request.symbol,
+                request.grid,
+                request.scratch_bytes,
+                reference.operands,
+                reference.unwritten(),
+                request.libraries,
+            )
+        )
+        return results is not None and reference.agrees(results)
+
+    def _compile(self, points: Sequence[KernelSchedule]) -> None:
+        """Fills `requests`, with None for what cannot be emitted or compiled."""
+        kernels: dict[KernelSchedule, Kernel] = {}
+        for number, point in enumerate(points):
+            self.requests[point] = None
+            try:
+                kernels[point] = self.task.emit(point, f"candidate_{number}")
+            except BraidError:
+                continue
+        for (point, kernel), code in zip(kernels.items(), self._objects(kernels), strict=True):
+            if code is not None:
+                arguments = stored_arguments(self.task.group, self.task.choice)
+                self.requests[point] = TimingRequest.of(kernel, code, arguments)
+
+    def _objects(self, kernels: dict[KernelSchedule, Kernel]) -> Iterator[bytes | None]:
+        try:
+            yield from compile_kernels(list(kernels.values()), jobs=self.jobs)
+        except BraidError:
+            for kernel in kernels.values():
+                try:
+                    (code,) = compile_kernels([kernel], jobs=self.jobs)
+                except BraidError:
+                    yield None
+                else:
+                    yield code
+
+
+def _middle(times: Sequence[float], otherwise: float) -> float:
+    return statistics.median(times) if times else otherwise
+
+
+def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:
+    """Whether medians differ by more than the noise."""
+    if min(len(times), len(than)) < _TURNS:
+        return False
+    low, old, high = statistics.quantiles(than, n=4)
+    return statistics.median(times) < old * (1 - max(_NOISE, (high - low) / old))
