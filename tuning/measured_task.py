@@ -63,10 +63,10 @@ class MeasuredTask:
         times: dict[LibraryKernel, float] = {}
         for kernel in self.task.library:
             request = kernel.request()
-            if request is None or not self._runs_right(request, kernel.group, kernel.choice):
+            seconds = None if request is None else self.worker.seconds(request)
+            if request is None or seconds is None:
                 continue
-            self.requests[LIBRARY_SCHEDULE] = request
-            if (seconds := self.seconds(LIBRARY_SCHEDULE)) is not None:
+            if self._runs_right(request, kernel.group, kernel.choice):
                 times[kernel] = seconds
         if not times:
             return None
