@@ -1,22 +1,28 @@
 """The circuit of a function: its design with depths, in SystemVerilog, and as a library."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.interpreter.interpret import interpret
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.convert.design_of import Converted, design_of, stream_type
 from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.convert.whole_function import whole_function
+from braid.lowering.fpga.rtl.control_module import Counted, control_module
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.harness import harness
 from braid.lowering.fpga.rtl.launch import PortTensor, launch_source
 from braid.lowering.fpga.rtl.ports import Port
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.lowering.fpga.rtl.testbench import testbench
 from braid.lowering.fpga.rtl.verilate import shared_library
 from braid.lowering.fpga.streams import channels_of, depths_of, network_of
 from braid.solvers.streams.depths import fewest_depths
@@ -31,6 +37,7 @@ class Circuit:
     function: FuncOp
     converted: Converted
     whole: FuncOp
+    weights: Mapping[str, Array]
     clock: float
 
     @staticmethod
@@ -53,7 +60,7 @@ class Circuit:
         found = fewest_depths(network_of(design))
         for channel, depth in zip(channels_of(design), found.depths, strict=True):
             channel.attributes["depth"] = IntegerAttr(depth, i64)
-        return Circuit(function, converted, whole, clock)
+        return Circuit(function, converted, whole, weights, clock)
 
     @property
     def name(self) -> str:
@@ -76,12 +83,56 @@ class Circuit:
 
     @cached_property
     def verilog(self) -> str:
-        """All modules."""
-        return system_verilog(design_modules(self.converted.design))
+        """All modules, the design's with streams alone, and that which starts it."""
+        modules = design_modules(self.converted.design)
+        control = control_module(self.name, self._counted("s"), self._counted("m"))
+        return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """The design, or its modules."""
-        return f"{self.converted.design}\n" if stage == "hls" else self.verilog
+        """The design, its modules, or a testbench for them."""
+        match stage:
+            case "hls":
+                return f"{self.converted.design}\n"
+            case "verilog":
+                return self.verilog
+            case _:
+                return self._testbench()
+
+    def _counted(self, side: str) -> list[Counted]:
+        """The ports that are read (`s`) or written (`m`), with their beats of an image."""
+        processes = network_of(self.converted.design).processes
+        ports = self.converted.ports
+        if side == "s":
+            counts = [one.writes.size for one in processes[: len(ports.inputs)]]
+            values = ports.inputs
+        else:
+            counts = [one.reads.size for one in processes[-len(ports.outputs) :]]
+            values = ports.outputs
+        return [
+            Counted(Port(i, stream_type(value)), int(count))
+            for i, (value, count) in enumerate(zip(values, counts, strict=True))
+        ]
+
+    def _testbench(self) -> str:
+        """With random numbers, and what the interpreter makes of them."""
+        random = np.random.default_rng(0)
+        ports = self.converted.ports
+        given = [_random(value, random) for value in self.whole.body.block.args]
+        seen: dict[SSAValue, Array] = dict(zip(self.whole.body.block.args, given, strict=True))
+
+        def observe(op: Operation, operands: Sequence[object], results: Sequence[object]) -> None:
+            seen.update((r, np.asarray(v)) for r, v in zip(op.results, results, strict=True))
+
+        module = ModuleOp([self.whole])
+        interpret(module, given, function=self.name, parameters=self.weights, observer=observe)
+        self.whole.detach()
+        inputs, outputs = self._counted("s"), self._counted("m")
+        return testbench(
+            self.name,
+            [(c, c.port.beats(seen[v])) for c, v in zip(inputs, ports.inputs, strict=True)],
+            [(c, c.port.beats(seen[v])) for c, v in zip(outputs, ports.outputs, strict=True)],
+            10 * self.cycles,
+        )
 
     def library(self) -> bytes:
         """A shared object for the device plugin `rtl`."""
@@ -101,3 +152,9 @@ class Circuit:
         driver = harness(self.name, [one.port for one in inputs], [one.port for one in outputs])
         driver += launch_source(self.function.sym_name.data, self.clock, inputs, outputs)
         return shared_library(self.name, self.verilog, driver, traced=True).read_bytes()
+
+
+def _random(value: SSAValue, random: np.random.Generator) -> Array:
+    dtype = to_numpy(element_type_of(value))
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max, shape_of(value), dtype, endpoint=True)

