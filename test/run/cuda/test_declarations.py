@@ -28,7 +28,10 @@ NUMBERS = {
     "CUDA_JIT_ERROR_LOG": "CU_JIT_ERROR_LOG_BUFFER",
     "CUDA_JIT_ERROR_LOG_BYTES": "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
 }
-HANDLES = r"CU(?:context|module|function|stream|event|graphExec|graph)\b|cuda_(?:context|module|function|stream|event|graph_exec|graph)\b"
+HANDLES = (
+    r"CU(?:context|module|function|stream|event|graphExec|graph)\b"
+    r"|cuda_(?:context|module|function|stream|event|graph_exec|graph)\b"
+)
 
 
 @pytest.fixture(scope="module")

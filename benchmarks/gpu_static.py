@@ -1,0 +1,265 @@
+"""Machine code of braid's GPU kernels beside CUTLASS's, without a GPU.
+
+``python -m benchmarks.gpu_static [--cutlass DIR] [--json out.json]`` assembles kernels by ptxas and
+says what a warp issues in a turn of the main loop, what the kernels take, and how long the loop
+takes at least by the rates of the target. CUTLASS (BSD-3) is compiled by nvcc with the same
+instruction, type and tile: DIR is where ``pip install --target DIR nvidia-cutlass
+nvidia-cuda-cccl`` put it; nvcc is that of ``braid[gpu-check]``. Nothing of NVIDIA's own libraries
+is disassembled: their licence forbids it.
+"""
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType, bf16, i8, i32
+from xdsl.ir import Block
+
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, find_tool
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
+from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, code_facts
+from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, multiprocessor, occupancy
+from braid.lowering.host.codegen.target_machine import host_machine
+from braid.targets.machines.gpus import TRIPLE
+from braid.targets.machines.machine import Machine
+
+SCHEDULERS = 4
+"""Of a multiprocessor; each issues an instruction a cycle."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A tile: what a block computes in a stage of so many depths."""
+
+    name: str
+    bytes: bool
+    rows: int
+    columns: int
+    depth: int
+    stages: int
+    warps: int = 64
+
+    @property
+    def schedule(self) -> dict[str, int]:
+        """As the family names it: depths are bytes."""
+        return {
+            "rows": self.rows,
+            "columns": self.columns,
+            "depth": self.depth * (1 if self.bytes else 2),
+            "stages": self.stages,
+            "warp_rows": self.warps,
+            "warp_columns": self.warps,
+        }
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.rows * self.columns // self.warps**2 * 32
+
+
+CASES = (
+    Case("bf16 128×256×64", False, 128, 256, 64, 3),
+    Case("bf16 128×128×32", False, 128, 128, 32, 4),
+    Case("int8 128×256×64", True, 128, 256, 64, 3),
+)
+
+CUTLASS = """
+#include "cutlass/cutlass.h"
+#include "cutlass/gemm/device/gemm.h"
+namespace c = cutlass;
+using Warp = c::gemm::GemmShape<64, 64, DEPTH>;
+#ifdef BYTES
+using In = int8_t; using Sum = int32_t; using Out = int32_t;
+using Mma = c::gemm::GemmShape<16, 8, 32>;
+#else
+using In = c::bfloat16_t; using Sum = float; using Out = In;
+using Mma = c::gemm::GemmShape<16, 8, 16>;
+#endif
+using End = c::epilogue::thread::LinearCombination<
+    Out, 128 / c::sizeof_bits<Out>::value, Sum, Sum>;
+using Gemm = c::gemm::device::Gemm<
+    In, c::layout::RowMajor, In, c::layout::ColumnMajor, Out, c::layout::RowMajor, Sum,
+    c::arch::OpClassTensorOp, c::arch::Sm80, c::gemm::GemmShape<ROWS, COLUMNS, DEPTH>, Warp, Mma,
+    End, c::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, STAGES>;
+template __global__ void cutlass::Kernel<typename Gemm::GemmKernel>(
+    typename Gemm::GemmKernel::Params);
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: what its code is, what it takes, and what its main loop takes at least."""
+
+    case: str
+    maker: str
+    architecture: str
+    registers: int
+    spilled_bytes: int
+    shared_bytes: int
+    blocks_at_once: int
+    occupancy: float
+    wide_share: float | None
+    loop: dict[str, Any]
+    peak_share: float
+
+
+def group_of(case: Case) -> FusedOp:
+    """A product of large matrices, the right one transposed, as CUTLASS is compiled."""
+    element = i8 if case.bytes else bf16
+    right = with_layout(TensorType(element, (4096, 4096)), Layout.parse("ba"))
+    block = Block(arg_types=[TensorType(element, (4096, 4096)), right])
+    product = MatmulOp.on(*block.args, accumulator=i32 if case.bytes else None)
+    block.add_ops([product, YieldOp(product.results[0])])
+    outside = Block(arg_types=[argument.type for argument in block.args])
+    group = FusedOp(outside.args, [product.results[0].type], block)
+    outside.add_op(group)
+    return group
+
+
+def braid_row(case: Case, architecture: str) -> Row:
+    """What braid's family makes of the tile."""
+    machine = Machine(architecture, TRIPLE, architecture, "+ptx90")
+    found = GemmFamily(machine).match(group_of(case))
+    assert found is not None
+    kernel = found.emit("product", case.schedule)
+    assert isinstance(kernel, GpuKernel)
+    (compiled,) = compile_gpu_kernels([kernel], machine, host_machine(), jobs=1)
+    code = assemble(compiled.ptx, architecture)
+    (launch,) = kernel.launches.launches
+    resources = code.resources[launch.entry]
+    facts = code_facts(parse_instructions(disassemble(code.code))[launch.entry])
+    taken = resources.registers, resources.spilled_bytes, launch.shared_bytes
+    return _row(case, "braid", architecture, taken, facts)
+
+
+def cutlass_row(case: Case, architecture: str, directory: Path) -> Row:
+    """What CUTLASS makes of it, compiled by nvcc."""
+    with tempfile.TemporaryDirectory(prefix="braid-cutlass-") as name:
+        source, output = Path(name) / "tile.cu", Path(name) / "tile.cubin"
+        source.write_text(CUTLASS)
+        headers = [directory / "cutlass_library/source/include"]
+        headers += sorted(directory.glob("nvidia/*/include/cccl"))
+        headers += sorted(directory.glob("nvidia/*/include"))
+        sizes = ("rows", "columns", "depth", "stages")
+        defined = [f"-D{size.upper()}={getattr(case, size)}" for size in sizes]
+        command = [find_tool("nvcc"), "-std=c++17", "-O3", f"-arch={architecture}", "-cubin"]
+        command += ["-DNDEBUG", "--expt-relaxed-constexpr", "--resource-usage"]
+        command += [*(f"-I{path}" for path in headers), *defined]
+        command += ["-DBYTES"] if case.bytes else []
+        log = subprocess.run(
+            [*command, str(source), "-o", str(output)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if log.returncode != 0:
+            raise SystemExit(f"nvcc cannot compile CUTLASS:\n{log.stdout}")
+        return cutlass_facts(case, architecture, output.read_bytes(), log.stdout)
+
+
+def cutlass_facts(case: Case, architecture: str, code: bytes, log: str) -> Row:
+    """Those of a cubin with one kernel, and of what the assembler said of it."""
+    words = log.replace(",", " ").split()
+    registers = next((int(words[n - 1]) for n, word in enumerate(words) if word == "registers"), 0)
+    (instructions,) = parse_instructions(disassemble(code)).values()
+    element = 1 if case.bytes else 2
+    shared = case.stages * (case.rows + case.columns) * case.depth * element
+    return _row(case, "CUTLASS", architecture, (registers, 0, shared), code_facts(instructions))
+
+
+def _row(
+    case: Case, maker: str, architecture: str, taken: tuple[int, int, int], facts: CodeFacts
+) -> Row:
+    registers, spilled, shared = taken
+    loop = facts.loop
+    assert loop is not None, "there is no loop with products"
+    return Row(
+        case.name,
+        maker,
+        architecture,
+        registers,
+        spilled if maker == "braid" else facts.spills,
+        shared,
+        blocks_at_once(architecture, case.threads, registers, shared),
+        occupancy(architecture, case.threads, registers, shared),
+        facts.wide_share,
+        {
+            "instruction": loop.tensor_name,
+            "instructions": loop.instructions,
+            "tensor": loop.tensor,
+            "tensor_share": loop.tensor_share,
+            "flops_per_instruction": loop.flops_per_instruction,
+            "shared_bytes_per_flop": loop.shared_bytes_per_flop,
+        },
+        peak_share(loop, architecture, case.bytes),
+    )
+
+
+def peak_share(loop: MainLoop, architecture: str, is_bytes: bool) -> float:
+    """At most which part of the tensor cores' peak a loop reaches.
+
+    What limits it, per scheduler: an instruction a cycle, its share of the tensor cores' rate, and
+    of 128 bytes of shared memory a cycle.
+    """
+    rate = multiprocessor(architecture).flops * (2 if is_bytes else 1) / SCHEDULERS
+    tensor = loop.flops / rate
+    shared = loop.shared_bytes / (128 / SCHEDULERS)
+    return tensor / max(tensor, loop.instructions, shared)
+
+
+def rows(architecture: str, directory: Path | None) -> Iterator[Row]:
+    """All of them, one after the other."""
+    for case in CASES:
+        yield braid_row(case, architecture)
+        if directory is not None:
+            yield cutlass_row(case, architecture, directory)
+
+
+def show(found: list[Row]) -> None:
+    """Prints a table, with the ratio to CUTLASS where it is there."""
+    print("| tile | by | registers | shared | blocks | tensor | of | FLOP/instruction | B/FLOP |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in found:
+        loop = row.loop
+        print(
+            f"| {row.case} | {row.maker} | {row.registers} | {row.shared_bytes} "
+            f"| {row.blocks_at_once} | {loop['tensor']} | {loop['instructions']} "
+            f"| {loop['flops_per_instruction']:.0f} | {loop['shared_bytes_per_flop']:.4f} |"
+        )
+    for own in found:
+        for other in found:
+            if own.case == other.case and (own.maker, other.maker) == ("braid", "CUTLASS"):
+                ratio = own.loop["flops_per_instruction"] / other.loop["flops_per_instruction"]
+                moved = own.loop["shared_bytes_per_flop"] / other.loop["shared_bytes_per_flop"]
+                print(f"{own.case}: {ratio:.2f}× CUTLASS's FLOPs, {moved:.2f}× its shared bytes")
+
+
+def main() -> None:
+    """Run as a program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arch", default="sm_80")
+    parser.add_argument("--cutlass", type=Path)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    found = list(rows(arguments.arch, arguments.cutlass))
+    show(found)
+    if arguments.json is not None:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

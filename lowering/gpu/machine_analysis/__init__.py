@@ -1,0 +1,1 @@
+"""What machine code of GPUs says about its speed, without a GPU."""
