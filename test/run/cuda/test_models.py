@@ -1,16 +1,22 @@
 """Whole models through the device plugin `cuda`, executed by the emulator behind the stand-in."""
 
 import gc
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import onnx
 import pytest
+from ml_dtypes import bfloat16
 
 import braid
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.gpu import backend
+from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.read_source import read_source
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
+from braid.targets import machines
 from braid.universe import make_context
 from test.run.cuda.conftest import TARGET, Driver
 from test.run.gpu.test_models import reference, slow
@@ -97,6 +103,34 @@ def test_streams(driver: Driver) -> None:
             np.asarray(result[0] if isinstance(result, list | tuple) else result),
             reference(proto, own),
         )
+
+
+PRODUCT = """
+func.func @main(%x: tensor<512x128xbf16> {braid.name = "x"}, %w: tensor<128x512xbf16> {braid.name = "w"})
+    -> (tensor<512x512xbf16> {braid.name = "y"}) {
+  %0 = braid.matmul %x, %w : (tensor<512x128xbf16>, tensor<128x512xbf16>) -> tensor<512x512xbf16>
+  func.return %0 : tensor<512x512xbf16>
+}
+"""
+
+
+def test_tensor_maps(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of Hopper, whose tensors the driver describes, and of a machine that is alone."""
+    shipped = Path(machines.__file__).with_name("gpu-h100.toml").read_text()
+    target = tmp_path / "few.toml"
+    target.write_text(shipped.replace("multiprocessors = 132", "multiprocessors = 3"))
+    monkeypatch.setenv("STANDIN_CAPABILITY", "9.0")
+    monkeypatch.setattr(backend, "gpu_families", lambda machine, _: (HopperGemmFamily(machine),))
+    module = parse_mlir(make_context(), PRODUCT, "m.mlir").module
+    model = braid.compile(module, target=str(target))
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(bfloat16) for shape in ((512, 128), (128, 512)))
+    expected = x.astype(np.float32) @ w.astype(np.float32)
+    np.testing.assert_allclose(np.asarray(model(x, w), np.float32), expected, rtol=0.02, atol=0.05)
+    assert driver.calls().count("cuTensorMapEncodeTiled") >= 2
+    del model
+    gc.collect()
+    driver.check()
 
 
 def test_memory_that_is_missing(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

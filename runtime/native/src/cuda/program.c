@@ -314,12 +314,14 @@ static cuda_address address_of(const cuda_buffers *buffers, const plan_place *pl
 
 /* A tensor that does not begin at a multiple of 16 bytes has the map of one a little before, which
  * its kernel does not use. */
+/* Of a tensor that does not begin at a multiple of 16 bytes, no map is used: it is of what begins
+ * before it. */
 static bool encode(const cuda_gpu *gpu, const plan_tensor *tensor, cuda_address address,
                    cuda_tensor_map *map, char *error, size_t size) {
   uint32_t steps[PLAN_RANK] = {1, 1, 1, 1, 1};
   address -= address % 16;
   return CUDA_TRY(gpu, error, size, tensor_map_encode, map, (int)tensor->type,
-                  (uint32_t)tensor->rank, (void *)(uintptr_t)address, tensor->extents,
+                  (uint32_t)tensor->rank, (void *)(uintptr_t)(address / 16 * 16), tensor->extents,
                   tensor->strides, tensor->box, steps, 0, (int)tensor->swizzle, 2, 0);
 }
 
