@@ -106,8 +106,9 @@ def test_streams(driver: Driver) -> None:
 
 
 PRODUCT = """
-func.func @main(%x: tensor<512x128xbf16> {braid.name = "x"}, %w: tensor<128x512xbf16> {braid.name = "w"})
-    -> (tensor<512x512xbf16> {braid.name = "y"}) {
+func.func @main(
+    %x: tensor<512x128xbf16> {braid.name = "x"}, %w: tensor<128x512xbf16> {braid.name = "w"}
+) -> (tensor<512x512xbf16> {braid.name = "y"}) {
   %0 = braid.matmul %x, %w : (tensor<512x128xbf16>, tensor<128x512xbf16>) -> tensor<512x512xbf16>
   func.return %0 : tensor<512x512xbf16>
 }
