@@ -17,7 +17,12 @@ from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
 
 from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, set_result_types
-from braid.dialects.braid.dtypes import dense_from_numpy, numpy_from_dense, to_numpy
+from braid.dialects.braid.dtypes import (
+    dense_from_numpy,
+    dense_is_splat,
+    numpy_from_dense,
+    to_numpy,
+)
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Position
 from braid.dialects.braid.structure import Stage, Structure, parallel
@@ -55,6 +60,13 @@ class ConstantOp(TensorOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The value."""
         return (numpy_from_dense(self.value),)
+
+
+def splat_value(constant: ConstantOp) -> float | int | bool | None:
+    """The number that all elements of `constant` are, None if they differ."""
+    if not dense_is_splat(constant.value):
+        return None
+    return numpy_from_dense(constant.value).flat[0].item()
 
 
 @irdl_op_definition

@@ -63,6 +63,12 @@ _INTEGERS: dict[tuple[int, bool], npt.DTypeLike] = {
 _ALL_FLOATS = _FLOATS | _NARROW_FLOATS
 _ALL_INTEGERS = _INTEGERS | _NARROW_INTEGERS
 
+ELEMENT_TYPES = (
+    *(kind.name for kind in _ALL_FLOATS),
+    *(f"{'u' * unsigned}i{width}" for width, unsigned in _ALL_INTEGERS),
+)
+"""MLIR's names of the types that tensors can have."""
+
 i1 = IntegerType(1)
 i64 = IntegerType(64)
 f32 = Float32Type()

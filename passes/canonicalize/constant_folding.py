@@ -13,7 +13,6 @@ from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
-    dense_is_splat,
     is_stored_only,
     numpy_from_dense,
 )
@@ -28,13 +27,6 @@ MAX_ELEMENTS = 1024
 
 _KEPT = (CopyingOp, OpaqueOp)
 """Ops that say where a tensor is to be, or whose meaning is not known."""
-
-
-def splat_value(constant: ConstantOp) -> float | int | bool | None:
-    """The number that all elements of `constant` are, None if they differ."""
-    if not dense_is_splat(constant.value):
-        return None
-    return numpy_from_dense(constant.value).flat[0].item()
 
 
 def can_be_constants(op: Operation) -> bool:

@@ -14,13 +14,13 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp, integers, shape_of
-from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.elementwise import ElementwiseOp, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
-from braid.passes.canonicalize.constant_folding import fold_constants, splat_value
+from braid.passes.canonicalize.constant_folding import fold_constants
 from braid.passes.canonicalize.empty_tensors import drop_empty_tensors
 from braid.passes.canonicalize.replacement import forward, merge
 

@@ -21,6 +21,7 @@ from braid.dialects.braid.clusters import replicas_of, set_device
 from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.best_split import best_split
 from braid.passes.partition.group_costs import Trial
+from braid.passes.partition.infeasible import infeasible
 from braid.passes.partition.partition_graph import PartitionGraph, Replicas
 from braid.passes.partition.replicas import check_replicas, replica_sets, turns_of, unify_colocated
 from braid.passes.partition.requests import (
@@ -301,10 +302,8 @@ class _Assignment:
         try:
             return solve_with_replicas(problem, time_limit=limit)
         except InfeasiblePartition as error:
-            raise BraidError(
-                "the memories of the devices are too small for the ops that have to run there",
-                hint="a device holds the weights and results of its ops; pin fewer of them to it",
-            ) from error
+            strategy = self._options.strategy
+            raise infeasible(self._graph.function, problem, self._devices, strategy) from error
         except TimeoutError as error:
             raise BraidError(
                 f"no assignment within the memories of the devices was found in {limit:g} s",

@@ -15,6 +15,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.support.errors import BraidError, Note, UnsupportedError
 from braid.support.suggestions import did_you_mean
 from braid.targets.costs.backend_support import (
+    kinds_of,
     require_known_operations,
     similar_operation,
 )
@@ -57,7 +58,7 @@ class Pin:
         if not self.what.startswith(_OF_KIND):
             return any(f"{name}/".startswith(f"{self.what}/") for name in names_of(op))
         kind = self.what.removeprefix(_OF_KIND)
-        return kind in _kinds(op)
+        return kind in kinds_of(op)
 
     def allows(self, device: Device) -> bool:
         """Whether it is the device, or one of the backend, that is asked for."""
@@ -68,7 +69,7 @@ def require_used(pins: Sequence[Pin], ops: Sequence[Operation]) -> None:
     """Raises BraidError for a pin that is about none of `ops`."""
     for pin in pins:
         if not any(pin.is_about(op) for op in ops):
-            kinds = {f"{_OF_KIND}{kind}" for op in ops for kind in _kinds(op)}
+            kinds = {f"{_OF_KIND}{kind}" for op in ops for kind in kinds_of(op)}
             known = kinds | {name for op in ops for name in names_of(op)}
             raise BraidError(
                 f"pin '{pin.what}={pin.where}' is about no op of the model",
@@ -167,11 +168,6 @@ def colocation_error(ops: Sequence[Operation], name: str) -> BraidError:
     )
 
 
-def _kinds(op: Operation) -> tuple[str, ...]:
-    own = (op.name, op.name.removeprefix("braid."))
-    return (*own, op.kind.data) if isinstance(op, OpaqueOp) else own
-
-
 def _described(op: Operation) -> str:
     kind = f"'{op.name}' op" if not isinstance(op, OpaqueOp) else f"opaque op '{op.kind.data}'"
     names = names_of(op)
@@ -182,15 +178,15 @@ def _nearest_support(op: Operation, target: Target) -> str:
     lists = ", ".join(f"'{backend.name}'" for backend in target.backends)
     if CANDIDATES in op.attributes or (isinstance(op, OpaqueOp) and op.backends is not None):
         return f"it names backends of its own; those of the target are {lists}"
-    kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
+    kinds = kinds_of(op)
     near = [
         f"backend '{backend.name}' runs it where {entry.conditions}"
         for backend in target.backends
         for entry in backend.operations
-        if entry.names(kind) and entry.conditions
+        if any(map(entry.names, kinds)) and entry.conditions
     ]
     if near:
         return "; ".join(near)
     listed = {entry.operation for backend in target.backends for entry in backend.operations}
-    similar = did_you_mean(kind.removeprefix("braid."), listed) or did_you_mean(kind, listed)
-    return similar or f"add it to 'operations' of one of the backends {lists}"
+    near = [hint for kind in kinds if (hint := did_you_mean(kind, listed, alike=0.75))]
+    return next(iter(near), f"add '{kinds[-1]}' to 'operations' of one of the backends {lists}")

@@ -18,7 +18,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid import Braid
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.pooling import PoolOp
@@ -32,6 +32,8 @@ from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP, Mapping
 from braid.targets.machines.target import BackendDescription
 
 _KNOWN = {op.name for op in Braid.operations}
+RELU = "relu"
+"""What `maximum` with 0 may be called too."""
 _LONG = 3
 """Characters of a name that can be told to be misspelled."""
 
@@ -67,9 +69,23 @@ def require_known_operations(backend: BackendDescription) -> None:
 
 def similar_operation(name: str) -> str | None:
     """A hint with the op that an entry of this name may mean; None where it names one, or none."""
-    if len(name) < _LONG or "." in name or f"braid.{name}" in _KNOWN:
+    if len(name) < _LONG or "." in name or name == RELU or f"braid.{name}" in _KNOWN:
         return None
     return did_you_mean(name, (known.removeprefix("braid.") for known in _KNOWN))
+
+
+def kinds_of(op: Operation) -> tuple[str, ...]:
+    """What mapping lists and pins may call `op`: its name, short too, and the kind of an opaque op.
+
+    `maximum` with 0 is a `relu` too, as models have it.
+    """
+    names = [op.name, op.name.removeprefix("braid.")]
+    if isinstance(op, OpaqueOp):
+        names.append(op.kind.data)
+    constants = [value.owner for value in op.operands if isinstance(value.owner, ConstantOp)]
+    if op.name == "braid.maximum" and any(splat_value(each) == 0 for each in constants):
+        names.append(RELU)
+    return tuple(names)
 
 
 def is_supported(op: Operation, backend: BackendDescription) -> bool:
@@ -139,8 +155,7 @@ def measure(op: Operation, name: str) -> Sequence[float]:
 
 def _takes(entry: MappingEntry, op: Operation, backend: BackendDescription) -> bool:
     """Whether `op` is one that the entry is about, and all holds that it asks for."""
-    kind = op.kind.data if isinstance(op, OpaqueOp) else op.name
-    if not (entry.names(kind) or entry.names(op.name)):
+    if not any(map(entry.names, kinds_of(op))):
         return False
     if entry.types:
         tensors = _tensors(op)

@@ -76,8 +76,11 @@ class ProbedSupport:
         return _failure(op, self._tried_on.get(device.name, {})) is None
 
     def _refusal(self, op: Operation, name: str) -> str | None:
-        """What the backend says of `op`, if it is one that says anything."""
-        if name not in backend_names():
+        """What the backend says of `op`, if it is one that says anything.
+
+        Of an opaque op only the mapping list knows.
+        """
+        if isinstance(op, OpaqueOp) or name not in backend_names():
             return None
         asked = backend(name)
         return asked.refusal(op) if isinstance(asked, Selective) else None

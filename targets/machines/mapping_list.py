@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from braid.dialects.braid.attribute_kinds import COMPUTE_TYPES
+from braid.dialects.braid.dtypes import ELEMENT_TYPES
+from braid.support.suggestions import did_you_mean
 from braid.targets.machines.table import Table
 
 EVERY_OP = "*"
@@ -16,12 +18,12 @@ class MappingEntry:
     """An op that a backend supports, and how much it is preferred for it: 1 is best.
 
     `operation` is the name of an op (`braid.conv`, or `conv` for short), the kind of an opaque one,
-    or `*` for all. The others restrict it, and are empty where they do not: the element types of
-    the first operand, by their MLIR names; least and greatest values of measures (see
-    `backend_support.measure`); and the values of attributes. With `is_own`, the priority was given
-    for this entry, and not for the backend. `computes` is the type that the device computes such an
-    op in, where that is not the op's, and `tolerance` by how much results may then differ,
-    ‖y − ref‖∞ / ‖ref‖∞; without `computes`, the device converts by itself.
+    `relu` for `maximum` with 0, or `*` for all. The others restrict it, and are empty where they do
+    not: the element types of the first operand, by their MLIR names; least and greatest values of
+    measures (see `backend_support.measure`); and the values of attributes. With `is_own`, the
+    priority was given for this entry, and not for the backend. `computes` is the type that the
+    device computes such an op in, where that is not the op's, and `tolerance` by how much results
+    may then differ, ‖y − ref‖∞ / ‖ref‖∞; without `computes`, the device converts by itself.
     """
 
     operation: str
@@ -94,17 +96,34 @@ def _table(table: Table, name: str) -> Table:
 def _entry(name: str, table: Table) -> MappingEntry:
     measures = ("at_least", "at_most")
     table.expect_only("priority", "types", *measures, "attributes", "computes", "tolerance")
+    least, most = _measures(table, "at_least"), _measures(table, "at_most")
+    for bounded, value in least:
+        if value > dict(most).get(bounded, value):
+            raise table.error(f"'{bounded}' is to be at least {value:g}, and less than that")
     return MappingEntry(
         name,
         _priority(table, table.get("priority", int, BEST_PRIORITY)),
-        table.strings("types"),
-        _measures(table, "at_least"),
-        _measures(table, "at_most"),
+        _types(table),
+        least,
+        most,
         _attributes(table),
         is_own="priority" in table.data,
         computes=_computes(table),
         tolerance=table.positive("tolerance", float) if "tolerance" in table.data else 0.0,
     )
+
+
+def _types(table: Table) -> tuple[str, ...]:
+    """The element types that it is for; all where it names none."""
+    types = table.strings("types")
+    if "types" in table.data and not types:
+        raise table.error("'types' is empty", hint="leave it out: then the entry is for all types")
+    for unknown in set(types) - {*ELEMENT_TYPES}:
+        raise table.error(
+            f"'types' names '{unknown}', not an element type",
+            hint=did_you_mean(unknown, ELEMENT_TYPES) or f"types are {', '.join(ELEMENT_TYPES)}",
+        )
+    return types
 
 
 def _computes(table: Table) -> str:

@@ -114,6 +114,8 @@ class _Plan:
 
 def _plan(trees: Trees, value: SSAValue) -> _Plan:
     inputs, op = trees.inputs(value), trees.head(value)
+    for each in (value, *inputs):
+        type_limits(element_type_of(each))
     image, channels = pixels_of(value)
     if not inputs:
         raise UnsupportedError("a result on an FPGA that depends on no input")

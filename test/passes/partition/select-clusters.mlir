@@ -50,6 +50,23 @@ func.func @diamond(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// The same through a third cluster: a and d would wait for c, which waits for b, which waits for a.
+// REMARK: starts: 4 → 4 (at least 4)
+// CHECK-LABEL: func.func @long_diamond
+// CHECK:         "a"{{.*}}braid.cluster = 0 : i64
+// CHECK:         "b"{{.*}}braid.cluster = 1 : i64
+// CHECK:         "c"{{.*}}braid.cluster = 2 : i64
+// CHECK:         "d"{{.*}}braid.cluster = 3 : i64
+func.func @long_diamond(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = braid.opaque "a"(%x) {braid.device = "gpu:0"} : (tensor<4xf32>) -> tensor<4xf32>
+  %b = braid.opaque "b"(%a) {braid.device = "fpga:0"} : (tensor<4xf32>) -> tensor<4xf32>
+  %c = braid.opaque "c"(%b) {braid.device = "cpu:0"} : (tensor<4xf32>) -> tensor<4xf32>
+  %d = braid.opaque "d"(%a, %c) {braid.device = "gpu:0"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %d : tensor<4xf32>
+}
+
+// -----
+
 // Each of two pairs could be one cluster, but not both: each would wait for the other.
 // REMARK: starts: 4 → 3 (at least 3)
 // CHECK-LABEL: func.func @circle

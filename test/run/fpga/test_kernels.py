@@ -169,6 +169,18 @@ def test_what_stages_do_not_have_is_refused_by_name(name: str) -> None:
         design_of(function_named(parse(text), "main"), {}, 256)
 
 
+def test_a_maximum_of_windows_of_floats_is_refused() -> None:
+    """Its padding is -∞, which is no integer."""
+    text = """func.func @main(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
+      %y = braid.pool %x {kind = "max", window = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+        dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>}
+        : (tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+      func.return %y : tensor<1x2x4x4xf32>
+    }"""
+    with pytest.raises(UnsupportedError, match="lanes of f32 on an FPGA"):
+        design_of(function_named(parse(text), "main"), {}, 256)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
 def test_random_convolutions(seed: int) -> None:
