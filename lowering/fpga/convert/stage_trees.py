@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
@@ -14,6 +12,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import PadOp, ReshapeOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
 from braid.lowering.fpga.convert.products import HEADS
+from braid.lowering.fpga.convert.scalars import type_limits
 from braid.lowering.fpga.convert.values import Array
 from braid.support.errors import UnsupportedError
 
@@ -70,9 +69,8 @@ class Trees:
 
 
 def _bits(value: SSAValue) -> int:
-    kind = element_type_of(value)
-    assert isinstance(kind, IntegerType)
-    return cast(IntegerType, kind).width.data
+    least, most = type_limits(element_type_of(value))
+    return (most - least).bit_length()
 
 
 def operands_of(value: SSAValue) -> list[SSAValue]:

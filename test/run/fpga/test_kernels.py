@@ -151,6 +151,11 @@ FLOATS = "(tensor<2x4xf32>) -> tensor<2x4xf32>"
 REFUSED = {
     "'braid.softmax' on an FPGA": f"braid.softmax %x {{dim = 1 : i64}} : {FLOATS}",
     "lanes of f32 on an FPGA": f"braid.neg %x : {FLOATS}",
+    "lanes of f32 on": (  # what a reduction is cut at
+        'braid.reduce %x {kind = "maximum", dims = array<i64: 1>} : '
+        "(tensor<2x4xf32>) -> tensor<2x1xf32>\n"
+        "%z = braid.sub %x, %y : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>"
+    ),
     r"a reshape from \[4, 2\] to \[2, 4\]": (
         "braid.reshape %x : (tensor<2x4xf32>) -> tensor<4x2xf32>\n"
         "%z = braid.reshape %y : (tensor<4x2xf32>) -> tensor<2x4xf32>"
