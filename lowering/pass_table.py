@@ -6,6 +6,7 @@ PASSES: dict[str, str] = {
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
+    "lower-hls-to-cpp": "braid.lowering.fpga.lower_hls_to_cpp:LowerHlsToCppPass",
     "lower-hls-to-verilog": "braid.lowering.fpga.lower_hls_to_verilog:LowerHlsToVerilogPass",
     "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",
     "lower-to-instructions": "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -21,6 +21,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
+
+from braid.support.errors import BraidError
 
 
 @irdl_attr_definition
@@ -175,6 +177,17 @@ class DesignOp(IRDLOperation):
             for value in op.operands:
                 if not isinstance(value.owner, ChannelOp):
                     raise VerifyException(f"{op.name} reads a stream that is not a channel's")
+
+
+def only_design(module: ModuleOp) -> DesignOp:
+    """Of a module; raises BraidError where there are none or several."""
+    designs = [design for design in module.ops if isinstance(design, DesignOp)]
+    if len(designs) != 1:
+        raise BraidError(
+            f"{len(designs)} designs in the module, expected one",
+            hint="'convert-braid-to-hls' makes one of a function",
+        )
+    return designs[0]
 
 
 def stream_of(value: SSAValue) -> StreamType:

@@ -27,7 +27,7 @@ class FpgaBackend:
     """Makes a circuit of each function; see `Backend`."""
 
     name: str
-    stages: tuple[str, ...] = ("hls", "verilog", "testbench")
+    stages: tuple[str, ...] = ("hls", "hls-cpp", "verilog", "testbench")
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """None of its own: groups are row-major, and are not what stages are made of."""
@@ -86,7 +86,7 @@ class FpgaKernels:
         ]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The designs in dialect `braid_hls`, their SystemVerilog, or testbenches."""
+        """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches."""
         return [circuit.at(stage) for circuit in self._circuits(functions)]
 
     @cached_property

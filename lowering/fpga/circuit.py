@@ -16,6 +16,8 @@ from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.convert.design_of import Converted, design_of, stream_type
 from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.convert.whole_function import whole_function
+from braid.lowering.fpga.cpp.check import check_rules
+from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.rtl.control_module import Counted, control_module
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.harness import harness
@@ -89,10 +91,14 @@ class Circuit:
         return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """The design, its modules, or a testbench for them."""
+        """The design, its C++, its modules, or a testbench for them."""
         match stage:
             case "hls":
                 return f"{self.converted.design}\n"
+            case "hls-cpp":
+                text = design_text(self.converted.design)
+                check_rules(text)
+                return text
             case "verilog":
                 return self.verilog
             case _:

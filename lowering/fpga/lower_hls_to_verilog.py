@@ -7,7 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.dialects.braid_hls.design import DesignOp
+from braid.dialects.braid_hls.design import only_design
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.support.errors import BraidError, SourceLocation
@@ -34,13 +34,7 @@ class LowerHlsToVerilogPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers and writes."""
-        designs = [design for design in op.ops if isinstance(design, DesignOp)]
-        if len(designs) != 1:
-            raise BraidError(
-                f"{len(designs)} designs in the module, expected one",
-                hint="'convert-braid-to-hls' makes one of a function",
-            )
-        text = system_verilog(design_modules(designs[0]))
+        text = system_verilog(design_modules(only_design(op)))
         try:
             Path(self.output).write_text(text, encoding="utf-8")
         except OSError as error:

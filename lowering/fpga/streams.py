@@ -24,7 +24,7 @@ def network_of(design: DesignOp) -> Network:
     """A source for each input, the stages in their order, and a sink for each output."""
     stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
     arguments, outputs = design.body.block.args, design.output.streams
-    processes = [source(_beats_read(value)) for value in arguments]
+    processes = [source(beats_read(value)) for value in arguments]
     writers: dict[SSAValue, int] = {value: index for index, value in enumerate(arguments)}
     readers: dict[SSAValue, int] = {}
     for stage in stages:
@@ -63,7 +63,7 @@ def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:
     return pixels + more * before, writes
 
 
-def _beats_read(value: SSAValue) -> int:
+def beats_read(value: SSAValue) -> int:
     """Of one image, by the stage behind."""
     for use in value.uses:
         channel = use.operation

@@ -60,7 +60,7 @@ def check(
     verilated = VerilatedDesign(design)
     for profile in PROFILES:
         for seed in seeds:
-            given, expected = _images(module, converted, parameters, seed)
+            given, expected = images(module, converted, parameters, seed)
             stalls = Stalls(profile.valid, profile.ready, seed)
             done = verilated.run(given, [array.shape for array in expected], stalls)
             for output, array in zip(done.outputs, expected, strict=True):
@@ -80,7 +80,7 @@ def predicted(converted: Converted, images: int) -> int:
     return times.cycles(network)
 
 
-def _images(
+def images(
     module: ModuleOp,
     converted: Converted,
     parameters: Mapping[str, Array] | None,

@@ -1,0 +1,1 @@
+"""HLS C++ of designs, for users of Vitis."""

@@ -1,0 +1,102 @@
+"""A design as HLS C++: a top function whose stages run at the same time, joined by FIFOs."""
+
+from collections.abc import Iterator
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid_hls.design import ChannelOp, DesignOp, StreamType, stream_of
+from braid.dialects.braid_hls.stage import StageOp
+from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, stage_function
+from braid.lowering.fpga.streams import beats_read, network_of
+
+
+def design_text(design: DesignOp) -> str:
+    """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
+    block = design.body.block
+    stages = [op for op in block.ops if isinstance(op, StageOp)]
+    channels = [op for op in block.ops if isinstance(op, ChannelOp)]
+    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *(s.output for s in stages)))
+    names: dict[SSAValue, str] = {channel.output: f"c{at}" for at, channel in enumerate(channels)}
+    behind: dict[SSAValue, list[str]] = {}
+    for channel in channels:
+        behind.setdefault(channel.stream, []).append(names[channel.output])
+    functions: list[str] = []
+    calls: list[str] = []
+    for at, argument in enumerate(block.args):
+        outputs = behind.get(argument, [])
+        functions.append(
+            _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
+        )
+        calls.append(f"source{at}({', '.join([f's{at}', *outputs])});")
+    for at, stage in enumerate(stages):
+        outputs = behind.get(stage.output, [])
+        functions.append(stage_function(f"stage{at}", stage, len(outputs)))
+        given = [*(names[value] for value in stage.inputs), *outputs]
+        calls.append(f"stage{at}({', '.join(given)});")
+    processes = network_of(design).processes
+    sinks = processes[len(block.args) + len(stages) :]
+    for at, (value, process) in enumerate(zip(design.output.streams, sinks, strict=True)):
+        functions.append(_copy(f"sink{at}", stream_of(value), 1, process.reads.size))
+        calls.append(f"sink{at}({names[value]}, m{at});")
+    return "\n".join(
+        [
+            "#include <ap_int.h>",
+            "#include <hls_stream.h>",
+            "",
+            *(_beat(kind) for kind in kinds),
+            *functions,
+            *_top(design, channels, names, calls),
+            "",
+        ]
+    )
+
+
+def _beat(kind: StreamType) -> str:
+    return f"struct {beat_text(kind)} {{\n  {element_text(kind)} lane[{kind.lanes.data}];\n}};\n"
+
+
+def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
+    """Ports are read and written by one function each."""
+    outputs = [f"out{at}" for at in range(copies)]
+    stream = f"hls::stream<{beat_text(kind)}>"
+    lines = [
+        f"void {name}({', '.join(f'{stream} &{one}' for one in ('in0', *outputs))}) {{",
+        f"  for (int it = 0; it < {beats}; it++) {{",
+        "#pragma HLS PIPELINE II=1",
+        f"    const {beat_text(kind)} beat = in0.read();",
+        *(f"    {one}.write(beat);" for one in outputs),
+        "  }",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def top_name(design: DesignOp) -> str:
+    """Of the top function: C++ has another `main`."""
+    name = design.sym_name.data
+    return "top" if name == "main" else name
+
+
+def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
+    """Names and types of the top function's parameters."""
+    arguments = [(f"s{at}", stream_of(one)) for at, one in enumerate(design.body.block.args)]
+    outputs = [(f"m{at}", stream_of(one)) for at, one in enumerate(design.output.streams)]
+    return [*arguments, *outputs]
+
+
+def _top(
+    design: DesignOp, channels: list[ChannelOp], names: dict[SSAValue, str], calls: list[str]
+) -> Iterator[str]:
+    ports = ports_of(design)
+    shown = ", ".join(f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports)
+    yield f'extern "C" void {top_name(design)}({shown}) {{'
+    yield from (f"#pragma HLS INTERFACE axis port={name}" for name, _ in ports)
+    yield "#pragma HLS INTERFACE s_axilite port=return"
+    yield "#pragma HLS DATAFLOW"
+    for channel in channels:
+        name = names[channel.output]
+        yield f'  hls::stream<{beat_text(stream_of(channel.output))}> {name}("{name}");'
+        yield f"#pragma HLS STREAM variable={name} depth={channel.depth.value.data}"
+    yield from (f"  {call}" for call in calls)
+    yield "}"

@@ -1,0 +1,99 @@
+"""The files of a project for Vitis HLS: the design, what drives it, `hls.tcl` and a Makefile."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.cpp.check import check_rules
+from braid.lowering.fpga.cpp.design_text import design_text, ports_of, top_name
+from braid.lowering.fpga.cpp.stage_text import beat_text
+
+RUN = "braid_hls_run"
+"""`void run(const int64_t *const *in, const int64_t *beats_in, int64_t *const *out,
+const int64_t *beats_out, int64_t images)`: lanes of beats, one number each."""
+HEADERS = ("ap_int.h", "hls_stream.h")
+
+
+def header(name: str) -> str:
+    """The text of one of `HEADERS`: enough to compile and run a design without Vitis."""
+    folder = files("braid.lowering.fpga.cpp") / "include"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def driver_text(design: DesignOp) -> str:
+    """Calls the design for each image, with beats from arrays and to arrays."""
+    name = top_name(design)
+    ports = ports_of(design)
+    inputs = [port for port in ports if port[0].startswith("s")]
+    lines = [
+        "#include <cstdint>",
+        f'#include "{name}.cpp"',
+        "",
+        f'extern "C" void {RUN}(const int64_t *const *in, const int64_t *beats_in,',
+        "    int64_t *const *out, const int64_t *beats_out, int64_t images) {",
+        *(f"  hls::stream<{beat_text(kind)}> {one};" for one, kind in ports),
+    ]
+    for at, (one, kind) in enumerate(inputs):
+        lines += [
+            f"  for (int64_t b = 0; b < images * beats_in[{at}]; b++) {{",
+            f"    {beat_text(kind)} beat;",
+            f"    for (int i = 0; i < {kind.lanes.data}; i++)",
+            f"      beat.lane[i] = in[{at}][b * {kind.lanes.data} + i];",
+            f"    {one}.write(beat);",
+            "  }",
+        ]
+    call = ", ".join(one for one, _ in ports)
+    lines.append(f"  for (int64_t image = 0; image < images; image++) {name}({call});")
+    for at, (one, kind) in enumerate(ports[len(inputs) :]):
+        lines += [
+            f"  for (int64_t b = 0; b < images * beats_out[{at}]; b++) {{",
+            f"    const {beat_text(kind)} beat = {one}.read();",
+            f"    for (int i = 0; i < {kind.lanes.data}; i++)",
+            f"      out[{at}][b * {kind.lanes.data} + i] = beat.lane[i];",
+            "  }",
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
+def script_text(name: str, part: str, clock: float) -> str:
+    """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns."""
+    return f"""open_project -reset {name}_hls
+set_top {name}
+add_files {name}.cpp
+open_solution -reset solution
+set_part {part}
+create_clock -period {clock}
+csynth_design
+export_design -format ip_catalog
+exit
+"""
+
+
+def makefile_text(name: str) -> str:
+    """`make` synthesizes by Vitis; `make simulate` compiles the driver by the C++ compiler."""
+    return f""".PHONY: all simulate
+all:
+\tvitis_hls -f hls.tcl
+
+simulate: lib{name}.so
+
+lib{name}.so: {name}.cpp driver.cpp
+\t$(CXX) -std=c++17 -O2 -fPIC -shared -Wno-unknown-pragmas -I include -o $@ driver.cpp
+"""
+
+
+def write_project(design: DesignOp, folder: Path, part: str, clock: float) -> None:
+    """Writes all files; raises BraidError for a design that breaks a rule of synthesis."""
+    name = top_name(design)
+    text = design_text(design)
+    check_rules(text)
+    texts = {
+        f"{name}.cpp": text,
+        "driver.cpp": driver_text(design),
+        "hls.tcl": script_text(name, part, clock),
+        "Makefile": makefile_text(name),
+        **{f"include/{one}": header(one) for one in HEADERS},
+    }
+    (folder / "include").mkdir(parents=True, exist_ok=True)
+    for file, content in texts.items():
+        (folder / file).write_text(content, encoding="utf-8")
