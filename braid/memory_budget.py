@@ -20,7 +20,7 @@ def parse_budget(budget: int | str) -> int:
     """The bytes of a budget such as `512MiB`.
 
     Raises:
-        BraidError: it is no size.
+        BraidError: it is not a size.
 
     """
     try:

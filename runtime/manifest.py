@@ -170,7 +170,7 @@ def _read_all(fields: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ..
 
 
 def _is(value: Any, kind: type) -> bool:
-    # A bool is an int to isinstance; and what is larger than 63 bits is no size of anything.
+    # A bool is an int to isinstance; and what is larger than 63 bits is not a size of anything.
     return type(value) is kind and (kind is not int or -1 <= value < _LARGEST)
 
 

@@ -305,7 +305,7 @@ def register_plugins() -> None:
     exports the plugin's table; see `braid/device.h`.
 
     Raises:
-        BraidError: an entry point cannot be loaded or is no path.
+        BraidError: an entry point cannot be loaded or is not a path.
 
     """
     for name, path in installed_paths(DEVICES_GROUP).items():

@@ -21,7 +21,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
     The bytes go to a temporary file in the same directory, which is renamed at the end; on any
     error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
     file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
-    are followed. A path that is there but is no regular file (a pipe, `/dev/stdout`) is written
+    are followed. A path that is there but is not a regular file (a pipe, `/dev/stdout`) is written
     directly.
 
     Raises:

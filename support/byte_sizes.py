@@ -26,10 +26,10 @@ def parse_size(text: int | str) -> int:
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match["unit"].lower()) if match else None
     if match is None or unit is None:
-        raise ValueError(f"'{text[:40]}' is no size; write bytes, or a unit as in 64MiB or 64MB")
+        raise ValueError(f"'{text[:40]}' is not a size; write bytes, or a unit as in 64MiB or 64MB")
     size = float(match["number"]) * unit if "." in match["number"] else int(match["number"]) * unit
     if size != floor(size):
-        raise ValueError(f"'{text}' is no whole number of bytes")
+        raise ValueError(f"'{text}' is not a whole number of bytes")
     return int(size)
 
 

@@ -51,7 +51,7 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
     """Keep `payload` under `key`; the file appears whole, or what was at `path` stays.
 
     Raises:
-        OSError: the directory cannot be made, or what is no file stays in the way.
+        OSError: the directory cannot be made, or what is not a file stays in the way.
         BraidError: the file cannot be written.
 
     """

@@ -34,7 +34,7 @@ def installed_targets() -> dict[str, Path]:
 def installed_paths(group: str) -> dict[str, Path]:
     """The files that entry points of a group name.
 
-    Raises `BraidError` where an entry point cannot be loaded or is no path.
+    Raises `BraidError` where an entry point cannot be loaded or is not a path.
     """
     found: dict[str, Path] = {}
     for entry in sorted(entry_points(group=group)):

@@ -72,7 +72,7 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
 
 
 def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """A regular file mapped into memory, for reading; an empty one is no bytes.
+    """A regular file mapped into memory, for reading; an empty one is empty bytes.
 
     Raises as `open_regular`.
     """

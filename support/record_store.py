@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS records (
 """
 _COLUMNS = "kind, key, value, created, machine, version, digest"
 _DAMAGE = frozenset({1, 11, 26})
-"""Codes of SQLite for what holds no table of records, is corrupt, or is no database."""
+"""Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
 _BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite has beside its own."""
 _SECONDS_TO_WAIT = 20.0

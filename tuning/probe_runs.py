@@ -40,7 +40,7 @@ from braid.tuning.made_up import made_up_array, made_up_parameters
 from braid.universe import make_context
 
 _KERNELS = "outline-kernels"
-"""Behind it, kernels are no ops any more that costs could be asked of."""
+"""Behind it, kernels are not ops any more that costs could be asked of."""
 _FEWEST, _MOST = 3, 25
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -20,7 +20,7 @@ def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
     """A module whose `@main` runs some ops of `block`, as `trial` says.
 
     What they read of others are its inputs, and what others read of them its results. None where
-    that is no tensor of a known shape, and for control flow.
+    that is not a tensor of a known shape, and for control flow.
     """
     ops = [block.ops[number] for number in trial.order]
     members = set(ops)

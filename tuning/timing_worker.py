@@ -34,7 +34,7 @@ class TimingWorker:
         try:
             if self._process is None:
                 self._process = self._ending.enter_context(worker_process(WORKER))
-                self._process.ask(None)  # what it takes to start is no part of a measurement
+                self._process.ask(None)  # what it takes to start is not part of a measurement
             return self._process.ask(request, seconds=self._most_seconds)
         except WorkerEndedError:
             self._process = None

@@ -26,5 +26,5 @@ def may_fuse(op: Operation) -> bool:
 
 
 def is_compute(op: Operation) -> bool:
-    """Whether `op` is computed by a kernel: a tensor op that is no leaf and no view."""
+    """Whether `op` is computed by a kernel: a tensor op that is neither a leaf nor a view."""
     return isinstance(op, TensorOp) and not is_leaf(op) and not is_view(op)

@@ -154,7 +154,7 @@ def _constant(value: SSAValue) -> int | None:
 def _number(op: Operation, name: str, largest: float) -> float | None:
     """The number in an attribute that people may write too.
 
-    Raises BraidError for one that is no number, or not from 0 to `largest`.
+    Raises BraidError for one that is not a number, or not from 0 to `largest`.
     """
     attribute = op.attributes.get(name)
     if attribute is None:

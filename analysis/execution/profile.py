@@ -125,7 +125,7 @@ def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:
 
 def _rows(table: Mapping[str, Any]) -> list[list[str]]:
     if not isinstance(table, dict):
-        raise ValueError(f"{table} is no table, an object with 'cols' and 'rows'")
+        raise ValueError(f"{table} is not a table, an object with 'cols' and 'rows'")
     header = [str(column.get("label") or column["id"]) for column in table["cols"]]
     return [header, *([_cell(cell) for cell in row["c"]] for row in table["rows"])]
 

@@ -76,7 +76,7 @@ class ProfileRecord:
         """What a file says. Raises ValueError, TypeError or LookupError for another form."""
         ops, inputs = data["ops"], cast(Mapping[str, Any], data.get("inputs", {}))
         if not isinstance(ops, dict):
-            raise ValueError("'ops' is no object")
+            raise ValueError("'ops' is not an object")
         return ProfileRecord(
             str(data.get("model", "")),
             {name: tuple(int(size) for size in shape) for name, shape in inputs.items()},

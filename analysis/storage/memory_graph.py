@@ -1,7 +1,7 @@
 """A block as arrays: ops, the tensors between them, their bytes, paths, and the peak.
 
-Reshapes between row-major tensors are views: they are no ops here, and a view stands for the
-tensor that it shows. Values that are no tensors count as tensors without bytes. Constants,
+Reshapes between row-major tensors are views: they are not ops here, and a view stands for the
+tensor that it shows. Values that are not tensors count as tensors without bytes. Constants,
 parameters and what is computed outside of the block are tensors without a producer; they take no
 bytes of the arena. An op with regions (`scf.if`, …) is one op that reads what its regions read
 and needs the peak inside them as workspace.

@@ -55,7 +55,7 @@ def set_boxes(op: Operation, boxes: dict[int, int]) -> None:
 
 
 def view_offset(op: Operation) -> int | None:
-    """The byte of the operand at which the result of `op` begins; None if that is no view."""
+    """The byte of the operand at which the result of `op` begins; None if that is not a view."""
     attribute = op.attributes.get(VIEW_OFFSET)
     return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 

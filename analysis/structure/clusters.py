@@ -268,7 +268,7 @@ def _circle(block: Block) -> list[Operation]:
 def _run_order(block: Block, missing: Sequence[Operation] = ()) -> list[Placement] | None:
     """The clusters of `block` in an order in which they can run; None where there is none.
 
-    Ops that are `missing` in clusters, in their order, are no stations between these: one that
+    Ops that are `missing` in clusters, in their order, are not stations between these: one that
     stands between two of one cluster may join it.
     """
     units = units_of(block)

@@ -50,7 +50,7 @@ def is_contiguous(box: Box, shape: Sequence[int]) -> bool:
 def reshaped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box | None:
     """The box of a tensor of shape `source` whose elements are `box` of it as `shape`.
 
-    Both are row-major. None where these elements are no box.
+    Both are row-major. None where these elements are not a box.
     """
     found: list[Range] = []
     for own, others in shared_dims(shape, source):

@@ -17,7 +17,7 @@ def read_share(op: Operation, operand: SSAValue) -> float:
     """The part of `operand`'s elements that `op` reads at most, between 0 and 1.
 
     A group reads what the ops in it read. What reads a box reads all of it, also with strides,
-    since memory gives whole lines. 1 for open dims, and for what is no tensor.
+    since memory gives whole lines. 1 for open dims, and for what is not a tensor.
     """
     if not isinstance(op, GroupOp):
         return _share(op, operand)

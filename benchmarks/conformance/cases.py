@@ -38,7 +38,7 @@ class Case:
 
     @property
     def data_sets(self) -> Iterator[tuple[Arrays, Arrays]]:
-        """The data sets as arrays. Raises UnsupportedError for what is no tensor."""
+        """The data sets as arrays. Raises UnsupportedError for what is not a tensor."""
         if self.source.data_sets is not None:
             for inputs, outputs in self.source.data_sets:
                 yield [to_array(x) for x in inputs], [to_array(y) for y in outputs]

@@ -19,7 +19,7 @@ def bind_inputs(
     """Return one array per input, in the model's order.
 
     Raises:
-        BraidError: an input that is missing, given twice or unknown, or that is no array.
+        BraidError: an input that is missing, given twice or unknown, or that is not an array.
 
     """
     names = [spec.name for spec in specs]
@@ -53,7 +53,7 @@ def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Array]:
     name; all outputs are given, or none.
 
     Raises:
-        BraidError: a wrong number of buffers, a wrong name, or something that is no numpy array.
+        BraidError: a wrong number of buffers, a wrong name, or something that is not a numpy array.
 
     """
     names = [spec.name for spec in specs]
@@ -87,7 +87,7 @@ def as_array(spec: TensorSpec, value: object) -> Array:
     take that of the input.
 
     Raises:
-        BraidError: the value is no array, or one on another device.
+        BraidError: the value is not an array, or one on another device.
 
     """
     if isinstance(value, np.ndarray):
@@ -100,7 +100,7 @@ def as_array(spec: TensorSpec, value: object) -> Array:
         return np.asarray(value, dtype=numpy_dtype(spec.dtype))
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise BraidError(
-            f"input '{spec.name}' is a {type(value).__name__} that is no array in this "
+            f"input '{spec.name}' is a {type(value).__name__} that is not an array in this "
             f"computer's memory: {error}",
             hint="give a numpy array, or an object with __dlpack__ or __array__",
         ) from error

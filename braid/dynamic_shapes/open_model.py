@@ -25,7 +25,7 @@ class OpenModel:
         """Read what the inputs are; `shapes` fixes some of them.
 
         Raises:
-            BraidError: the source is no valid ONNX model.
+            BraidError: the source is not a valid ONNX model.
 
         """
         self._source = source if isinstance(source, onnx.ModelProto) else Path(source)

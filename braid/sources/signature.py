@@ -69,7 +69,7 @@ def check_model(module: ModuleOp) -> None:
     """Check the functions that are the model before anything is done with them.
 
     Raises:
-        BraidError: there is none, or more than one that is no variant of the others, or one has
+        BraidError: there is none, or more than one that is not a variant of the others, or one has
             no body or branches between blocks, or takes or returns something else than tensors,
             or two of one name; or one parameter has two types.
 

@@ -64,7 +64,7 @@ class GatherOp(GatherBase):
 
     Operands: data `[before…, D, after…]`, indices of any shape, integers in [-D, D); negative
     ones count from the end. Result: `[before…, indices' dims…, after…]`.
-    Fails verification for a dim that does not exist or indices that are no integers.
+    Fails verification for a dim that does not exist or indices that are not integers.
 
     ```mlir
     %y = braid.gather %table, %ids {dim = 0 : i64}
@@ -110,7 +110,7 @@ class GatherElementsOp(GatherBase):
 
     Operands: data, and indices of the same rank whose other extents are no larger; integers in
     [-D, D), negative ones count from the end. Result: the indices' shape.
-    Fails verification for other ranks or extents, or indices that are no integers.
+    Fails verification for other ranks or extents, or indices that are not integers.
 
     ```mlir
     %y = braid.gather_elements %x, %i {dim = 1 : i64}
@@ -159,7 +159,7 @@ class GatherNdOp(GatherBase):
     dims and r = number of D…; negative indices count from the end.
     Result: `[batch…, at…, after…]`.
     Fails verification for tuples longer than data has dims, batch dims that differ, an open r,
-    or indices that are no integers.
+    or indices that are not integers.
 
     ```mlir
     %y = braid.gather_nd %x, %i {batch_dims = 0 : i64}

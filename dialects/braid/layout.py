@@ -107,7 +107,7 @@ class Layout:
         Raises InvalidLayout unless `name` is an identifier that ends in a digit.
         """
         if _ABSTRACT.fullmatch(name) is None:
-            raise InvalidLayout(f"'{name}' is no name of an abstract layout, such as 'l0'")
+            raise InvalidLayout(f"'{name}' is not a name of an abstract layout, such as 'l0'")
         return Layout(name, None, False)
 
     @staticmethod

@@ -192,7 +192,7 @@ def _amount(attribute: Attribute) -> float:
 
 @lru_cache(maxsize=4096)
 def _layouts(names: ArrayAttr[Attribute]) -> tuple[Layout, ...]:
-    """The layouts of these names. Raises VerifyException for what is no name of one."""
+    """The layouts of these names. Raises VerifyException for what is not a name of one."""
     layouts: list[Layout] = []
     for name in names.data:
         if not isinstance(name, StringAttr):

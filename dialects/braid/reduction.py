@@ -70,7 +70,7 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
 
 
 def require_sum(kind: str, accumulator: IntegerType | None) -> None:
-    """Raises VerifyException for an accumulator of what is no sum."""
+    """Raises VerifyException for an accumulator of what is not a sum."""
     require(
         accumulator is None or kind == "add",
         f"kind '{kind}' with an accumulator, expected 'add': other kinds need no wider type",

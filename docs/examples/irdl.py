@@ -19,4 +19,4 @@ with ir.Context() as context:
     except ir.MLIRError as error:
         print(error)
     else:
-        raise AssertionError("a layout that is no string was accepted")
+        raise AssertionError("a layout that is not a string was accepted")

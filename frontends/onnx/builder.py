@@ -78,7 +78,7 @@ class Builder:
         return list(self.insert(op).results)
 
     def _instead_of(self, op: TensorOp, values: Sequence[Array]) -> list[SSAValue]:
-        """Known values for the results of `op`, which is no user of its operands any more."""
+        """Known values for the results of `op`, which is not a user of its operands any more."""
         op.erase()
         return [self.constant(np.asarray(value)) for value in values]
 

@@ -14,7 +14,7 @@ def declared_shapes(source: str | Path | ModelProto) -> dict[str, DeclaredShape]
     """The declared shapes of the inputs by name, in order.
 
     An open dim has the name that the model gives it, which other dims may share, or else one of
-    the form `x[0]`. Inputs without a rank and inputs that are no tensors are left out.
+    the form `x[0]`. Inputs without a rank and inputs that are not tensors are left out.
     Raises BraidError for what is not a valid model.
     """
     graph = ModelFile(source).proto.graph

@@ -89,7 +89,7 @@ def _rewrite(
         else:
             if size > _LARGEST:
                 raise BraidError(
-                    f"a field of {size:,} bytes at byte {field.begin} is no weight, expected at "
+                    f"a field of {size:,} bytes at byte {field.begin} is not a weight, expected at "
                     f"most {_LARGEST:,} bytes"
                 )
             if size > _NAME_BYTES and _is_name(fields.get(field.number)):

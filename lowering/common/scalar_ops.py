@@ -99,7 +99,7 @@ def emit_operation(
 
 
 def _has_no_sign(element_type: Attribute) -> bool:
-    """Unsigned integers and bools, whose only bit is no sign."""
+    """Unsigned integers and bools, whose only bit is not a sign."""
     return is_unsigned(element_type) or element_type == i1
 
 

@@ -1,4 +1,4 @@
-"""Sequential loops over tensors, for the few ops that are no loop nests of `linalg`."""
+"""Sequential loops over tensors, for the few ops that are not loop nests of `linalg`."""
 
 from collections.abc import Callable, Sequence
 from math import prod

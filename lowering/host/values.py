@@ -73,7 +73,7 @@ class Values:
 
 
 def scalars(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """Those of `values` that are no tensors."""
+    """Those of `values` that are not tensors."""
     return [value for value in values if not isinstance(value.type, TensorType)]
 
 

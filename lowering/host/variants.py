@@ -53,7 +53,7 @@ class Programs:
 def model_functions(module: ModuleOp) -> list[func.FuncOp]:
     """The functions that are the model: the only public one, or all its variants.
 
-    Raises BraidError if there is none, or more than one that is no variant.
+    Raises BraidError if there is none, or more than one that is not a variant.
     """
     functions = public_functions(module)
     if len(functions) == 1 or (functions and all(map(variant_sizes, functions))):

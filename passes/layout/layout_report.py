@@ -21,8 +21,8 @@ class ChoiceReport:
     """One way to run an op: its cost per run, and the least cost of everything if it is taken.
 
     The unit is that of the costs; infinity where nothing fits with the choice. `family` makes the
-    kernel; it is empty for an op that is no group, and on targets without families. `source` knew
-    the cost.
+    kernel; it is empty for an op that is not a group, and on targets without families. `source`
+    knew the cost.
     """
 
     layouts: LayoutChoice

@@ -23,7 +23,7 @@ def require_complete(owner: Operation, orders: Sequence[Sequence[int]] | None) -
     blocks = blocks_of(owner)
     if orders is None or len(orders) != len(blocks):
         raise _error(
-            owner, f"{ORDER} is no array of one array<i64> for each of {len(blocks)} blocks"
+            owner, f"{ORDER} is not an array of one array<i64> for each of {len(blocks)} blocks"
         )
     for block, order in zip(blocks, orders, strict=True):
         count = len(ordered_ops(block))

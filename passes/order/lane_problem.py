@@ -17,7 +17,7 @@ def lane_problem(block: BlockGraph, costs: DeviceCosts, lanes: int) -> LaneProbl
     """The problem of scheduling `block` on `lanes` of the pool of a device.
 
     A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
-    is no kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
+    is not a kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
     """
     alone: list[float] = []
     together: list[float] = []

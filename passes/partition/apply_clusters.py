@@ -226,7 +226,7 @@ def _replace(members: Sequence[Operation], launch: LaunchOp) -> None:
 
 
 def _await(launch: LaunchOp) -> None:
-    """Waits for `launch` before the first reader that is no launch beside it."""
+    """Waits for `launch` before the first reader that is not a launch beside it."""
     block = launch.parent
     outside = {
         use

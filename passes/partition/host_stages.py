@@ -27,7 +27,7 @@ def outline_host_stages(function: FuncOp, module: ModuleOp, device: str) -> int:
     """Makes functions of the control flow beside launches in `function`; how many there are.
 
     Nothing changes where some of it could not become one: its results, or what it reads of other
-    control flow, are no tensors.
+    control flow, are not tensors.
     """
     block = function.body.block
     found = [op for op in block.ops if isinstance(op, _CONTROL_FLOW)]

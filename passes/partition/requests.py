@@ -38,7 +38,7 @@ class Pin:
 
     @staticmethod
     def parse(text: str, target: Target) -> "Pin":
-        """Raises BraidError for another form, and for what is no device or backend of `target`."""
+        """Raises BraidError for another form, or what `target` has no device or backend of."""
         what, equals, where = text.rpartition("=")
         if not equals or not what or what == _OF_KIND:
             raise BraidError(
@@ -142,7 +142,7 @@ def allowed_devices(
 def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:
     """Raises BraidError for an unknown op in a list, and warns of what seems to be one misspelled.
 
-    What is no op can be the kind of an opaque one, of this model or another.
+    What is not an op can be the kind of an opaque one, of this model or another.
     """
     kinds = {op.kind.data for op in ops if isinstance(op, OpaqueOp)}
     for backend in target.backends:

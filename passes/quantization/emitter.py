@@ -49,7 +49,7 @@ class Emitter:
 
     def name(self, value: SSAValue, *ops: Operation) -> SSAValue:
         """`value`, whose op is one that does what `ops` did."""
-        assert isinstance(value.owner, Operation), "what was inserted is no argument"
+        assert isinstance(value.owner, Operation), "what was inserted is not an argument"
         union_names(value.owner, *ops)
         return value
 

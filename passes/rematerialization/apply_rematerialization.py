@@ -156,7 +156,7 @@ def recompute_in_order(function: FuncOp) -> None:
     blocks = list(function.body.blocks)
     if orders is None or len(orders) != len(blocks):
         raise BraidError(
-            f"{ORDER} is no array of one array<i64> for each of {len(blocks)} blocks",
+            f"{ORDER} is not an array of one array<i64> for each of {len(blocks)} blocks",
             location=source_location(function),
             hint="run select-rematerialization again, or remove the attribute",
         )

@@ -69,7 +69,7 @@ def _counts_of(
 def _reshaped_counts(
     counts: Mapping[int, int], source: Sequence[int], target: Sequence[int]
 ) -> dict[int, int]:
-    """`counts` of the dims of `target`; none where parts of `source` are no parts of it."""
+    """`counts` of the dims of `target`; none where parts of `source` are not parts of it."""
     found: dict[int, int] = {}
     for own, others in shared_dims(source, target):
         cut = [dim for dim in own if counts.get(dim, 1) > 1]

@@ -46,7 +46,7 @@ def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
 def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
     """An operand with one dim for each group of dims, in the type of the result.
 
-    Bools are counted, since their sum is no `or`.
+    Bools are counted, since their sum is not an `or`.
     """
     value = t.cast(t.value(index), i32 if t.element_type == i1 else t.element_type)
     if any(len(group) > 1 for group in groups):

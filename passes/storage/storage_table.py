@@ -31,7 +31,7 @@ class StorageTable:
         return self._memories.of(op)
 
     def place_of(self, value: SSAValue) -> BufferAttr | None:
-        """Where `value` begins; None for what is no tensor."""
+        """Where `value` begins; None for what is not a tensor."""
         storage = self.of.get(value)
         if storage is None or storage.place is None:
             return None

@@ -51,7 +51,7 @@ class Reloads:
     units: int = 1
 
     def operands(self, job: int) -> tuple[int, ...]:
-        """The values that the op of `job` reads, none if it is no op with one waiting stage."""
+        """The values that the op of `job` reads, none if it is not an op with one waiting stage."""
         op = self._op_of.get(job)
         return self.traffic.reads.get(op, ()) if op is not None else ()
 
@@ -82,7 +82,7 @@ class Reloads:
     def waits_behind(self, job: int, distances: Floats) -> Floats | None:
         """The seconds between the end of each ancestor of `job` and its start; None if all are 0.
 
-        Row by row, `distances` are -inf for what is no ancestor; -inf stands for it here as well.
+        Row by row, `distances` are -inf for what is not an ancestor; so is -inf here.
         """
         operands = [self.traffic.values[v] for v in self.operands(job)]
         transfers = [(value.size, value.load / self.units) for value in operands]

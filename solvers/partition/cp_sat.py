@@ -74,7 +74,7 @@ class PartitionModel:
         return bool(fits and isfinite(seconds) and seconds <= self._cost)
 
     def _also(self, device: int) -> list[int]:
-        """A device that is no replica, and the replicas that are on it."""
+        """A device that is not a replica, and the replicas that are on it."""
         problem = self._groups.problem
         return [k for k in range(problem.devices) if device in problem.on(k)]
 

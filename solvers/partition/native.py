@@ -121,7 +121,7 @@ class NativePartition:
 
 
 def _replicas_on(problem: PartitionProblem) -> list[list[int]]:
-    """By device that is no replica, the replicas that are on it."""
+    """By device that is not a replica, the replicas that are on it."""
     replicas = range(problem.single, problem.devices)
     return [[r for r in replicas if k in problem.on(r)] for k in range(problem.single)]
 

@@ -68,7 +68,7 @@ class PartitionProblem:
 
     @property
     def single(self) -> int:
-        """How many devices are no replicas."""
+        """How many devices are not replicas."""
         return self.devices - len(self.replicas)
 
     def on(self, device: int) -> Sequence[int]:
@@ -76,7 +76,7 @@ class PartitionProblem:
         return (device,) if device < self.single else self.replicas[device - self.single]
 
     def spread(self, each: Seconds) -> Seconds:
-        """By device that is no replica, its own figure and those of the replicas on it."""
+        """By device that is not a replica, its own figure and those of the replicas on it."""
         total = each[: self.single].copy()
         for members, figure in zip(self.replicas, each[self.single :], strict=True):
             total[list(members)] += figure

@@ -57,7 +57,7 @@ class Problem:
                 raise ValueError(f"op {index} names a tensor that does not exist")
             if op.overwrites and not self._can_overwrite(op):
                 raise ValueError(
-                    f"op {index} overwrites what is no input, or larger than its output"
+                    f"op {index} overwrites what is not an input, or larger than its output"
                 )
             consumed.update(op.inputs)
             for tensor in op.outputs:

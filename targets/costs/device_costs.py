@@ -194,7 +194,7 @@ class DeviceCosts(DeviceRates):
     def _on_units(self, op: Operation, cost: Mapping[str, float]) -> float | None:
         """The seconds declared for units, which do their parts one after the other.
 
-        None where amounts alone are declared, or what is no matter of units, such as energy.
+        None where amounts alone are declared, or what is not a matter of units, such as energy.
         """
         if not names_units(cost, self.backend):
             return None

@@ -132,7 +132,7 @@ def _named(family: KernelFamily, method: str, group: FusedOp) -> Generator[None]
 
 def _check_choice(choice: object, group: FusedOp) -> None:
     if not isinstance(choice, LayoutChoice):
-        raise TypeError(f"{choice!r} is no LayoutChoice")
+        raise TypeError(f"{choice!r} is not a LayoutChoice")
     for what, chosen, values in (
         ("operands", choice.operands, group.operands),
         ("results", choice.results, group.results),

@@ -98,7 +98,7 @@ def noise(data: bytes, rng: random.Random) -> bytes:
 
 
 def damage(path: Path, files: Files, rng: random.Random) -> None:
-    """Damage the file at `path`, or swap it with another, or put what is no file there."""
+    """Damage the file at `path`, or swap it with another, or put what is not a file there."""
     data = files[path]
     match rng.randrange(12):
         case 0 | 1 | 2 | 3:
@@ -178,7 +178,7 @@ def streams(directory: Path, trials: int, seed: int) -> None:
 
 
 def beside(path: Path, rng: random.Random) -> None:
-    """Put what is no file of SQLite's, or nothing that it wrote, where it has files beside one."""
+    """Put what is not a file of SQLite's, or nothing it wrote, where it has files beside one."""
     kinds: list[Callable[[Path], object]] = [
         os.mkfifo,
         Path.mkdir,

@@ -4,7 +4,7 @@
 // RUN: %braid-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
 // RUN: %braid-opt --version | FileCheck %s --check-prefix=VERSION
 // RUN: not %braid-opt --help 2>&1 >/dev/full | FileCheck %s --check-prefix=FULL
-// A reader that goes away, as `head` does, is no bug of braid.
+// A reader that goes away, as `head` does, is not a bug of braid.
 // RUN: sh -c "%braid-opt --help 2>%t.err | true"
 // RUN: test ! -s %t.err
 

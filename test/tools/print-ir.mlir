@@ -22,7 +22,7 @@
 // TREE:        IR Dump After CSEPass
 // FILES:       0_canonicalize.mlir
 // FILES-NEXT:  1_cse.mlir
-// UNKNOWN:     braid-opt: error: cannot print the IR around 'canonicalise', which is no pass
+// UNKNOWN:     braid-opt: error: cannot print the IR around 'canonicalise', which is not a pass
 // BAD:         braid-opt: error: cannot write IR to '/dev/null/x/
 func.func @f(%a: i32) -> i32 {
   %0 = arith.constant 0 : i32

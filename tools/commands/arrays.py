@@ -29,7 +29,7 @@ def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
     """Read the values of `--input`, by the name of the input.
 
     Raises:
-        BraidError: a malformed value, a name given twice, or a file that is no `.npy` file.
+        BraidError: a malformed value, a name given twice, or a file that is not a `.npy` file.
 
     """
     inputs: dict[str, Array] = {}
@@ -45,7 +45,7 @@ def read_npy(path: Path) -> Array:
     """Read one array.
 
     Raises:
-        BraidError: there is no such file, or it is no `.npy` file or truncated.
+        BraidError: there is no such file, or it is not a `.npy` file or truncated.
 
     """
     try:

@@ -67,7 +67,7 @@ def parse_arguments(argv: Sequence[str]) -> OptOptions:
     namespace["pipeline"] = namespace["pipeline"] or ",".join(flags)
     for name in (*namespace["print_before"], *namespace["print_after"]):
         if name not in available_passes():
-            parser.error(f"cannot print the IR around '{name}', which is no pass")
+            parser.error(f"cannot print the IR around '{name}', which is not a pass")
     if namespace["emit"] == "irdl" and (namespace["pipeline"] or namespace["input_file"] != "-"):
         parser.error("--emit=irdl writes the dialect and takes neither input nor passes")
     return OptOptions(**{field.name: namespace[field.name] for field in fields(OptOptions)})

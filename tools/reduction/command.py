@@ -32,7 +32,7 @@ class Command:
         """Run the command on `file`.
 
         Raises:
-            BraidError: there is no such program, or the text is no command line.
+            BraidError: there is no such program, or the text is not a command line.
 
         """
         try:
@@ -83,7 +83,7 @@ def symptom_of(command: Command, file: Path, pattern: str | None) -> Symptom:
             return symptom
     except re.error as error:
         raise BraidError(
-            f"--match is '{pattern}', which is no regular expression: {error}"
+            f"--match is '{pattern}', which is not a regular expression: {error}"
         ) from error
     raise BraidError(
         f"what '{command.text}' prints on '{file}' does not match '{pattern}'",

@@ -39,7 +39,7 @@ struct braid_worker {
   pthread_t thread;
 };
 
-/* Values of `mail` that are no seats. */
+/* Values of `mail` that are not seats. */
 static braid_seat reserved, busy, gone;
 
 static braid_worker workers[MAX_WORKERS];

@@ -39,7 +39,7 @@ static inline double own_load(const device_loads *s, int32_t device) {
   return s->load[device] + s->p->start[device] * s->starts[device];
 }
 
-/* The same with the replicas that are on it; of one that is no replica. */
+/* The same with the replicas that are on it; of one that is not a replica. */
 static inline double load_of(const device_loads *s, int32_t device) {
   const braid_lists *also = &s->p->also;
   double load = own_load(s, device);
@@ -48,7 +48,7 @@ static inline double load_of(const device_loads *s, int32_t device) {
   return load;
 }
 
-/* Bytes on a device that is no replica, likewise. */
+/* Bytes on a device that is not a replica, likewise. */
 static inline double used_of(const device_loads *s, int32_t device) {
   const braid_lists *also = &s->p->also;
   double used = s->used[device];
@@ -57,7 +57,7 @@ static inline double used_of(const device_loads *s, int32_t device) {
   return used;
 }
 
-/* On how many devices that are no replicas a group is. */
+/* On how many devices that are not replicas a group is. */
 static inline int32_t copies_on(const braid_partition *p, int32_t device) {
   int32_t replica = device - p->single;
   return replica < 0 ? 1 : p->members.begin[replica + 1] - p->members.begin[replica];

@@ -15,7 +15,7 @@
 typedef struct {
   int32_t groups;
   int32_t devices; /* of which the last are replicas */
-  int32_t single;  /* how many are no replicas */
+  int32_t single;  /* how many are not replicas */
   int32_t values;
   int32_t ops;
   int32_t sum;             /* whether loads add up, instead of the largest one counting */
@@ -33,7 +33,7 @@ typedef struct {
   const double *runs;      /* by op: how often it runs, and so starts where one begins with it */
   braid_lists operands;    /* by op: ops before it */
   braid_lists members;     /* by replica, counted from 0: the devices that it is on */
-  braid_lists also;        /* by device that is no replica: the replicas that are on it */
+  braid_lists also;        /* by device that is not a replica: the replicas that are on it */
 } braid_partition;
 
 /* Improves `device` (by group) for some seconds, or until it costs no more than `enough`. Writes

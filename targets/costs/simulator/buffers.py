@@ -29,7 +29,7 @@ def buffers_of(value: SSAValue, part: SSAValue | None = None) -> Iterator[Buffer
 
 
 def comes_from_outside(value: SSAValue) -> bool:
-    """Whether `value` is no op's result: a parameter, a constant, an input, or a part of one."""
+    """Whether `value` is not an op's result: a parameter, constant, input, or a part of one."""
     if not isinstance(value, OpResult):
         return True
     if is_leaf(value.op):

@@ -176,7 +176,7 @@ def to_bytes(stream: Stream) -> bytes:
 def from_bytes(data: bytes) -> Stream:
     """The stream in `data`. Raises BraidError for another format, version, or a cut file."""
     if len(data) < _HEADER.size or data[:4] != MAGIC:
-        raise BraidError("this is no instruction stream: it does not begin with 'BRDI'")
+        raise BraidError("this is not an instruction stream: it does not begin with 'BRDI'")
     _, version, target_bytes, count, name_bytes, words = _HEADER.unpack_from(data)
     if version != VERSION:
         raise BraidError(f"the stream has version {version}, expected {VERSION}")

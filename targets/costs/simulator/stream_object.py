@@ -89,7 +89,7 @@ class StreamObject:
                 tuple(fields["sizes"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"this is no object of format {FORMAT}") from error
+            raise ValueError(f"this is not an object of format {FORMAT}") from error
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@
 // TIGHT: cost 0.008 seconds, lower bound 0.008, gap 0.00%, 0 reorders, peak 548 of 1040 bytes
 // NONE: select-layouts-memory.mlir:{{.*}}: error: no choice of layouts fits into 500 of memory
 // NONE: hint: give a larger memory-limit
-// WORD: error: 'memory-limit': 'much' is no size
+// WORD: error: 'memory-limit': 'much' is not a size
 module attributes {braid.reorder_costs = [{source = "l0", target = "l1", cost = 1.0e-3 : f64}]} {
   func.func @main() {
     %a = braid.opaque "A"() {layouts = [{operands = [], results = ["l0"]}], cost = 1.0e-3 : f64} : () -> tensor<128xf32>

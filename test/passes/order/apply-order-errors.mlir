@@ -19,7 +19,7 @@ func.func @dominance(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order
 
 // -----
 
-// expected-error @+1 {{braid.order is no array of one array<i64> for each of 1 blocks}}
+// expected-error @+1 {{braid.order is not an array of one array<i64> for each of 1 blocks}}
 func.func @malformed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = array<i64: 0>} {
   %0 = braid.opaque "a"(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>

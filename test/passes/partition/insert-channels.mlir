@@ -79,7 +79,7 @@ module attributes {braid.target = #braid.target<"host-2">} {
 
 // -----
 
-// A condition that is no tensor cannot be an operand of a launch: streams run this as a whole.
+// A condition that is not a tensor cannot be an operand of a launch: streams run this as a whole.
 // CHECK-LABEL: func.func @scalar
 // CHECK-NOT:     braid.slots
 module attributes {braid.target = #braid.target<"host-2">} {

@@ -84,7 +84,7 @@
 
 // An option of bytes that is none is found when the pass runs.
 // RUN: not %braid-opt %s -p 'select-layouts{memory-limit=64XB}' 2>&1 | FileCheck %s --check-prefix=SIZE
-// SIZE: error: 'memory-limit': '64XB' is no size; write bytes, or a unit as in 64MiB or 64MB
+// SIZE: error: 'memory-limit': '64XB' is not a size; write bytes, or a unit as in 64MiB or 64MB
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %x : tensor<4xf32>
 }

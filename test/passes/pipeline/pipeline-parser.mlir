@@ -22,7 +22,7 @@
 // ORDER: count=1 {{.*}}; count=2 {{.*}}; count=3 {{.*}}; count=4
 // ORDER-NOT: arith.constant
 
-// Brackets, commas and quotes within quotes are no syntax.
+// Brackets, commas and quotes within quotes are not syntax.
 // RUN: %braid-opt %s -p 'builtin.module(test-options{count=1 file-name="){,\"(["},cse)' | FileCheck %s --check-prefix=QUOTED
 // QUOTED: file_name='){,\22(['
 

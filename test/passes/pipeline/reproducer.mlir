@@ -31,7 +31,7 @@
 // INVALID: error: pass 'test-failure' crashed: it left invalid IR: 'func.func'
 // UNNOTICED: @no_terminator
 
-// A diagnostic is no crash.
+// A diagnostic is not a crash.
 // RUN: rm -f %t.none.mlir
 // RUN: not %braid-opt %s -p 'test-failure{how=diagnostic}' --crash-reproducer=%t.none.mlir 2>&1 | FileCheck %s --check-prefix=DIAGNOSTIC
 // RUN: test ! -e %t.none.mlir

@@ -10,7 +10,7 @@
 // RUN: echo '[]' > %t.json
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%t.json}' 2>&1 | filecheck %s --check-prefix=LIST
 
-// NUMBER: .json: error: not a profile: 'ops' is no object
+// NUMBER: .json: error: not a profile: 'ops' is not an object
 // RUN: printf 'Operation Name,#Occurrences,Total time\nmore,1,1\n' > %t.csv
 // RUN: not %braid-opt %s -p 'annotate-profile{file=%t.csv}' 2>&1 | filecheck %s --check-prefix=UNIT
 // RUN: printf 'Operation Name,#Occurrences,Total time (weeks)\nmore,1,1\n' > %t.csv

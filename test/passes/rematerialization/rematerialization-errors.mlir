@@ -18,7 +18,7 @@ func.func @nothing(%x: tensor<16xf32>) -> tensor<16xf32> {
 
 // -----
 
-// expected-error@+1 {{tensor-threshold: '64XB' is no size}}
+// expected-error@+1 {{tensor-threshold: '64XB' is not a size}}
 func.func @unit(%x: tensor<16xf32>) -> tensor<16xf32> attributes {braid.rematerialization = {tensor_threshold = "64XB"}} {
   func.return %x : tensor<16xf32>
 }

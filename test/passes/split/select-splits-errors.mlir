@@ -1,6 +1,6 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=1KiB}' --split-input-file --verify-diagnostics
 // RUN: not %braid-opt %s -p 'select-splits{memory=lots}' 2>&1 | filecheck %s
-// CHECK: error: option 'memory': 'lots' is no size
+// CHECK: error: option 'memory': 'lots' is not a size
 
 func.func @one_sum(%x: tensor<512xf32>) -> tensor<1xf32> {
   // expected-error @+1 {{'braid.reduce' uses 2 KiB (2052 bytes) and cannot be split to fit 1 KiB (1024 bytes)}}

@@ -1,4 +1,4 @@
-"""Layout tags: what they mean, that storage loses nothing, and what is no layout."""
+"""Layout tags: what they mean, that storage loses nothing, and what is not a layout."""
 
 import math
 
@@ -100,7 +100,7 @@ def test_an_abstract_layout_is_only_a_name() -> None:
         with pytest.raises(InvalidLayout, match="'l0' is abstract"):
             ask()
     for name in ("abcd", "0l", "l", "l-0"):
-        with pytest.raises(InvalidLayout, match="is no name of an abstract layout"):
+        with pytest.raises(InvalidLayout, match="is not a name of an abstract layout"):
             Layout.abstract(name)
 
 

@@ -1,4 +1,4 @@
-"""Stable names survive rewriting: one is a string, several an array, none is no attribute."""
+"""Stable names survive rewriting: one is a string, several an array, none leaves no attribute."""
 
 import pytest
 from xdsl.dialects.builtin import ArrayAttr, StringAttr

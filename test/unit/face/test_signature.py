@@ -1,4 +1,4 @@
-"""Modules that are no models: one diagnostic at the function, whoever is asked first."""
+"""Modules that are not models: one diagnostic at the function, whoever is asked first."""
 
 from collections.abc import Callable
 

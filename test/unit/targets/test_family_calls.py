@@ -73,7 +73,7 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
         (LayoutChoice((ROWS,), (ROWS,)), "a choice has 1 operands, the group has 2"),
         (LayoutChoice((ROWS, ROWS), ()), "a choice has 0 results, the group has 1"),
         (LayoutChoice((ROWS, FOUR), (ROWS,)), "'abcd' for number 1 of the operands has rank 4"),
-        ((ROWS, ROWS, ROWS), "is no LayoutChoice"),
+        ((ROWS, ROWS, ROWS), "is not a LayoutChoice"),
     ],
 )
 def test_choices_are_checked(choice, said, monkeypatch) -> None:
