@@ -34,7 +34,7 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.group_kinds import kind_name, main_op
 from braid.targets.costs.op_amounts import computed_type
 from braid.targets.costs.probed_support import ProbedSupport
-from braid.targets.kernels.keys import canonical_text
+from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
 from braid.tuning.made_up import made_up_array, made_up_parameters
 from braid.universe import make_context
@@ -195,7 +195,7 @@ def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
         predicted = cost.seconds + own.start_of(cost) if known else 0.0
         kinds = own.kinds(group)
         set_names(group, [_name(len(found))])
-        text, kind, type = canonical_text(group), kind_name(main), computed_type(group)
+        text, kind, type = canonical_kernel_text(group), kind_name(main), computed_type(group)
         found.append(GroupTimes(text, _described(main), kind, type, kinds, predicted))
     return found
 

@@ -40,7 +40,7 @@ def find_conflict(problem: LayoutProblem) -> Conflict | None:
     fits, until one has none left. None where choices fit in pairs but not all together.
     """
     sets = _sets_of(problem)
-    left = [np.ones(len(chooser.costs), dtype=bool) for chooser in problem.choosers]
+    left = [np.ones(len(variable.costs), dtype=bool) for variable in problem.variables]
     changed = True
     while changed:
         changed = False

@@ -1,7 +1,7 @@
 """Where layouts are chosen and where values flow: the graph that layout selection decides.
 
-A chooser is an op, or a value that control flow carries; it picks one of its options. An option
-says in which layout every value it makes comes, and in which it wants every value it reads.
+A layout variable is an op, or a value that control flow carries; it takes one of its options. An
+option says in which layout every value it makes comes, and in which it wants every one it reads.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from braid.targets.costs.layout_costs import LayoutCosts
 
 @dataclass(frozen=True)
 class Port:
-    """A value made or read by a chooser, with its layout in every option of the chooser.
+    """A value made or read by a variable, with its layout in every option of the variable.
 
     `op` is the op that makes or reads it, or whose region has it.
     """
@@ -37,7 +37,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Chooser:
+class LayoutVariable:
     """Something that picks one of `len(costs)` options; costs are per run of `block`.
 
     `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
@@ -82,9 +82,9 @@ class Carried:
 
 @dataclass
 class Flow:
-    """The choosers of a function; values that are known at compile time flow for nothing."""
+    """The variables of a function; values that are known at compile time flow for nothing."""
 
-    choosers: list[Chooser] = field(default_factory=list[Chooser])
+    variables: list[LayoutVariable] = field(default_factory=list[LayoutVariable])
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -93,7 +93,7 @@ def is_tensor(value: SSAValue) -> bool:
 
 
 def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = False) -> Flow:
-    """The choosers of `func`, in the order of its ops.
+    """The variables of `func`, in the order of its ops.
 
     The layouts of arguments and results are those of their types, or free with
     `change_signature`.
@@ -103,7 +103,7 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
     entry = func.body.block
     carried = signature_values(func) if change_signature else []
     if not change_signature:
-        flow.choosers.append(_fixed(func, entry, entry.args, ()))
+        flow.variables.append(_fixed(func, entry, entry.args, ()))
     for op in ops_outside_groups(func):
         if op.results and expressions.is_known(op.results[0]):
             continue
@@ -112,8 +112,8 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
         if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             carried.extend(carried_values(op))
         elif not _hands_on_to_control_flow(op):
-            flow.choosers.append(_op_chooser(op, costs, expressions))
-    flow.choosers.extend(_carried_choosers(carried, flow.choosers, costs, expressions))
+            flow.variables.append(_op_variable(op, costs, expressions))
+    flow.variables.extend(_carried_variables(carried, flow.variables, costs, expressions))
     return flow
 
 
@@ -174,16 +174,18 @@ def _block_of(op: Operation) -> Block:
 
 def _fixed(
     owner: Operation, block: Block, makes: Sequence[SSAValue], reads: Sequence[SSAValue]
-) -> Chooser:
-    """A chooser with one option, that of the types."""
+) -> LayoutVariable:
+    """A layout variable with one option, that of the types."""
 
     def ports(values: Sequence[SSAValue]) -> tuple[Port, ...]:
         return tuple(Port(v, block, (layout_of(v.type),), owner) for v in values if is_tensor(v))
 
-    return Chooser(owner, None, block, (0.0,), ports(makes), ports(reads))
+    return LayoutVariable(owner, None, block, (0.0,), ports(makes), ports(reads))
 
 
-def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpressions) -> Chooser:
+def _op_variable(
+    op: Operation, costs: LayoutCosts, expressions: ParameterExpressions
+) -> LayoutVariable:
     block = _block_of(op)
     reads = [v for v in op.operands if not expressions.is_known(v)]
     if not (is_compute(op) or isinstance(op, GroupOp)):
@@ -199,7 +201,7 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
         for index, result in enumerate(op.results)
     )
     layouts = tuple(choice.layouts for choice in choices)
-    return Chooser(
+    return LayoutVariable(
         op,
         None,
         block,
@@ -212,18 +214,18 @@ def _op_chooser(op: Operation, costs: LayoutCosts, expressions: ParameterExpress
     )
 
 
-def _carried_choosers(
+def _carried_variables(
     carried: Sequence[Carried],
-    choosers: Sequence[Chooser],
+    variables: Sequence[LayoutVariable],
     costs: LayoutCosts,
     expressions: ParameterExpressions,
-) -> list[Chooser]:
-    """Choosers whose options are all layouts that can be best for the value."""
-    options = _candidate_layouts(carried, choosers, costs)
-    result: list[Chooser] = []
+) -> list[LayoutVariable]:
+    """Variables whose options are all layouts that can be best for the value."""
+    options = _candidate_layouts(carried, variables, costs)
+    result: list[LayoutVariable] = []
     for item, ordered in zip(carried, options, strict=True):
         result.append(
-            Chooser(
+            LayoutVariable(
                 item.owner,
                 item.slot,
                 parent_block(item.value)
@@ -245,7 +247,7 @@ def _carried_choosers(
 
 
 def _candidate_layouts(
-    carried: Sequence[Carried], choosers: Sequence[Chooser], costs: LayoutCosts
+    carried: Sequence[Carried], variables: Sequence[LayoutVariable], costs: LayoutCosts
 ) -> list[tuple[Layout, ...]]:
     """Layouts of all that a carried value is connected to, and those on the way between them."""
     parent: dict[SSAValue, SSAValue] = {}
@@ -254,8 +256,8 @@ def _candidate_layouts(
         for value in others:
             parent[_root(parent, value)] = _root(parent, first)
     layouts: dict[SSAValue, dict[Layout, None]] = {}
-    for chooser in choosers:
-        for port in (*chooser.makes, *chooser.reads):
+    for variable in variables:
+        for port in (*variable.makes, *variable.reads):
             layouts.setdefault(_root(parent, port.value), {}).update(dict.fromkeys(port.layouts))
     for item in carried:
         found = layouts.setdefault(_root(parent, item.value), {})

@@ -80,22 +80,22 @@ def layout_report(
     solution = problem.checked(solve(problem.problem, time_limit=time_limit))
     open_nodes = [
         number
-        for number, chooser in enumerate(problem.choosers)
-        if chooser.slot is None and chooser.choices is not None
+        for number, variable in enumerate(problem.variables)
+        if variable.slot is None and variable.choices is not None
     ]
     marginals = min_marginals(
         problem.problem, solution.assignment, open_nodes, time_limit=time_limit
     )
     ops: list[OpReport] = []
     for number, marginal in zip(open_nodes, marginals, strict=True):
-        chooser = problem.choosers[number]
-        choices = chooser.choices or ()
-        known = (chooser.families, chooser.sources, chooser.costs)
+        variable = problem.variables[number]
+        choices = variable.choices or ()
+        known = (variable.families, variable.sources, variable.costs)
         rows = zip(choices, *known, marginal.costs, strict=True)
         ops.append(
             OpReport(
-                chooser.owner,
-                counts.of_block(chooser.block),
+                variable.owner,
+                counts.of_block(variable.block),
                 tuple(ChoiceReport(*row) for row in rows),
                 solution.assignment[number],
                 marginal.reoptimized,

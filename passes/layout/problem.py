@@ -1,6 +1,6 @@
 """The layout problem of a function as a strategy assignment problem, and back.
 
-Nodes are the choosers and, per value and block, the set of layouts in which the value is
+Nodes are the variables and, per value and block, the set of layouts in which the value is
 available there; edges are the reorders, weighted by how often their block runs. A value with one
 user in its own block needs no set: the edge between maker and user is the cheapest way between
 their layouts.
@@ -20,7 +20,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
 from braid.passes.layout.boundaries import sides
-from braid.passes.layout.flow import Chooser, Flow, Port
+from braid.passes.layout.flow import Flow, LayoutVariable, Port
 from braid.passes.layout.memory_forms import Reader, ValueForms
 from braid.passes.layout.memory_rows import MemoryRows
 from braid.solvers.strategy import ProblemBuilder, Solution, StrategyProblem
@@ -62,9 +62,9 @@ class _Value:
 
 @dataclass
 class LayoutProblem:
-    """The problem, and what its nodes mean: the first ones are the choosers, in order."""
+    """The problem, and what its nodes mean: the first ones are the variables, in order."""
 
-    choosers: Sequence[Chooser]
+    variables: Sequence[LayoutVariable]
     problem: StrategyProblem
     available: list[Available]
     values: dict[SSAValue, _Value]
@@ -142,13 +142,13 @@ class LayoutProblemBuilder:
         """The problem of the whole function; with a limit in bytes, see `memory_rows`."""
         memory = None if memory_limit is None else MemoryRows(self._func, self._builder)
         values: dict[SSAValue, _Value] = {}
-        for index, chooser in enumerate(self._flow.choosers):
-            weight = self._counts.of_block(chooser.block)
-            self._builder.add_node([weight * cost for cost in chooser.costs])
-            for port in chooser.makes:
+        for index, variable in enumerate(self._flow.variables):
+            weight = self._counts.of_block(variable.block)
+            self._builder.add_node([weight * cost for cost in variable.costs])
+            for port in variable.makes:
                 values[port.value] = _Value(index, port)
-        for index, chooser in enumerate(self._flow.choosers):
-            for port in chooser.reads:
+        for index, variable in enumerate(self._flow.variables):
+            for port in variable.reads:
                 values[port.value].users.append(_User(index, port))
         for value, flow in values.items():
             layouts = _layouts(flow)
@@ -158,7 +158,7 @@ class LayoutProblemBuilder:
                 memory.add_fixed(value, (flow.maker, flow.port.layouts))
         problem = self._builder.build(memory_limit=memory_limit)
         return LayoutProblem(
-            self._flow.choosers, problem, self._available, values, self._direct, self._costs
+            self._flow.variables, problem, self._available, values, self._direct, self._costs
         )
 
     def _connect(

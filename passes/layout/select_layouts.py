@@ -22,7 +22,7 @@ from braid.dialects.braid.attribute_names import LAYOUTS
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
-from braid.passes.layout.flow import Chooser, Flow, Port, collect_flow
+from braid.passes.layout.flow import Flow, LayoutVariable, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
@@ -41,34 +41,34 @@ _LEAST_SHARE = 0.05
 
 def _restricted(flow: Flow, wanted: Layout) -> Flow:
     """Every op in `wanted` as cheaply as it can, or as much of it as there is."""
-    return Flow([_restrict(chooser, wanted) for chooser in flow.choosers])
+    return Flow([_restrict(variable, wanted) for variable in flow.variables])
 
 
-def _restrict(chooser: Chooser, wanted: Layout) -> Chooser:
-    if chooser.slot is not None:
-        return chooser
-    ports = (*chooser.makes, *chooser.reads)
+def _restrict(variable: LayoutVariable, wanted: Layout) -> LayoutVariable:
+    if variable.slot is not None:
+        return variable
+    ports = (*variable.makes, *variable.reads)
     in_layout = [
         sum(port.layouts[option] == wanted for port in ports)
-        for option in range(len(chooser.costs))
+        for option in range(len(variable.costs))
     ]
     options = range(len(in_layout))
     # Kernels in mixed layouts are better than generic code in `wanted` alone.
-    fast = [o for o in options if chooser.families and chooser.families[o] != GENERIC]
-    option = max(fast or options, key=lambda o: (in_layout[o], -chooser.costs[o]))
+    fast = [o for o in options if variable.families and variable.families[o] != GENERIC]
+    option = max(fast or options, key=lambda o: (in_layout[o], -variable.costs[o]))
 
     def only(port: Port) -> Port:
         return replace(port, layouts=(port.layouts[option],))
 
-    choices = chooser.choices
+    choices = variable.choices
     return replace(
-        chooser,
+        variable,
         choices=None if choices is None else (choices[option],),
-        families=chooser.families[option : option + 1],
-        sources=chooser.sources[option : option + 1],
-        costs=(chooser.costs[option],),
-        makes=tuple(map(only, chooser.makes)),
-        reads=tuple(map(only, chooser.reads)),
+        families=variable.families[option : option + 1],
+        sources=variable.sources[option : option + 1],
+        costs=(variable.costs[option],),
+        makes=tuple(map(only, variable.makes)),
+        reads=tuple(map(only, variable.reads)),
     )
 
 
@@ -77,19 +77,19 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
     for op in func.walk():
         op.attributes.pop(LAYOUTS, None)
 
-    def owner_of(pair: tuple[Chooser, int]) -> int:
+    def owner_of(pair: tuple[LayoutVariable, int]) -> int:
         return id(pair[0].owner)
 
-    chosen = list(zip(problem.choosers, assignment, strict=False))
+    chosen = list(zip(problem.variables, assignment, strict=False))
     carried = sorted((c for c in chosen if c[0].slot is not None), key=owner_of)
     for _, group in groupby(carried, key=owner_of):
         pairs = sorted(group, key=lambda pair: pair[0].slot or 0)
-        layouts = [chooser.carried[option] for chooser, option in pairs]
+        layouts = [variable.carried[option] for variable, option in pairs]
         write_layouts(pairs[0][0].owner, carried=layouts)
-    for chooser, option in chosen:
-        if chooser.slot is None and chooser.choices is not None:
-            layouts = chooser.choices[option]
-            write_layouts(chooser.owner, operands=layouts.operands, results=layouts.results)
+    for variable, option in chosen:
+        if variable.slot is None and variable.choices is not None:
+            layouts = variable.choices[option]
+            write_layouts(variable.owner, operands=layouts.operands, results=layouts.results)
     reorders = problem.reorders(assignment)
     write_reorders(func, reorders)
     return sum(not reorder.is_view for reorder in reorders)
@@ -97,7 +97,7 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
 
 def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
     """How many of the chosen costs each source knew."""
-    chosen = zip(problem.choosers, assignment, strict=False)
+    chosen = zip(problem.variables, assignment, strict=False)
     return tally(
         Counter(
             c.sources[option]
@@ -109,7 +109,7 @@ def _sources(problem: LayoutProblem, assignment: Sequence[int]) -> str:
 
 def _unknown(problem: LayoutProblem, assignment: Sequence[int]) -> tuple[int, int]:
     """Of how many chosen ops, and of how many reorders, nothing tells what they cost."""
-    chosen = zip(problem.choosers, assignment, strict=False)
+    chosen = zip(problem.variables, assignment, strict=False)
     ops = sum(bool(c.sources) and c.sources[option] is Source.UNKNOWN for c, option in chosen)
     moved = [reorder for reorder in problem.reorders(assignment) if not reorder.is_view]
     return ops, sum(not problem.costs.tells_of(each.source, each.target) for each in moved)

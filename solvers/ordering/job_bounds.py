@@ -7,8 +7,9 @@ heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, 
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
 Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
 at least the work of these and their setups; what must be loaded behind the last of them comes
-before the job as well (see `reloads`). Two units together have a bound of their own (`feeders`).
-Units of a kind count as one that is as fast as all of them (see `latency_bounds`).
+before the job as well (see `reloads`). Two units together have a bound of their own (see
+`upstream_units`). Units of a kind count as one that is as fast as all of them (see
+`latency_bounds`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +21,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.ordering.feeders import Side, feeder_bound
 from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
 from braid.solvers.ordering.one_machine import one_machine_bound
 from braid.solvers.ordering.reloads import Reloads
 from braid.solvers.ordering.setups import Setup
+from braid.solvers.ordering.upstream_units import Side, upstream_unit_bound
 
 MAX_JOBS = 5000
 """The table of distances between jobs takes 8 bytes for each two of them, and seconds to fill."""
@@ -72,8 +73,10 @@ class JobBounds:
         sides = [Side(heads[own], work[own], tails[own]) for own in self._by_unit]
         bounds += [one_machine_bound(side.jobs) for side in sides]
         known = max(bounds)
-        for (ops, own), (feeders, other) in permutations(zip(sides, self._by_unit, strict=True), 2):
-            known = feeder_bound(ops, feeders, distances[np.ix_(own, other)] > -inf, known)
+        for (ops, own), (upstream, other) in permutations(
+            zip(sides, self._by_unit, strict=True), 2
+        ):
+            known = upstream_unit_bound(ops, upstream, distances[np.ix_(own, other)] > -inf, known)
         return known
 
     @cached_property

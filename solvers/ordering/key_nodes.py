@@ -1,4 +1,4 @@
-"""Where every path of a graph comes together, and pieces cut there."""
+"""Key nodes: the articulation points of a graph, where all paths meet, and pieces cut there."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
 from braid.support.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.kernels.keys import GroupKey, KernelKey, canonical_text, stored_text
+from braid.targets.kernels.keys import GroupKey, KernelKey, canonical_kernel_text, stored_text
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import processor_name
 
@@ -48,7 +48,7 @@ class RecordTable:
 
     def of_group(self, group: FusedOp) -> GroupRecords:
         """See `CostRecords`."""
-        return _TableOfGroup(self.table, group, canonical_text(group) if self.table else "")
+        return _TableOfGroup(self.table, group, canonical_kernel_text(group) if self.table else "")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from braid.support.record_store import Fields
 from braid.targets.costs.group_kinds import kinds_of
 from braid.targets.costs.probe_records import Probe, device_scope, probes_in, stored_probes
 from braid.targets.costs.ratios import Ratios, Sample
-from braid.targets.kernels.keys import canonical_text
+from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.target import BackendDescription
 
 
@@ -49,7 +49,7 @@ class MeasuredRatios:
 
         `is_far` as in `kinds_of`.
         """
-        own = self.own.get(canonical_text(group))
+        own = self.own.get(canonical_kernel_text(group))
         if own is not None:
             return Factor(own, is_own=True)
         return Factor(self.kinds.of_kinds(kinds_of(group, family, is_far=is_far)), is_own=False)

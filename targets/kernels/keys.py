@@ -37,7 +37,7 @@ _OWN = frozenset({"braid", "builtins", "xdsl"})
 """Packages whose versions are in every key."""
 
 
-def canonical_text(group: FusedOp) -> str:
+def canonical_kernel_text(group: FusedOp) -> str:
     """The body of `group`, equal for groups that compute the same in whatever layouts.
 
     Names of layers, and what passes have noted on the ops, are left out.
@@ -57,7 +57,7 @@ def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | 
     stored = stored_choice(group) if choice is None else choice
     return "\0".join(
         (
-            canonical_text(group) if body is None else body,
+            canonical_kernel_text(group) if body is None else body,
             *map(_layout_text, (*stored.operands, *stored.results)),
             f"{sorted(boxes_of(group).items())} {overlap_of(group)}",
         )

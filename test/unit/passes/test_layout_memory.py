@@ -19,7 +19,7 @@ from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.layout import Layout
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.passes.layout.flow import Chooser, collect_flow
+from braid.passes.layout.flow import LayoutVariable, collect_flow
 from braid.support.errors import InfeasibleError
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
@@ -92,13 +92,13 @@ class Definition:
         (self.func,) = (op for op in module.ops if isinstance(op, FuncOp))
         self.costs = LayoutCosts(module, CostSource(load_target()), "seconds")
         self.counts = ExecutionCounts.of(module)
-        self.choosers = collect_flow(self.func, self.costs).choosers
+        self.variables = collect_flow(self.func, self.costs).variables
         self.numbering = Numbering(self.func.body)
 
     def all(self) -> Iterator[tuple[float, int]]:
         """Cost and peak of every choice of options and sets."""
-        for options in itertools.product(*(range(len(c.costs)) for c in self.choosers)):
-            chosen = list(zip(self.choosers, options, strict=True))
+        for options in itertools.product(*(range(len(c.costs)) for c in self.variables)):
+            chosen = list(zip(self.variables, options, strict=True))
             cost = sum(self.counts.of_block(c.block) * c.costs[o] for c, o in chosen)
             made = {p.value: p.layouts[o] for c, o in chosen for p in c.makes}
             reads = [(p.value, p.op, p.layouts[o].tag) for c, o in chosen for p in c.reads]
@@ -162,7 +162,7 @@ class Definition:
         return spans
 
     def _layouts(self, value: SSAValue) -> set[str]:
-        ports = [p for c in self.choosers for p in (*c.makes, *c.reads) if p.value is value]
+        ports = [p for c in self.variables for p in (*c.makes, *c.reads) if p.value is value]
         return {layout.tag for port in ports for layout in port.layouts}
 
     def _at(self, op: Operation) -> int:
@@ -219,8 +219,8 @@ def least(found: list[tuple[float, int]], limit: int) -> float:
     return min((cost for cost, peak in found if peak <= limit), default=math.inf)
 
 
-def options(choosers: list[Chooser]) -> int:
-    return math.prod(len(chooser.costs) for chooser in choosers)
+def options(variables: list[LayoutVariable]) -> int:
+    return math.prod(len(variable.costs) for variable in variables)
 
 
 @settings(max_examples=60, deadline=None)
@@ -229,7 +229,7 @@ def test_the_choice_is_the_best_that_fits(text: str) -> None:
     context = make_context()
     module = parse_mlir(context, text, "g.mlir").module
     definition = Definition(module)
-    assume(options(definition.choosers) <= 64)
+    assume(options(definition.variables) <= 64)
     found = list(itertools.islice(definition.all(), 20000))
     assume(0 < len(found) < 20000)
     # The limit that the best choice just does not keep; where all take as much, one that none does.

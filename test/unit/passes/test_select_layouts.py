@@ -16,7 +16,7 @@ from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.dialects.braid.layout import Layout
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.passes.layout.flow import Chooser, collect_flow
+from braid.passes.layout.flow import LayoutVariable, collect_flow
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.load import load_target
@@ -82,36 +82,36 @@ class BruteForce:
         (func,) = (op for op in module.ops if isinstance(op, FuncOp))
         self.costs = LayoutCosts(module, CostSource(load_target()), "seconds")
         self.counts = ExecutionCounts.of(module)
-        self.choosers = collect_flow(func, self.costs).choosers
+        self.variables = collect_flow(func, self.costs).variables
 
     def assignments(self) -> int:
-        return math.prod(len(chooser.costs) for chooser in self.choosers)
+        return math.prod(len(variable.costs) for variable in self.variables)
 
     def least(self) -> float:
-        options = (range(len(chooser.costs)) for chooser in self.choosers)
+        options = (range(len(variable.costs)) for variable in self.variables)
         return min(self.cost(a) for a in itertools.product(*options))
 
     def cost(self, assignment: tuple[int, ...]) -> float:
         total = 0.0
         wanted: dict[object, dict[Block, set[str]]] = {}
         made: dict[object, tuple[str, Block]] = {}
-        for chooser, option in zip(self.choosers, assignment, strict=True):
-            total += self.counts.of_block(chooser.block) * chooser.costs[option]
-            self._note(chooser, option, wanted, made)
+        for variable, option in zip(self.variables, assignment, strict=True):
+            total += self.counts.of_block(variable.block) * variable.costs[option]
+            self._note(variable, option, wanted, made)
         for value, (layout, home) in made.items():
             total += self._spread(home, frozenset([layout]), wanted.get(value, {}), home)
         return total
 
     def _note(
         self,
-        chooser: Chooser,
+        variable: LayoutVariable,
         option: int,
         wanted: dict[object, dict[Block, set[str]]],
         made: dict[object, tuple[str, Block]],
     ) -> None:
-        for port in chooser.makes:
+        for port in variable.makes:
             made[port.value] = port.layouts[option].tag, port.block
-        for port in chooser.reads:
+        for port in variable.reads:
             blocks = wanted.setdefault(port.value, {})
             blocks.setdefault(port.block, set()).add(port.layouts[option].tag)
 

@@ -16,7 +16,7 @@ from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.group_kinds import kinds_of
 from braid.targets.costs.probe_records import PROBE, Probe, device_scope, keep_probes
-from braid.targets.kernels.keys import canonical_text
+from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 
@@ -63,7 +63,7 @@ def predicted(group: Operation) -> float:
 def probe_of(group: FusedOp, ratio: float) -> Probe:
     before = predicted(group)
     return Probe(
-        canonical_text(group),
+        canonical_kernel_text(group),
         "conv",
         "braid.conv",
         "f32",

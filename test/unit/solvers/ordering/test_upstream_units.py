@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
-from braid.solvers.ordering.feeders import Flags, Side, feeder_bound
+from braid.solvers.ordering.upstream_units import Flags, Side, upstream_unit_bound
 
 
-def fastest(ops: Side, feeders: Side, waits: Flags) -> float:
+def fastest(ops: Side, upstream: Side, waits: Flags) -> float:
     """The makespan of the best orders on both machines, tried one by one."""
     best = float("inf")
-    for fed in permutations(range(len(feeders.heads))):
+    for fed in permutations(range(len(upstream.heads))):
         ends, now = np.zeros(len(fed)), 0.0
-        for feeder in fed:
-            now = max(now, float(feeders.heads[feeder])) + float(feeders.seconds[feeder])
-            ends[feeder] = now
+        for op_before in fed:
+            now = max(now, float(upstream.heads[op_before])) + float(upstream.seconds[op_before])
+            ends[op_before] = now
         ready = np.maximum(ops.heads, (ends * waits).max(axis=1, initial=0.0))
         for order in permutations(range(len(ready))):
             now = end = 0.0
@@ -38,9 +38,11 @@ def side(random: Random, count: int, latest: int) -> Side:
 @given(st.integers(0, 1 << 30), st.integers(1, 4), st.integers(1, 4))
 def test_no_schedule_is_below_the_bound(seed: int, count: int, fed: int) -> None:
     random = Random(seed)
-    ops, feeders = side(random, count, 12), side(random, fed, 6)
+    ops, upstream = side(random, count, 12), side(random, fed, 6)
     waits = np.array([[random.random() < 0.5 for _ in range(fed)] for _ in range(count)])
-    assert feeder_bound(ops, feeders, waits, 0.0) <= fastest(ops, feeders, waits) * (1 + 1e-9)
+    assert upstream_unit_bound(ops, upstream, waits, 0.0) <= fastest(ops, upstream, waits) * (
+        1 + 1e-9
+    )
 
 
 def grouped(groups: int) -> LatencyProblem:

@@ -1,10 +1,10 @@
 """What a unit cannot have done by some time because another one has not fed it yet.
 
-Ops of one unit wait for jobs of another, such as loads: by a time, only those can have run whose
-feeders fit into the time since the first of these could start. The most work of such ops is a
+Ops of one unit wait for jobs of an upstream unit, such as loads: by a time, only those can have run
+whose jobs fit into the time since the first of these could start. The most work of such ops is a
 knapsack whose items share their weights. Relaxing its one row by Lagrange leaves a selection
 problem (J. Rhys, "A selection problem of shared fixed costs and network flows", Management
-Science 1970), whose dual lets the ops pay for their feeders: each way to pay is a bound. What has
+Science 1970), whose dual lets the ops pay for these jobs: each way to pay is a bound. What has
 not run by then runs one after the other, before the least of the tails. So this is the bound of
 S. Johnson's two machines ("Optimal two- and three-stage production schedules", Naval Research
 Logistics 1954) for jobs that share operations of the first.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from braid.solvers.ordering.one_machine import Job
 
 LIMITS = 16
-"""Tails from which on ops, and heads from which on feeders count: the most promising of each."""
+"""Tails from which on ops, and heads from which on upstream jobs count: the best of each."""
 TRIES = 64
 """Knapsacks that are bounded for each two units."""
 STEPS = 10
@@ -48,7 +48,7 @@ class Side:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Ops of tails from `tail` on and feeders of heads from `start` on, looked at `until` a time.
+    """Ops of tails from `tail` on, upstream jobs of heads from `start` on, looked at to `until`.
 
     The bound is at most `hope`.
     """
@@ -59,21 +59,21 @@ class _Trial:
     until: float
 
 
-def feeder_bound(ops: Side, feeders: Side, waits: Flags, known: float) -> float:
+def upstream_unit_bound(ops: Side, upstream: Side, waits: Flags, known: float) -> float:
     """Return a bound on the makespan, or `known` if none found is greater.
 
-    `waits` tells for each op (row) for which feeders it waits.
+    `waits` tells for each op (row) for which upstream jobs it waits.
     """
     best = known
-    trials = sorted(_trials(ops, feeders, waits, known), key=lambda trial: -trial.hope)
+    trials = sorted(_trials(ops, upstream, waits, known), key=lambda trial: -trial.hope)
     for trial in trials[:TRIES]:
         if trial.hope > best:
-            best = max(best, _bound(ops, feeders, waits, trial))
+            best = max(best, _bound(ops, upstream, waits, trial))
     return best
 
 
-def _trials(ops: Side, feeders: Side, waits: Flags, known: float) -> Iterator[_Trial]:
-    starts = _promising(feeders.heads, feeders.seconds)
+def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_Trial]:
+    starts = _promising(upstream.heads, upstream.seconds)
     for tail in _promising(ops.tails, ops.seconds):
         late = ops.tails >= tail
         heads, seconds = ops.heads[late], ops.seconds[late]
@@ -82,9 +82,9 @@ def _trials(ops: Side, feeders: Side, waits: Flags, known: float) -> Iterator[_T
         needs = waits[late]
         needed = np.where(needs, heads[:, None], inf).min(axis=0) < times[:, None]
         for start in starts:
-            behind = feeders.heads >= start
+            behind = upstream.heads >= start
             fed = needs[:, behind].any(axis=1)
-            costs = needed @ np.where(behind, feeders.seconds, 0.0)
+            costs = needed @ np.where(behind, upstream.seconds, 0.0)
             budgets = times - start
             share = np.ones(len(times))
             np.divide(budgets, costs, out=share, where=(costs > budgets) & (budgets > 0))
@@ -103,16 +103,16 @@ def _promising(values: Floats, seconds: Floats) -> list[float]:
     return sorted(best, key=best.__getitem__, reverse=True)[:LIMITS]
 
 
-def _bound(ops: Side, feeders: Side, waits: Flags, trial: _Trial) -> float:
+def _bound(ops: Side, upstream: Side, waits: Flags, trial: _Trial) -> float:
     late = ops.tails >= trial.tail
     can = late & (ops.heads < trial.until)
-    feed = (feeders.heads >= trial.start) & (feeders.heads < trial.until)
+    feed = (upstream.heads >= trial.start) & (upstream.heads < trial.until)
     work = np.minimum(ops.seconds[can], trial.until - ops.heads[can])
     needs = waits[np.ix_(can, feed)]
     fed = needs.any(axis=1)
     total = trial.until + trial.tail + float(ops.seconds[late].sum() - work[~fed].sum())
     budget = trial.until - trial.start
-    return total - _most_work(work[fed], needs[fed], feeders.seconds[feed], budget)
+    return total - _most_work(work[fed], needs[fed], upstream.seconds[feed], budget)
 
 
 def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> float:
