@@ -62,7 +62,7 @@ def test_malformed_text_names_its_line(text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: b"ELF" + data[3:], "no instruction stream"),
+        (lambda data: b"ELF" + data[3:], "not an instruction stream"),
         (lambda data: data[:4] + b"\x09" + data[5:], "version 9"),
         (lambda data: data[:-1], "bytes, expected"),
         (lambda data: data + b"n", "bytes, expected"),
