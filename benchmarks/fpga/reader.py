@@ -68,8 +68,7 @@ class _Reader:
             raise UnsupportedCode(f"{name}: not C++ that can be parsed")
         self.functions = {
             _text(_declarator(function).child_by_field_name("declarator")): function
-            for function in _children(self.root)
-            if function.type == "function_definition"
+            for function in _descendants(self.root, "function_definition")
         }
         self.arrays: dict[str, Array] = {}
         self.streams: dict[str, Stream] = {}

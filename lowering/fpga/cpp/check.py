@@ -102,7 +102,7 @@ def _streams(top: Any, functions: dict[str, Any]) -> Iterator[str]:
         arguments = [_text(node) for node in call.child_by_field_name("arguments").named_children]
         for parameter, argument in zip(parameters, arguments, strict=False):
             for method in ("read", "write") if argument in uses else ():
-                if re.search(rf"\b{parameter}\.{method}\(", _text(inner)):
+                if re.search(rf"\b{parameter}(\[[^]]*\])*\.{method}\(", _text(inner)):
                     uses[argument][method].append(name)
     for stream, sides in uses.items():
         for method, who in sides.items():
