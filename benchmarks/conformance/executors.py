@@ -32,9 +32,9 @@ def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
     return list(interpret(imported.module, rest, parameters=imported.parameters))
 
 
-def by_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
+def by_compiler(model: ModelProto, inputs: Arrays, target: str | None = None) -> Arrays:
     imported, rest = imported_with(model, inputs)
-    compiled = braid.compile(imported.module, parameters=imported.parameters)
+    compiled = braid.compile(imported.module, parameters=imported.parameters, target=target)
     outputs: Any = compiled(*rest)
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
@@ -62,6 +62,7 @@ def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arr
 
 EXECUTORS: dict[str, Executor] = {
     "compile": by_compiler,
+    "gpu-emulated": lambda model, inputs: by_compiler(model, inputs, "gpu-emulated"),
     "interpret": by_interpreter,
     "iree": by_iree,
     "ort": by_onnx_runtime,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from braid.lowering.gpu.kernels.attention import AttentionFamily
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
@@ -13,4 +14,10 @@ def gpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = ()
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages."""
-    return (*installed, HopperGemmFamily(machine), GemmFamily(machine), ConvFamily(machine))
+    own = (
+        AttentionFamily(machine),
+        HopperGemmFamily(machine),
+        GemmFamily(machine),
+        ConvFamily(machine),
+    )
+    return (*installed, *own)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from braid.support.errors import BraidError
 
 _CALL = re.compile(
-    r"(?P<head>(?:tail )?call (?P<type>void|\{[^}]*\}|\w+)) asm sideeffect "
+    r"(?P<head>(?:tail )?call (?P<type>void|\{[^}]*\}|\w+)) asm (?:sideeffect )?"
     r'"(?P<text>[^"]*)", "(?P<constraints>[^"]*)"\('
 )
 _NO_INSTRUCTION = re.compile(r"\.reg\b|@!?\w+ bra |bra |setp\.|\w+:$")

@@ -210,6 +210,11 @@ class Code:
             return list(made.results)
         return self.fields(made.results[0], results)
 
+    def power_of_two(self, a: Value) -> Value:
+        """2^a of an f32, within 2 units of the last place; 0 of what is tiny (PTX ISA, "ex2")."""
+        text = "ex2.approx.ftz.f32 $0, $1;"
+        return self.insert(llvm.InlineAsmOp(text, "=f,f", [a], [a.type]))
+
     def fields(self, struct: Value, types: Sequence[Attribute]) -> list[Value]:
         """Those of a struct."""
         return [

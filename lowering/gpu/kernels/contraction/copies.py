@@ -62,7 +62,10 @@ class TileCopy:
         self.first = code.div(thread, self.units)
         pointer = code.pointer(self.operand.value)
         pointer = code.at(pointer, self._bytes(code, code.offset(batch, self.operand.batch)))
-        if not self.along_depth:
+        if not self.along_depth and self.width == 0:
+            self.fixed = [pointer]
+            self.begin = code.add(start, code.mul(self.unit, self.per_unit))
+        elif not self.along_depth:
             own = code.add(start, code.mul(self.unit, self.per_unit))
             last = max(self.extent - self.per_unit, 0)
             self.fixed = [self._line(code, pointer, code.least(own, last))]
@@ -138,15 +141,19 @@ class TileCopy:
     def _gather(self, code: Code, target: Value, depth: Value, n: int) -> None:
         """A chunk of elements from anywhere, which is there at once."""
         type = cast(MemRefType[Any], self.operand.value.type).element_type
-        first = code.add(depth, code.mul(self.unit, self.per_unit))
         zero = code.number(0, type)
         values: list[Value] = []
         for place in range(self.per_unit):
-            own = code.add(first, place)
+            if self.along_depth:
+                own = code.add(code.add(depth, code.mul(self.unit, self.per_unit)), place)
+                source = code.at(self.fixed[n], n * self.apart)
+            else:
+                own = code.add(code.add(depth, self.first), n * self.step)
+                line = code.least(code.add(self.begin, place), self.extent - 1)
+                source = self._line(code, self.fixed[0], line)
             bounded = code.least(own, self.depths - 1)
             offset = self._bytes(code, code.offset(bounded, self.operand.depths))
-            source = code.at(code.at(self.fixed[n], offset), n * self.apart)
-            value = code.load(source, type, self.operand.bytes)
+            value = code.load(code.at(source, offset), type, self.operand.bytes)
             values.append(code.select(code.below(own, self.depths), value, zero))
         code.store(code.vector(values), target, CHUNK)
 

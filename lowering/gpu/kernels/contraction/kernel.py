@@ -26,12 +26,13 @@ from braid.lowering.gpu.launches import dynamic_shared
 
 @dataclass(frozen=True)
 class Product:
-    """A contraction with what follows, made by tiles."""
+    """A contraction with what follows, made by tiles; results are stored singly if `narrow`."""
 
     problem: Contraction
     epilogue: Epilogue
     constants: tuple[Operation, ...]
     tiles: Tiles
+    narrow: bool = False
 
     @staticmethod
     def of(function: FuncOp, operands: int, tiles: Tiles) -> "Product | None":
@@ -97,7 +98,7 @@ class Product:
     @property
     def width(self) -> int:
         """Neighbouring results that a thread stores at once."""
-        return self.epilogue.width(self.problem.columns)
+        return 1 if self.narrow else self.epilogue.width(self.problem.columns)
 
     @property
     def shared_bytes(self) -> int:
@@ -162,7 +163,6 @@ class Product:
         entry: str,
         where: tuple[Value, Value, Value, Value],
     ) -> None:
-        thread, batch, row, column = where
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         cores = self._cores()
         sums = self._multiply(code, cores, shared, values, where)
@@ -170,6 +170,17 @@ class Product:
         code.barrier()
         cores.stage(code, shared, sums)
         code.barrier()
+        self.write_staged(code, shared, values, where)
+
+    def write_staged(
+        self,
+        code: Code,
+        shared: Value,
+        values: Mapping[SSAValue, SSAValue],
+        where: tuple[Value, Value, Value, Value],
+    ) -> None:
+        """The epilogue of the tile's sums, which cores have staged, by the threads of the block."""
+        thread, batch, row, column = where
         width = self.width
         per_row = self.tiles.columns // width
         end, step = (code.number(n) for n in (self.tiles.rows * per_row, self.tiles.threads))

@@ -49,12 +49,8 @@ def emit_single_points(
     `where` is the thread, the batch, and the tile's first row and column.
     """
     thread, batch, row, column = where
-    rows, columns, depth = (
-        problem.count(parts) for parts in (problem.rows, problem.columns, problem.depths)
-    )
+    rows, columns = problem.count(problem.rows), problem.count(problem.columns)
     end, step = (code.number(n) for n in (tiles.rows * tiles.columns, tiles.threads))
-    zero = 0 if problem.is_integer else 0.0
-    type = i32 if problem.is_integer else Float32Type()
 
     def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
         m = own.add(row, own.div(place, tiles.columns))
@@ -63,26 +59,11 @@ def emit_single_points(
 
         def point(at: Code) -> None:
             lines = [
-                _line(at, values[operand.value], operand, batch, line)
+                line_of(at, values[operand.value], operand, batch, line)
                 for operand, line in ((problem.a, m), (problem.b, n))
             ]
 
-            def add(inner: Code, index: Value, sums: Sequence[Value]) -> Sequence[Value]:
-                factors = {
-                    operand.value: _element(inner, operand, line, index)
-                    for operand, line in zip((problem.a, problem.b), lines, strict=True)
-                }
-                nest = problem.nest
-                known = {
-                    argument: factors[value]
-                    for argument, value in zip(nest.body.block.args, nest.inputs, strict=False)
-                }
-                known[nest.body.block.args[-1]] = sums[0]
-                return compute(inner.builder, nest, {**values, **known})
-
-            begin, one, depths = (at.number(v) for v in (0, 1, depth))
-            sums = at.loop(begin, depths, one, [at.number(zero, type)], add)
-            write(at, list(sums), (batch, m, n), values)
+            write(at, [dot(at, problem, lines, values)], (batch, m, n), values)
 
         own.choose(inside, point)
         return carried
@@ -90,13 +71,43 @@ def emit_single_points(
     code.loop(thread, end, step, [], body)
 
 
-def _line(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: Value) -> Value:
+def dot(
+    code: Code,
+    problem: Contraction,
+    lines: Sequence[Value],
+    values: Mapping[SSAValue, SSAValue],
+) -> Value:
+    """The sum of products of a line of A and one of B."""
+    operands = (problem.a, problem.b)
+    nest = problem.nest
+
+    def add(own: Code, index: Value, sums: Sequence[Value]) -> Sequence[Value]:
+        factors = {
+            operand.value: element_at(own, operand, line, index)
+            for operand, line in zip(operands, lines, strict=True)
+        }
+        known = {
+            argument: factors[value]
+            for argument, value in zip(nest.body.block.args, nest.inputs, strict=False)
+        }
+        known[nest.body.block.args[-1]] = sums[0]
+        return compute(own.builder, nest, {**values, **known})
+
+    begin, one, end = (code.number(v) for v in (0, 1, problem.count(problem.depths)))
+    zero = code.number(0, i32) if problem.is_integer else code.number(0.0, Float32Type())
+    (total,) = code.loop(begin, end, one, [zero], add)
+    return total
+
+
+def line_of(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: Value) -> Value:
+    """Where a line of an operand begins."""
     pointer = code.pointer(buffer)
     elements = code.add(code.offset(batch, operand.batch), code.offset(line, operand.lines))
     return code.at(pointer, code.mul(elements, operand.bytes))
 
 
-def _element(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
+def element_at(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
+    """The element of a line at a depth."""
     type = cast(MemRefType[Any], operand.value.type).element_type
     offset = code.mul(code.offset(depth, operand.depths), operand.bytes)
     return code.load(code.at(line, offset), type, operand.bytes)

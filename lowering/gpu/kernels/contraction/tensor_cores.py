@@ -84,10 +84,19 @@ class TensorCores:
 
     def load(self, code: Code, shared: Value, step: int) -> list[Value]:
         """The warp's fragments of A, and then of B."""
+        return [*self.load_a(code, shared, step), *self.load_b(code, shared, step)]
+
+    def load_a(self, code: Code, shared: Value, step: int) -> list[Value]:
+        """The warp's fragments of A."""
         values: list[Value] = []
         for block in range(self._blocks):
             place = code.at(shared, self._a[step])
             values += self._read(code, code.at(place, block * _M * self.a.pitch), "")
+        return values
+
+    def load_b(self, code: Code, shared: Value, step: int) -> list[Value]:
+        """The warp's fragments of B."""
+        values: list[Value] = []
         for pair in range(self._pairs):
             if self.b_along_depth:
                 place = code.at(shared, self._b[step])

@@ -6,6 +6,7 @@
  */
 #include "emulator.h"
 
+#include <math.h>
 #include <string.h>
 
 static launch *const L = &braid_gpu_current;
@@ -196,3 +197,10 @@ MMA(m16n8k32_row_col_s8, uint32_t, S8, S8)
 MMA(m16n8k32_row_col_u8, uint32_t, U8, U8)
 MMA(m16n8k32_row_col_s8_u8, uint32_t, S8, U8)
 MMA(m16n8k32_row_col_u8_s8, uint32_t, U8, S8)
+
+/* ---- Functions that are instructions ---- */
+
+EMULATED void braid_gpu_ex2_approx_ftz_f32(float *result, float x) {
+  float power = exp2f(x);
+  *result = power < 0x1p-126f ? 0 : power;
+}

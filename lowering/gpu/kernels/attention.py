@@ -1,0 +1,180 @@
+"""Attention: softmax of scores, scaled and masked, times values; scores are never stored."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
+from braid.lowering.gpu.kernels.attention_tiles.problem import (
+    AttentionMatch,
+    element_bits,
+    fits,
+    half,
+    match_attention,
+)
+from braid.lowering.gpu.kernels.attention_tiles.single_rows import emit_single_rows
+from braid.lowering.gpu.kernels.contraction.candidate import (
+    ProductEntry,
+    bufferized_product,
+    product_kernel,
+)
+from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.kernels.contraction.kernel import all_aligned
+from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
+from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.machine import Machine
+
+_WIDTHS = (64, 128, 256)
+"""Elements of a head that tiles have."""
+_SHAPES = ((128, 64, 2), (64, 64, 2), (64, 32, 2), (64, 64, 1), (64, 32, 1))
+"""Queries of a block, keys of a tile, and tiles that are in shared memory; the preferred first."""
+_WARP_ROWS = 16
+_RATE = 0.5
+"""Which part of the peak rate is assumed."""
+
+
+@dataclass(frozen=True)
+class AttentionFamily:
+    """Two `braid.matmul` of bf16 or f16 with a softmax between, and anything elementwise around.
+
+    Scales and masks of any form are elementwise on scores. Keys that several heads share are
+    operands with fewer heads. Heads have up to 256 elements.
+    """
+
+    machine: Machine
+    name: str = "gpu-attention"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_AttentionCandidate | None":
+        """See `match_attention`."""
+        found = match_attention(group)
+        if found is None or element_bits(found) is None:
+            return None
+        widths = shape_of(found.scores.operands[0])[-1], shape_of(found.values.output)[-1]
+        if max(widths) > _WIDTHS[-1] or shape_of(found.scores.output)[-1] < 2:
+            return None
+        return _AttentionCandidate(group, self.machine, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _AttentionCandidate:
+    group: FusedOp
+    machine: Machine
+    found: AttentionMatch
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major, keys also transposed, as they mostly are made."""
+        keys = self.found.scores.operands[1]
+        assert isinstance(keys, BlockArgument)
+        plain = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
+        results = tuple(Layout.row_major(len(shape_of(v))) for v in self.group.outputs)
+        letters = plain[keys.index].tag
+        turned = list(plain)
+        turned[keys.index] = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
+        choices = [LayoutChoice(tuple(plain), results)]
+        if keys.uses.get_length() == 1:
+            choices.append(LayoutChoice(tuple(turned), results))
+        return choices
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all."""
+        return False
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """At a part of the peak rate, or of the memory's."""
+        scores = prod(shape_of(self.found.scores.output))
+        widths = (
+            shape_of(self.found.scores.operands[0])[-1] + shape_of(self.found.values.output)[-1]
+        )
+        rate = self.machine.fact("tensor_bf16_flops", 312e12) * _RATE
+        values = (*self.group.inputs, *self.group.outputs)
+        moved = sum(storage_bytes(value.type) for value in values)
+        slow = 1.0 if choice == self.layouts[0] else 1.001
+        return slow * max(
+            2 * scores * widths / rate, moved / self.machine.fact("memory_bandwidth", 2e12)
+        )
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Shapes of tiles that fit shared memory: the preferred at level 0, the others at 1."""
+        fitting = [
+            {"rows": rows, "keys": keys, "stages": stages}
+            for rows, keys, stages in _SHAPES
+            if self._bytes(rows, keys, stages) <= shared_limit(self.machine)
+            and (rows == _SHAPES[-1][0] or max(self._widths) < _WIDTHS[-1])
+        ]
+        yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
+
+    @property
+    def _widths(self) -> tuple[int, int]:
+        """Elements of a key and of a value, as tiles have them."""
+        own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]
+        first, second = (next(w for w in _WIDTHS if w >= width) for width in own)
+        return first, second
+
+    def _bytes(self, rows: int, keys: int, stages: int) -> int:
+        """Of shared memory of a block."""
+        key, value = self._widths
+        staged = rows * Tiles(rows, value, 0, 0, _WARP_ROWS, value).staged_pitch
+        return max(2 * (rows * key + stages * keys * (key + value)), staged)
+
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One entry, a block some queries of a head."""
+        chosen = {**next(self.space(0)), **schedule}
+        rows, keys = chosen["rows"], chosen["keys"]
+        key, value = self._widths
+        found = self.found
+        scores = half(
+            found.before,
+            [found.softmax.input],
+            symbol,
+            Tiles(rows, keys, 2 * key, 1, _WARP_ROWS, keys),
+        )
+        weighted = half(
+            found.after,
+            list(self.group.terminator.arguments),
+            symbol,
+            Tiles(rows, value, 2 * keys, 1, _WARP_ROWS, value),
+        )
+        if scores is None or weighted is None or not fits(scores.product, weighted.product):
+            return emit_fallback(self.group, symbol)
+        attention = Attention(scores, weighted, chosen["stages"])
+        function = bufferized_product(self.group, symbol)
+        buffers = function.body.block.args[:-2]
+        outside: list[SSAValue] = [*self.group.body.block.args, *self.group.terminator.arguments]
+
+        def emit(
+            code: Code,
+            values: Mapping[SSAValue, SSAValue],
+            name: str,
+            _: Sequence[SSAValue],
+        ) -> None:
+            known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
+            inner = {**values, **scores.values(known), **weighted.values(known)}
+            code.choose(
+                all_aligned(code, [values[buffer] for buffer in buffers]),
+                lambda own: attention.emit(own, inner, name),
+                lambda own: emit_single_rows(own, attention, inner, name),
+            )
+
+        entry = ProductEntry(
+            attention.blocks,
+            attention.threads,
+            attention.shared_bytes,
+            (*scores.product.constants, *weighted.product.constants),
+            emit,
+        )
+        return product_kernel(entry, function, symbol, self.group)

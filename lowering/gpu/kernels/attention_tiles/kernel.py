@@ -1,0 +1,354 @@
+"""The entry of attention: a block has some queries, and goes over tiles of keys and values.
+
+Scores, their maxima and sums are in registers: T. Dao, "FlashAttention-2: Faster Attention with
+Better Parallelism and Work Partitioning", 2023. What the warp's fragments of scores are is what
+`mma.sync` takes as fragments of its left operand, so that weights never leave registers either.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log2
+from typing import Any, cast
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import Float32Type, MemRefType, VectorType, i32
+from xdsl.ir import SSAValue
+
+from braid.lowering.gpu.kernels.attention_tiles.problem import Half
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.contraction.copies import TileCopy
+from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.problem import Operand
+from braid.lowering.gpu.kernels.contraction.tensor_cores import STEP_BYTES, TensorCores
+from braid.lowering.gpu.kernels.contraction.tiles import Place
+from braid.lowering.gpu.launches import dynamic_shared
+
+LOG2_E = log2(2.718281828459045)
+MINUS_INFINITY = float("-inf")
+_HELD_DEPTH = 128
+"""Up to so many elements of a query, its fragments stay in registers."""
+_HALVES = 2
+"""Rows of 8 that a thread has elements of, in a block of 16."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """`scores` and `weighted` are the products; their tiles have all columns of a head."""
+
+    scores: Half
+    weighted: Half
+    stages: int
+
+    @property
+    def rows(self) -> int:
+        """Queries of a block."""
+        return self.scores.product.tiles.rows
+
+    @property
+    def keys(self) -> int:
+        """Of a tile."""
+        return self.scores.product.tiles.columns
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.scores.product.tiles.threads
+
+    @property
+    def row_tiles(self) -> int:
+        """How many there are for a batch."""
+        return -(-self.scores.product.rows // self.rows)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        problem = self.scores.product.problem
+        return problem.count(problem.batches) * self.row_tiles
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block."""
+        staged = self.rows * self.weighted.product.tiles.staged_pitch
+        return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
+
+    @cached_property
+    def _queries(self) -> Place:
+        return Place(0, self.rows, self.scores.product.tiles.depth, True)
+
+    @cached_property
+    def _keys(self) -> "_Moving":
+        width = self.scores.product.tiles.depth // 2
+        return _Moving(self.scores.product.problem.b, self._queries.bytes, self.keys, width, True)
+
+    @cached_property
+    def _values(self) -> "_Moving":
+        start = self._keys.place.start + self._keys.place.bytes
+        width = self.weighted.product.tiles.columns
+        return _Moving(self.weighted.product.problem.b, start, self.keys, width, False)
+
+    @property
+    def _slot_bytes(self) -> int:
+        return self._keys.place.bytes + self._values.place.bytes
+
+    @cached_property
+    def _score_cores(self) -> TensorCores:
+        own = self.scores.product
+        by_lines = self._keys.contiguous
+        return TensorCores(own.problem, own.tiles, self._queries, self._keys.place, by_lines)
+
+    @cached_property
+    def _value_cores(self) -> TensorCores:
+        own = self.weighted.product
+        by_lines = not self._values.contiguous
+        return TensorCores(own.problem, own.tiles, self._queries, self._values.place, by_lines)
+
+    def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
+        """The code of a thread; `values` are the entry's values for both halves' arguments."""
+        thread, block = code.thread(), code.block()
+        batch = code.div(block, self.row_tiles)
+        row = code.mul(code.rem(block, self.row_tiles), self.rows)
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        queries = self._copy(values, self.scores.product.problem.a, self._queries, self.rows)
+        moving = [
+            own.copy(cast(Value, values[own.operand.value]), self.threads)
+            for own in (self._keys, self._values)
+        ]
+        queries.prepare(code, thread, row, batch)
+        for copy in moving:
+            copy.prepare(code, thread, code.number(0), batch)
+        for cores in (self._score_cores, self._value_cores):
+            cores.prepare(code, thread)
+        queries.issue(code, shared, code.number(0), range(queries.count))
+        if self.stages > 1:
+            self._issue(code, moving, shared, code.number(0))
+        code.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
+        state = self._loop(code, values, shared, moving, (thread, batch, row))
+        sums = self._normalized(code, state)
+        code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
+        code.barrier()
+        self._value_cores.stage(code, shared, sums)
+        code.barrier()
+        where = (thread, batch, row, code.number(0))
+        self.weighted.product.write_staged(code, shared, values, where)
+
+    def _copy(
+        self, values: Mapping[SSAValue, SSAValue], operand: Operand, place: Place, lines: int
+    ) -> TileCopy:
+        own = replace(operand, value=values[operand.value])
+        return TileCopy(own, place, True, lines, place.line_bytes // 2, self.threads)
+
+    def _issue(self, code: Code, moving: Sequence[TileCopy], slot: Value, key: Value) -> None:
+        for copy in moving:
+            copy.issue(code, slot, key, range(copy.count))
+
+    def _loop(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        shared: Value,
+        moving: Sequence[TileCopy],
+        where: tuple[Value, Value, Value],
+    ) -> list[Value]:
+        """Maxima and sums of the thread's rows, and their weighted values, over all keys."""
+        count = self.scores.product.columns
+        turns = -(-count // self.keys)
+        held: list[list[Value]] = []
+        if self.stages > 1 and self.scores.product.depth <= _HELD_DEPTH:
+            _wait(code, 0)
+            held = [self._score_cores.load_a(code, shared, n) for n in range(self._steps)]
+
+        def turn(own: Code, number: Value, carried: Sequence[Value]) -> Sequence[Value]:
+            key = own.mul(number, self.keys)
+            read = shared
+            if self.stages == 1:
+                self._issue(own, moving, shared, key)
+            else:
+                slot = own.mul(own.rem(number, self.stages), self._slot_bytes)
+                other = own.rem(own.add(number, 1), self.stages)
+                further = own.least(own.add(key, self.keys), (turns - 1) * self.keys)
+                target = own.at(shared, own.mul(other, self._slot_bytes))
+                self._issue(own, moving, target, further)
+                read = own.at(shared, slot)
+            own.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
+            _wait(own, self.stages - 1)
+            fragments = held or [
+                self._score_cores.load_a(own, shared, n) for n in range(self._steps)
+            ]
+            scores = self._scores(own, read, fragments, values, where, key)
+            state = self._weigh(own, read, scores, carried)
+            own.barrier()
+            return state
+
+        zero, least = code.number(0, Float32Type()), code.number(MINUS_INFINITY, Float32Type())
+        start = [least] * _HALVES + [zero] * (_HALVES + self._value_cores.sums)
+        begin, end, step = (code.number(n) for n in (0, turns, 1))
+        return code.loop(begin, end, step, start, turn)
+
+    @property
+    def _steps(self) -> int:
+        return self.scores.product.tiles.depth // STEP_BYTES
+
+    def _scores(
+        self,
+        code: Code,
+        slot: Value,
+        queries: Sequence[Sequence[Value]],
+        values: Mapping[SSAValue, SSAValue],
+        where: tuple[Value, Value, Value],
+        key: Value,
+    ) -> list[Value]:
+        """Those of the warp's rows, after what is elementwise on them, -∞ behind the last key."""
+        cores = self._score_cores
+        sums = [cores.zero(code)] * cores.sums
+        for step, own in enumerate(queries):
+            sums = cores.multiply(code, sums, [*own, *cores.load_b(code, slot, step)])
+        _, batch, row = where
+        count = self.scores.product.columns
+        quad, eighth = code.rem(cores.lane, 4), code.div(cores.lane, 4)
+        first = code.add(code.add(row, cores.row), eighth)
+        scores: list[Value] = []
+        for pair in range(len(sums) // 2):
+            m = code.least(code.add(first, 8 * (pair % 2)), self.scores.product.rows - 1)
+            n = code.add(code.add(key, code.mul(quad, 2)), 8 * (pair // 2))
+            lanes = self._elementwise(code, sums[2 * pair : 2 * pair + 2], (batch, m, n), values)
+            for place, lane in enumerate(lanes):
+                inside = code.below(code.add(n, place), count)
+                least = code.number(MINUS_INFINITY, Float32Type())
+                scores.append(lane if count % self.keys == 0 else code.select(inside, lane, least))
+        return scores
+
+    def _elementwise(
+        self,
+        code: Code,
+        sums: Sequence[Value],
+        place: tuple[Value, Value, Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> list[Value]:
+        """Two neighbouring scores, as f32: together where they lie so in operands."""
+        product = self.scores.product
+        problem, count = product.problem, product.columns
+        batch, row, column = place
+        width = 2 if count % 2 == 0 else 1
+        lane = problem.columns[-1].dim if problem.columns else None
+        (result,) = product.epilogue.results
+        found: list[Value] = []
+        for first in range(0, 2, width):
+            n = code.least(code.add(column, first), count - width)
+            parts = (problem.batches, problem.rows, problem.columns)
+            points = [point_of(code, p, v) for p, v in zip(parts, (batch, row, n), strict=True)]
+            own = list(sums[first : first + width])
+            held = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
+            found += [single(code, cast(Value, value)) for value in held[result]]
+        return found
+
+    def _weigh(
+        self, code: Code, slot: Value, scores: Sequence[Value], carried: Sequence[Value]
+    ) -> list[Value]:
+        """What is carried on after the keys of these scores."""
+        maxima, totals = list(carried[:_HALVES]), list(carried[_HALVES : 2 * _HALVES])
+        sums = list(carried[2 * _HALVES :])
+        weights: list[Value] = list(scores)
+        log2_e = code.number(LOG2_E, Float32Type())
+        for half in range(_HALVES):
+            own = [n for n in range(len(scores)) if n // 2 % 2 == half]
+            most = maxima[half]
+            for n in own:
+                most = code.insert(arith.MaximumfOp(most, scores[n]))
+            most = _across(code, most, arith.MaximumfOp)
+            none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
+            base = code.select(none, code.number(0, most.type), most)
+            base = code.insert(arith.MulfOp(base, log2_e))
+            scale = code.power_of_two(less(code, maxima[half], log2_e, base))
+            total = code.insert(arith.MulfOp(totals[half], scale))
+            for n in own:
+                weights[n] = code.power_of_two(less(code, scores[n], log2_e, base))
+                total = code.insert(arith.AddfOp(total, weights[n]))
+            maxima[half], totals[half] = most, total
+            for n in range(len(sums)):
+                if n // 2 % 2 == half:
+                    sums[n] = code.insert(arith.MulfOp(sums[n], scale))
+        sums = self._add_values(code, slot, weights, sums)
+        return [*maxima, *totals, *sums]
+
+    def _add_values(
+        self, code: Code, slot: Value, weights: Sequence[Value], sums: list[Value]
+    ) -> list[Value]:
+        """The sums and the weighted values of a tile: 16 keys at a time."""
+        cores = self._value_cores
+        type = cast(MemRefType[Any], self.weighted.product.problem.b.value.type).element_type
+        for step in range(self.keys // 16):
+            own = weights[8 * step : 8 * step + 8]
+            a = [_packed(code, own[n : n + 2], type) for n in range(0, 8, 2)]
+            sums = cores.multiply(code, sums, [*a, *cores.load_b(code, slot, step)])
+        return sums
+
+    def _normalized(self, code: Code, state: Sequence[Value]) -> list[Value]:
+        """The weighted values by the sums of weights."""
+        totals, sums = state[_HALVES : 2 * _HALVES], list(state[2 * _HALVES :])
+        one = code.number(1, Float32Type())
+        for half in range(_HALVES):
+            total = _across(code, totals[half], arith.AddfOp)
+            inverse = code.insert(arith.DivfOp(one, total))
+            for n in range(len(sums)):
+                if n // 2 % 2 == half:
+                    sums[n] = code.insert(arith.MulfOp(sums[n], inverse))
+        return sums
+
+
+class _Moving:
+    """Keys or values, of which a tile of so many moves along them.
+
+    It lies in lines of the head's `width` elements if they are `contiguous`, else along keys.
+    """
+
+    def __init__(
+        self, operand: Operand, start: int, count: int, width: int, are_keys: bool
+    ) -> None:
+        # As an operand whose depths are what the loop goes along.
+        swapped = replace(operand, lines=operand.depths, depths=operand.lines)
+        self.operand = swapped if are_keys else operand
+        self.count, self.width = count, width
+        self.contiguous = self.operand.chunk(False) >= self.operand.chunk(True)
+        lines, line = (count, width) if self.contiguous else (width, count)
+        self.place = Place(start, lines, 2 * line, True)
+
+    def copy(self, buffer: Value, threads: int) -> TileCopy:
+        """What threads do for a tile."""
+        own = replace(self.operand, value=buffer)
+        return TileCopy(own, self.place, not self.contiguous, self.width, self.count, threads)
+
+
+def single(code: Code, value: Value) -> Value:
+    """A float in 32 bits."""
+    if isinstance(value.type, Float32Type):
+        return value
+    return code.insert(arith.ExtFOp(value, Float32Type()))
+
+
+def less(code: Code, a: Value, factor: Value, b: Value) -> Value:
+    """a · factor - b."""
+    negative = code.insert(arith.NegfOp(b))
+    return code.insert(llvm.FMAOp(a, factor, negative))
+
+
+def _across(code: Code, value: Value, op: Any) -> Value:
+    """The total or maximum of the four lanes that have elements of a row."""
+    for distance in (1, 2):
+        operands = [code.number(-1), value, code.number(distance), code.number(31)]
+        (other,) = code.intrinsic("llvm.nvvm.shfl.sync.bfly.f32", operands, [value.type])
+        value = code.insert(op(value, other))
+    return value
+
+
+def _packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
+    """Two numbers, rounded, in one register."""
+    narrow = [code.insert(arith.TruncFOp(value, type)) for value in pair]
+    vector = code.vector(narrow)
+    assert isinstance(vector.type, VectorType)
+    return code.insert(llvm.BitcastOp(vector, i32))
+
+
+def _wait(code: Code, left: int) -> None:
+    code.intrinsic("llvm.nvvm.cp.async.wait.group", [code.number(left)], [])
+    code.barrier()

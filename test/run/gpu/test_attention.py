@@ -1,0 +1,313 @@
+"""Attention by tiles: random shapes, types, masks and shared keys; its code; and mutants."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import bf16, f16, f32
+
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.attention import AttentionFamily
+from braid.lowering.gpu.kernels.attention_tiles import kernel
+from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.support.errors import BraidError
+from braid.targets.kernels.kernel_family import Schedule
+from test.run.fallback.conftest import make_group
+from test.run.gpu.conftest import check_group, gpu, made_by_tiles, spilled_bytes
+from test.run.gpu.test_products import tensor
+
+ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"]
+SMALL = {"rows": 64, "keys": 32, "stages": 2}
+
+
+def attention(
+    element: Any,
+    heads: tuple[int, ...],
+    lengths: tuple[int, int],
+    widths: tuple[int, int],
+    *,
+    key_heads: tuple[int, ...] | None = None,
+    mask: tuple[int, ...] | None = None,
+    scaled: bool = False,
+    transposed: bool = False,
+    residual: bool = False,
+) -> FusedOp:
+    """`lengths` are those of queries and keys, `widths` elements of a key and of a value.
+
+    `mask` are the extents of what is added to scores.
+    """
+    (queries, keys), (width, value) = lengths, widths
+    shared = key_heads or heads
+    letters = "abcdef"[: len(heads) + 2]
+    layout = letters[:-2] + letters[-1] + letters[-2] if transposed else None
+    types = [
+        tensor(element, *heads, queries, width),
+        tensor(element, *shared, width, keys, layout=layout),
+        tensor(element, *shared, keys, value),
+    ]
+    if scaled:
+        types.append(tensor(element, *(1 for _ in heads), 1, 1))
+    if mask is not None:
+        types.append(tensor(element, *mask))
+    if residual:
+        types.append(tensor(element, *heads, queries, value))
+
+    def build(q: Any, k: Any, v: Any, *others: Any) -> Any:
+        rest = list(others)
+        ops: list[Any] = [MatmulOp.on(q, k, accumulator=None)]
+        if scaled:
+            ops.append(elementwise("mul", ops[-1], rest.pop(0)))
+        if mask is not None:
+            ops.append(elementwise("add", ops[-1], rest.pop(0)))
+        ops.append(SoftmaxOp.get(ops[-1], len(heads) + 1))
+        ops.append(MatmulOp.on(ops[-1], v, accumulator=None))
+        if residual:
+            ops.append(elementwise("add", ops[-1], rest.pop(0)))
+        return ops
+
+    return make_group(types, build, ())
+
+
+def emitter(
+    schedule: Schedule | None = None, architecture: str = "sm_80"
+) -> Callable[[FusedOp, str], GpuKernel]:
+    def emit(group: FusedOp, symbol: str) -> GpuKernel:
+        found = AttentionFamily(gpu(architecture)).match(group)
+        assert found is not None
+        return made_by_tiles(found.emit(symbol, schedule or next(found.space(0))))
+
+    return emit
+
+
+def causal(queries: int, keys: int, left_out: float) -> Any:
+    """0 where a query comes behind a key."""
+    place = np.arange(queries)[:, None] + keys - queries
+    return np.where(np.arange(keys)[None, :] <= place, 0, left_out)
+
+
+def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
+    rng = np.random.default_rng(seed)
+    element = (bf16, f16)[rng.integers(2)]
+    queries, keys = (int(n) for n in rng.integers(2, 90, 2))
+    width = int(rng.choice([8, 24, 64, 80, 128]))
+    heads, key_heads = (
+        ((1, 2), None),
+        ((2, 1), None),
+        ((2, 2, 2), (2, 2, 1)),
+        ((3,), None),
+        ((1, 3), (1, 1)),
+    )[rng.integers(5)]
+    one = tuple(1 for _ in heads)
+    mask = (None, (*one, queries, keys), (*one, 1, keys), (*heads, queries, keys))[rng.integers(4)]
+    scaled, given = bool(rng.integers(2)), dict[int, Any]()
+    group = attention(
+        element,
+        heads,
+        (queries, keys),
+        (width, width if rng.integers(2) else 32),
+        key_heads=key_heads,
+        mask=mask,
+        scaled=scaled,
+        transposed=bool(rng.integers(2)),
+        residual=bool(rng.integers(2)),
+    )
+    if mask == (*one, queries, keys) and keys >= queries:
+        left_out = float(rng.choice([-1e4, -np.inf]))
+        type = group.inputs[3 + scaled].type
+        given[3 + scaled] = causal(queries, keys, left_out).reshape(mask)
+        given[3 + scaled] = given[3 + scaled].astype(to_numpy(type.element_type))
+    schedule = {
+        "rows": 64,
+        "keys": int(rng.choice([32, 64])),
+        "stages": int(rng.integers(1, 3)),
+    }
+    return group, schedule, given
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_attention(seed: int) -> None:
+    group, schedule, given = random_attention(seed)
+    check_group(group, emitter(schedule), given, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_many_random_attentions(seed: int) -> None:
+    group, schedule, given = random_attention(seed)
+    check_group(group, emitter(schedule), given, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [64, 128, 256])
+def test_every_schedule(width: int) -> None:
+    group = attention(bf16, (1, 1), (140, 100), (width, width), transposed=True)
+    found = AttentionFamily(gpu("sm_80")).match(group)
+    assert found is not None
+    schedules = [schedule for level in range(3) for schedule in found.space(level)]
+    assert len(schedules) >= 3
+    for schedule in schedules:
+        check_group(group, emitter(schedule))
+
+
+@pytest.mark.slow
+def test_unaligned_buffers() -> None:
+    group = attention(bf16, (1, 2), (40, 30), (24, 40), mask=(1, 1, 40, 30), transposed=True)
+    check_group(group, emitter(SMALL), unaligned=True)
+
+
+def test_what_is_left_to_others() -> None:
+    family = AttentionFamily(gpu("sm_80"))
+    assert family.match(attention(bf16, (2,), (8, 8), (64, 64))) is not None
+    assert family.match(attention(f32, (2,), (8, 8), (64, 64))) is None
+    assert family.match(attention(bf16, (2,), (8, 8), (264, 64))) is None
+
+
+@pytest.mark.parametrize(
+    ("architecture", "width"),
+    [
+        ("sm_80", 128),
+        *(
+            pytest.param(own, width, marks=pytest.mark.slow)
+            for own in ARCHITECTURES
+            for width in (64, 128, 256)
+        ),
+    ],
+)
+def test_default_schedules_spill_nowhere(architecture: str, width: int) -> None:
+    group = attention(bf16, (2, 16), (4096, 4096), (width, width), transposed=True)
+    assert spilled_bytes(emitter(None, architecture)(group, "tested"), architecture) == 0
+
+
+# ---- Mutants ----
+
+Mutate = Callable[[pytest.MonkeyPatch], None]
+
+
+def _without(name: str) -> Mutate:
+    original = Code.intrinsic
+
+    def dropped(self: Code, own: str, operands: Any, results: Any) -> Any:
+        return [] if own == name else original(self, own, operands, results)
+
+    return lambda patch: patch.setattr(Code, "intrinsic", dropped)
+
+
+def _without_barrier(number: int) -> Mutate:
+    original = Code.barrier
+
+    def mutate(patch: pytest.MonkeyPatch) -> None:
+        seen: list[int] = []
+
+        def barrier(self: Code) -> None:
+            seen.append(0)
+            if len(seen) - 1 != number:
+                original(self)
+
+        patch.setattr(Code, "barrier", barrier)
+
+    return mutate
+
+
+def _constant(name: str, value: Any) -> Mutate:
+    return lambda patch: patch.setattr(kernel, name, value)
+
+
+def _waits_for_less(patch: pytest.MonkeyPatch) -> None:
+    original = kernel._wait
+    patch.setattr(kernel, "_wait", lambda code, left: original(code, left + 1))
+
+
+def _across_two(patch: pytest.MonkeyPatch) -> None:
+    """Only two of the four lanes of a row."""
+    original = Code.intrinsic
+
+    def shuffled(self: Code, own: str, operands: Any, results: Any) -> Any:
+        if "bfly" in own:
+            operands = [operands[0], operands[1], self.number(1), operands[3]]
+        return original(self, own, operands, results)
+
+    patch.setattr(Code, "intrinsic", shuffled)
+
+
+def _weights_swapped(patch: pytest.MonkeyPatch) -> None:
+    original = kernel._packed
+    patch.setattr(kernel, "_packed", lambda code, pair, type: original(code, pair[::-1], type))
+
+
+def _behind_the_end(patch: pytest.MonkeyPatch) -> None:
+    """Keys behind the last one take part."""
+    original = Code.below
+    patch.setattr(
+        Code,
+        "below",
+        lambda self, a, b: original(self, a, b + 8 if isinstance(b, int) else b),
+    )
+
+
+def _swizzle(patch: pytest.MonkeyPatch) -> None:
+    original = kernel.Attention._issue
+
+    def issue(self: Any, code: Code, moving: Any, slot: Any, key: Any) -> None:
+        original(self, code, moving, code.at(slot, 16), key)
+
+    patch.setattr(kernel.Attention, "_issue", issue)
+
+
+def _property(name: str, change: Callable[[Any], Any]) -> Mutate:
+    found = kernel.Attention.__dict__[name]
+    get = found.func if hasattr(found, "func") else found.fget
+    return lambda patch: patch.setattr(
+        kernel.Attention, name, property(lambda self: change(get(self)))
+    )
+
+
+def _maxima_of_sums(patch: pytest.MonkeyPatch) -> None:
+    original = kernel._across
+    patch.setattr(
+        kernel, "_across", lambda code, value, op: original(code, value, arith.MaximumfOp)
+    )
+
+
+LANDED = "has not landed|no thread of the block has written|race"
+MUTANTS: dict[str, tuple[Mutate, str]] = {
+    "no wait": (_without("llvm.nvvm.cp.async.wait.group"), LANDED),
+    "waits for one less": (_waits_for_less, LANDED),
+    "no groups": (_without("llvm.nvvm.cp.async.commit.group"), LANDED),
+    "no wait at the end": (_without("llvm.nvvm.cp.async.wait.all"), "landed"),
+    "no barrier behind copies": (_without_barrier(0), LANDED),
+    "no barrier in the loop": (_without_barrier(1), LANDED),
+    "no barrier behind a tile": (_without_barrier(2), LANDED),
+    "no barrier before results": (_without_barrier(3), LANDED),
+    "no barrier behind results": (_without_barrier(4), LANDED),
+    "maxima of two lanes": (_across_two, "matmul"),
+    "maxima for sums": (_maxima_of_sums, "matmul"),
+    "weights swapped": (_weights_swapped, "matmul"),
+    "keys behind the end": (_behind_the_end, "matmul|offset"),
+    "another base": (_constant("LOG2_E", 1.0), "matmul"),
+    "copies apart": (_swizzle, f"{LANDED}|matmul|offset"),
+    "too little memory": (_property("shared_bytes", lambda n: n - 16), "offset"),
+    "a smaller slot": (_property("_slot_bytes", lambda n: n - 128), f"{LANDED}|matmul"),
+    "a step less": (_property("_steps", lambda n: n - 1), "matmul"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if number % 9 == 0 else pytest.param(name, marks=pytest.mark.slow)
+        for number, name in enumerate(MUTANTS)
+    ],
+)
+def test_mutants_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate, reason = MUTANTS[name]
+    mutate(monkeypatch)
+    group = attention(bf16, (1, 1), (40, 72), (64, 64), transposed=True)
+    with pytest.raises((BraidError, AssertionError), match=reason):
+        check_group(group, emitter(SMALL))
