@@ -293,7 +293,7 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
     "another base": (_constant("LOG2_E", 1.0), "matmul"),
     "copies apart": (_swizzle, f"{LANDED}|matmul|offset"),
     "too little memory": (_property("shared_bytes", lambda n: n - 16), "offset"),
-    "a smaller slot": (_property("_slot_bytes", lambda n: n - 128), f"{LANDED}|matmul|aligned|offset"),
+    "a smaller slot": (_property("_slot_bytes", lambda n: n - 128), f"{LANDED}|matmul|offset"),
     "a step less": (_property("_steps", lambda n: n - 1), "matmul"),
 }
 
