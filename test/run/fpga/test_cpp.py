@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from braid.compiler import emit_model
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
@@ -22,6 +23,12 @@ KERNELS = {
     "matmul": (matmul(3, 16, 16, 16), (1, 40)),
     "residual": (RESIDUAL, (7, 64)),
 }
+
+MAXIMUM = b"""func.func @main(%x: tensor<1x2x4x4xi16>) -> tensor<1x2x4x4xf32> {
+  %0 = braid.maximum %x, %x : (tensor<1x2x4x4xi16>, tensor<1x2x4x4xi16>) -> tensor<1x2x4x4xi16>
+  %1 = braid.cast %0 : (tensor<1x2x4x4xi16>) -> tensor<1x2x4x4xf32>
+  func.return %1 : tensor<1x2x4x4xf32>
+}"""
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -72,3 +79,9 @@ def test_rules_of_synthesis(name: str) -> None:
     mutant, count = re.subn(pattern, replacement, text, count=1)
     assert count == 1
     assert any(expected in rule for rule in broken_rules(mutant)), list(broken_rules(mutant))
+
+
+def test_braid_compile_shows_the_text() -> None:
+    text = str(emit_model(MAXIMUM, "hls-cpp", target="fpga-zynq7020"))
+    assert 'extern "C" void cluster_' in text
+    assert not list(broken_rules(text))
