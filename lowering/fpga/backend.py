@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
+from braid.lowering.fpga.report import report
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -27,7 +28,7 @@ class FpgaBackend:
     """Makes a circuit of each function; see `Backend`."""
 
     name: str
-    stages: tuple[str, ...] = ("hls", "hls-cpp", "verilog", "testbench")
+    stages: tuple[str, ...] = ("hls", "hls-cpp", "verilog", "testbench", "report")
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """None of its own: groups are row-major, and are not what stages are made of."""
@@ -86,8 +87,14 @@ class FpgaKernels:
         ]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches."""
-        return [circuit.at(stage) for circuit in self._circuits(functions)]
+        """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
+
+        At `report`, what they take of the part and how many frames a second they make.
+        """
+        circuits = self._circuits(functions)
+        if stage == "report":
+            return [report(circuit, self.job.device.machine) for circuit in circuits]
+        return [circuit.at(stage) for circuit in circuits]
 
     @cached_property
     def _clock(self) -> float:

@@ -76,6 +76,7 @@ class Pipeline:
         # The first element that is printed has the highest index.
         text = ", ".join(f"{word} : i{width}" for word in reversed(words))
         kind = f"!hw.array<{len(words)}xi{width}>"
+        module.tally.constants(words, width)
         array = module.name_for("rom")
         module.line(f"{array} = hw.aggregate_constant [{text}] : {kind}")
         index = module.later(self.folds.index(op.by.data), op.begins)
@@ -116,6 +117,9 @@ class Pipeline:
                 width = max(operand.bits for operand in operands)
                 left, right = (module.resize(operand, width) for operand in operands)
                 return module.resize(module.apply("shrs", left, right), bits)
+            case "mul":
+                left, right = operands
+                return module.product(left, right, bits)
             case _:
                 return module.apply(kind, *(module.resize(one, bits) for one in operands))
 

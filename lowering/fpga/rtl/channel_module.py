@@ -3,7 +3,7 @@
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
-def channel_module(name: str, bits: int, depth: int) -> str:
+def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
     """A channel of `depth` beats of so many bits.
 
     `reserve` takes a place, which `room` says there is; `write` with `data`, a fixed number of
@@ -23,7 +23,7 @@ def channel_module(name: str, bits: int, depth: int) -> str:
     module.output("room", module.compare("ne", taken, module.constant(depth, taken.bits)))
     module.output("valid", module.compare("ne", stored, module.constant(0, stored.bits)))
     module.output("head", head)
-    return module.text()
+    return module
 
 
 def _counter(module: HardwareModule, name: str, depth: int, more: Wire, less: Wire) -> Wire:

@@ -6,6 +6,7 @@ from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.rtl.channel_module import channel_module
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
+from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.stage_module import stage_module
 
 
@@ -18,12 +19,21 @@ def design_modules(design: DesignOp) -> str:
     return _Top(design).text()
 
 
+def resources_of(design: DesignOp) -> Resources:
+    """What the modules of the design take of a part, together."""
+    top = _Top(design)
+    top.text()
+    used = [top.parts[name].tally.resources for name in top.instances]
+    return sum(used, top.module.tally.resources)
+
+
 class _Top:
     def __init__(self, design: DesignOp) -> None:
         self.design = design
         self.name = design.sym_name.data
         self.module = HardwareModule(self.name)
-        self.parts: dict[str, str] = {}
+        self.parts: dict[str, HardwareModule] = {}
+        self.instances: list[str] = []
         self.channels = [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
         self.stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
         # By the channel: what it is told, by names that are defined later.
@@ -41,12 +51,14 @@ class _Top:
             self._stage(index, stage)
         for index, value in enumerate(self.design.output.streams):
             self._output(index, value)
-        return "".join([*self.parts.values(), self.module.text()])
+        return "".join(part.text() for part in [*self.parts.values(), self.module])
 
     def _channel(self, index: int, channel: ChannelOp) -> None:
         bits, depth = stream_of(channel.stream).bits, channel.depth.value.data
         name = f"{self.name}_channel_{bits}x{depth}"
-        self.parts.setdefault(name, channel_module(name, bits, depth))
+        if name not in self.parts:
+            self.parts[name] = channel_module(name, bits, depth)
+        self.instances.append(name)
         self.module.line(
             f'%room{index}, %valid{index}, %head{index} = hw.instance "channel{index}" @{name}('
             f"clk: %clk: !seq.clock, rst: %rst: i1, reserve: %reserve{index}: i1, "
@@ -80,6 +92,7 @@ class _Top:
     def _stage(self, index: int, stage: StageOp) -> None:
         name = f"{self.name}_stage{index}"
         self.parts[name] = stage_module(name, stage)
+        self.instances.append(name)
         ports = ["clk: %clk: !seq.clock", "rst: %rst: i1"]
         numbers = [self.number[value] for value in stage.inputs]
         ports += [f"valid{i}: %valid{number}: i1" for i, number in enumerate(numbers)]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.lowering.fpga.rtl.resources import Tally
+
 
 @dataclass(frozen=True)
 class Wire:
@@ -23,6 +25,9 @@ class HardwareModule:
         self._constants: dict[tuple[int, int], Wire] = {}
         self._made: dict[str, Wire] = {}
         self._count = 0
+        # What was extended by its sign.
+        self._origin: dict[str, str] = {}
+        self.tally = Tally()
 
     def input(self, name: str, bits: int) -> Wire:
         """A port."""
@@ -79,16 +84,42 @@ class HardwareModule:
         assert all(operand.bits == bits for operand in operands), (op, operands)
         if len(operands) == 1 and op in ("and", "or", "add"):
             return operands[0]
-        return self.wire(f"comb.{op} {', '.join(one.name for one in operands)} : i{bits}", bits)
+        text = f"comb.{op} {', '.join(one.name for one in operands)} : i{bits}"
+        if text not in self._made:
+            if op in ("add", "sub"):
+                names = [self._origin.get(one.name, one.name) for one in operands]
+                self.tally.sum(self.wire(text, bits).name, names, bits)
+            elif op in ("and", "or", "xor"):
+                self.tally.logic(bits * (len(operands) - 1) / 3)
+        return self.wire(text, bits)
+
+    def product(self, left: Wire, right: Wire, bits: int) -> Wire:
+        """Of signed numbers, in so many bits."""
+        operands = self.resize(left, bits), self.resize(right, bits)
+        text = f"comb.mul {', '.join(one.name for one in operands)} : i{bits}"
+        is_new, made = text not in self._made, self.wire(text, bits)
+        known = {wire.name: value for (value, _), wire in self._constants.items()}
+        shifts = [_is_power(known[one.name]) for one in operands if one.name in known]
+        if is_new and not any(shifts):
+            self.tally.product(made.name, left.bits, right.bits)
+        return made
 
     def compare(self, predicate: str, left: Wire, right: Wire) -> Wire:
         """`comb.icmp` of operands of the same width."""
         assert left.bits == right.bits, (predicate, left, right)
-        return self.wire(f"comb.icmp {predicate} {left.name}, {right.name} : i{left.bits}", 1)
+        text = f"comb.icmp {predicate} {left.name}, {right.name} : i{left.bits}"
+        if text not in self._made:
+            is_small = predicate in ("eq", "ne") or self._is_known(right)
+            self.tally.logic(left.bits / 5 if is_small else left.bits)
+        return self.wire(text, 1)
 
     def equals(self, wire: Wire, value: int) -> Wire:
         """Whether a wire has this value."""
         return self.compare("eq", wire, self.constant(value, wire.bits))
+
+    def _is_known(self, wire: Wire) -> bool:
+        """Whether a wire is a constant, with which logic becomes part of what reads it."""
+        return wire in self._constants.values()
 
     def invert(self, wire: Wire) -> Wire:
         """Not, of one bit."""
@@ -100,6 +131,9 @@ class HardwareModule:
         if then == other:
             return then
         text = f"comb.mux {condition.name}, {then.name}, {other.name} : i{then.bits}"
+        if text not in self._made:
+            is_small = self._is_known(then) or self._is_known(other)
+            self.tally.logic(then.bits / 2 if is_small else then.bits)
         return self.wire(text, then.bits)
 
     def extract(self, wire: Wire, low: int, bits: int) -> Wire:
@@ -124,7 +158,9 @@ class HardwareModule:
         sign = self.extract(wire, wire.bits - 1, 1)
         missing = bits - wire.bits
         signs = self.wire(f"comb.replicate {sign.name} : (i1) -> i{missing}", missing)
-        return self.concat([wire, signs])
+        made = self.concat([wire, signs])
+        self._origin[made.name] = self._origin.get(wire.name, wire.name)
+        return made
 
     def choose(self, index: Wire, choices: Sequence[Wire]) -> Wire:
         """The choice of this number; all have one width."""
@@ -134,6 +170,7 @@ class HardwareModule:
         kind = f"!hw.array<{len(choices)}xi{bits}>"
         array = self.name_for("a")
         names = ", ".join(choice.name for choice in reversed(choices))
+        self.tally.logic(bits * -(-(len(choices) - 1) // 3))
         self.line(f"{array} = hw.array_create {names} : i{bits}")
         return self.wire(f"hw.array_get {array}[{index.name}] : {kind}, i{index.bits}", bits)
 
@@ -149,6 +186,8 @@ class HardwareModule:
         self, wire: Wire, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> None:
         """A register under a name that may have been used before, for loops."""
+        plain = enable is None and reset is None
+        self.tally.register(wire.name, value.name, wire.bits, plain=plain)
         op = "seq.compreg" if enable is None else "seq.compreg.ce"
         at = "" if enable is None else f", {enable.name}"
         start = "" if reset is None else f" reset %rst, {self.constant(reset, wire.bits).name}"
@@ -168,6 +207,7 @@ class HardwareModule:
 
         Nobody reads what is written in the same cycle.
         """
+        self.tally.memory(depth, data.bits, at_once=False)
         name, value = self.name_for("m"), self.name_for("q")
         kind = f"<{depth} x {data.bits}>"
         self.line(f"{name} = seq.firmem 1, 1, undefined, undefined : {kind}")
@@ -180,6 +220,7 @@ class HardwareModule:
 
     def register_file(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
         """Like `memory`, but what is at `read` is there in the same cycle."""
+        self.tally.memory(depth, data.bits, at_once=True)
         name, value = self.name_for("f"), self.name_for("q")
         kind = f"!seq.hlmem<{depth}xi{data.bits}>"
         always = self.constant(1, 1)
@@ -209,3 +250,8 @@ class HardwareModule:
 def index_bits(count: int) -> int:
     """Of unsigned numbers below `count`."""
     return max(1, (count - 1).bit_length())
+
+
+def _is_power(value: int) -> bool:
+    """Whether a product with it is a shift, or 0."""
+    return value & (value - 1) == 0

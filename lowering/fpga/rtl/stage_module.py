@@ -11,7 +11,7 @@ from braid.lowering.fpga.rtl.body_pipeline import Folds, Pipeline
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
-def stage_module(name: str, stage: StageOp) -> str:
+def stage_module(name: str, stage: StageOp) -> HardwareModule:
     """The module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`."""
     module = HardwareModule(name)
     valids = [module.input(f"valid{i}", 1) for i in range(len(stage.inputs))]
@@ -30,7 +30,7 @@ def stage_module(name: str, stage: StageOp) -> str:
     module.output("take", control.take)
     module.output("reserve", control.writes)
     _write(module, stage, control, pipeline)
-    return module.text()
+    return module
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """From CIRCT's `hw`, `comb` and `seq` dialects to SystemVerilog, by CIRCT's own passes."""
 
 import io
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,8 @@ _PASSES = (
 )
 
 
-def system_verilog(modules: str) -> str:
-    """The text of `hw` modules in SystemVerilog.
+def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
+    """The text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its own.
 
     Raises UnsupportedError where CIRCT is not installed, and BraidError where it rejects them.
     """
@@ -38,7 +39,9 @@ def system_verilog(modules: str) -> str:
     with context, ir.Location.unknown():
         try:
             module = ir.Module.parse("sv.macro.decl @ENABLE_INITIAL_MEM_\n" + modules)
-            passes.PassManager.parse(f"builtin.module({','.join(_PASSES)})").run(module.operation)
+            passes.PassManager.parse(f"builtin.module({','.join((*before, *_PASSES))})").run(
+                module.operation
+            )
         except (ir.MLIRError, ValueError) as error:
             raise BraidError(f"CIRCT rejects a design: {error}") from error
         module.operation.attributes["circt.loweringOptions"] = ir.StringAttr.get(

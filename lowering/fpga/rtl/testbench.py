@@ -17,7 +17,7 @@ def testbench(
     Arrays are words [beats, words] of the ports. It prints `PASSED`, or what differs and `FAILED`,
     also where nothing has come out after `most_cycles`.
     """
-    declared = "\n".join([_input(*one) for one in inputs] + [_output(*one) for one in outputs])
+    declared = "\n".join([_input(one) for one, _ in inputs] + [_output(one) for one, _ in outputs])
     ports = "".join(
         f",\n    .s{i}_tdata(s{i}_beats[s{i}_count]), .s{i}_tvalid(s{i}_valid),"
         f" .s{i}_tready(s{i}_ready)"
@@ -65,8 +65,7 @@ endmodule
 """
 
 
-def _input(one: Counted, words: Array) -> str:
-    del words
+def _input(one: Counted) -> str:
     i, bits, last = one.port.number, one.port.bits, one.beats
     return f"""
   logic [{bits - 1}:0] s{i}_beats [0:{last}];
@@ -76,8 +75,7 @@ def _input(one: Counted, words: Array) -> str:
   always @(posedge clk) if (s{i}_valid && s{i}_ready) s{i}_count <= s{i}_count + 1;"""
 
 
-def _output(one: Counted, words: Array) -> str:
-    del words
+def _output(one: Counted) -> str:
     i, bits, last = one.port.number, one.port.bits, one.beats
     return f"""
   logic [{bits - 1}:0] m{i}_beats [0:{last}];
