@@ -25,24 +25,34 @@ def infeasible(
             location=location,
             hint="give devices in the target's file a smaller 'count', or pin ops to some of them",
         )
-    runs = np.isfinite(problem.seconds[:, : len(devices)])
-    facts: list[str] = []
-    for k, device in enumerate(devices):
-        if np.isfinite(problem.capacity[k]):
-            tied = runs[:, k] & (runs.sum(axis=1) == 1)
-            facts.append(
-                f"{device.name} has {format_size(int(problem.capacity[k]))}, and "
-                f"{int(tied.sum())} ops that may run only there hold "
-                f"{format_size(int(problem.bytes[tied].sum()))}"
-            )
+    facts = _too_small(problem, devices)
     elsewhere = (
         "--partition latency or throughput runs them on devices that mapping lists prefer less"
         if strategy == "priority"
         else "let more backends run them, or pin fewer of them"
     )
     return BraidError(
-        "the memories of the devices are too small for the ops that have to run there: "
-        + "; ".join(facts),
+        "the memories of the devices are too small for the ops that have to run there"
+        + (f": {facts[0]}" if facts else ""),
         location=location,
         hint=f"a device holds the weights and results of its ops; {elsewhere}",
     )
+
+
+def _too_small(problem: PartitionProblem, devices: Sequence[Device]) -> list[str]:
+    """What is seen at once: the ops that only some devices run, which hold more than these have."""
+    runs = np.isfinite(problem.seconds[:, : len(devices)])
+    found: list[str] = []
+    for pattern in np.unique(runs, axis=0):
+        mine = [k for k, able in enumerate(pattern.tolist()) if able]
+        held = problem.bytes[(runs == pattern).all(axis=1)]
+        room = problem.capacity[mine]
+        if mine and (held.sum() > room.sum() or held.max() > room.max()):
+            names = " or ".join(devices[k].name for k in mine)
+            found.append(
+                f"{len(held)} ops that may run only on {names} "
+                f"hold {format_size(int(held.sum()))}, the largest "
+                f"{format_size(int(held.max()))}; memory is "
+                f"{' and '.join(format_size(int(bytes)) for bytes in room)}"
+            )
+    return found
