@@ -39,8 +39,8 @@ def exact_lanes(
     makespan = model.new_int_var(0, horizon, "")
     intervals: list[cp_model.IntervalVar] = []
     demands: list[int] = []
-    lengths: list[cp_model.LinearExprT] = []
-    work: list[cp_model.LinearExprT] = []
+    lengths: list[cp_model.LinearExpr] = []
+    work: list[cp_model.LinearExpr] = []
     for start, wide, pair in zip(
         starts, modes, zip(problem.alone, problem.together, strict=True), strict=True
     ):
