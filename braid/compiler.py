@@ -14,6 +14,7 @@ from braid.analysis.interpreter import evaluate_prepare
 from braid.arguments import as_passes, as_target, check_seconds
 from braid.dialects.braid.variants import program_functions
 from braid.dynamic_shapes.buckets import Bounds, Buckets
+from braid.emulation import emulating_backends
 from braid.execution.elsewhere import (
     ElsewhereExecutor,
     described_dims,
@@ -108,11 +109,12 @@ def compile(
     which ops are assigned to them: `priority` (the mapping lists of the target, the default),
     `latency` or `throughput`; `pin` says where some run (`conv1=npu:0` by name, `op:conv=npu` by
     kind). Quantized models compute with integers unless `integers` is false. With `emulate`,
-    functions for devices that are missing run on the host, no faster than there. A model that is
-    not to `load` needs no devices here, and can only be saved. `kernels` are `generated` by braid,
-    those of a vendor's `library` (oneDNN, where it has one and is installed), or the `best`, by
-    what `braid tune` has measured: the model then needs the library wherever it runs. `passes`, or
-    their text such as `"canonicalize,cse"`, run instead of the default pipeline.
+    functions for devices that are missing, and of backends that are not installed, run on the host,
+    no faster than the target says. A model that is not to `load` needs no devices here, and can
+    only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN, where
+    it has one and is installed), or the `best`, by what `braid tune` has measured: the model then
+    needs the library wherever it runs. `passes`, or their text such as `"canonicalize,cse"`, run
+    instead of the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
@@ -153,7 +155,7 @@ def compile(
         inter_op_threads=inter_op_threads,
     )
     lowering = _Lowering(context, read, decisions, profile)
-    with kernels_from(kernels):
+    with emulating_backends(emulate), kernels_from(kernels):
         lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
@@ -301,10 +303,11 @@ def emit_model(
     pin: Sequence[str] = (),
     integers: bool = True,
     kernels: str = "generated",
+    emulate: bool = False,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
-    The backends of the target may have further ones.
+    The backends of the target may have further ones; `emulate` is as for `compile`.
 
     Raises:
         BraidError: as `compile`, or there is no such stage.
@@ -326,15 +329,6 @@ def emit_model(
             bounds=shape_bounds,
         )
 
-    model = read()
-    module = model.module
-    check_model(module)
-    machines = known_target(module)
-    known = stages_of(machines)
-    if stage not in known:
-        raise BraidError(
-            f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
-        )
     decisions = Decisions(
         recompute=recompute,
         order_seconds=order_seconds,
@@ -345,13 +339,33 @@ def emit_model(
         pin=pin,
         integers=integers,
     )
-    pipeline = decisions.within(passes_for(module), machines)
-    with kernels_from(kernels):
-        run_reproducibly(context, module, pipeline, lambda: read().module)
-        weights = partial(_all_parameters, model)
-        return emit_stage(
-            context, module, machines, stage, jobs=jobs, profile=profile, weights=weights
+    with emulating_backends(emulate), kernels_from(kernels):
+        return _emitted(context, read, stage, decisions, jobs=jobs, profile=profile)
+
+
+def _emitted(
+    context: Context,
+    read: Callable[[], SourceModel],
+    stage: str,
+    decisions: Decisions,
+    *,
+    jobs: int | None,
+    profile: bool,
+) -> str | bytes:
+    """The model that `read` gives at a stage. Raises BraidError as `emit_model`."""
+    model = read()
+    module = model.module
+    check_model(module)
+    machines = known_target(module)
+    known = stages_of(machines)
+    if stage not in known:
+        raise BraidError(
+            f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
         )
+    pipeline = decisions.within(passes_for(module), machines)
+    run_reproducibly(context, module, pipeline, lambda: read().module)
+    weights = partial(_all_parameters, model)
+    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile, weights=weights)
 
 
 def known_target(module: ModuleOp) -> Target:

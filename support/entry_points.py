@@ -71,7 +71,8 @@ def installed_backend(name: str) -> object:
         raise BraidError(
             f"there is no backend '{name}', only {known}",
             hint=f"install the package that has an entry point '{name}' of '{BACKENDS_GROUP}'; "
-            "braid's own are found where braid is installed (`make build`)",
+            "braid's own are found where braid is installed (`make build`); with --emulate "
+            "(emulate=True) the host computes instead, no faster than the target says",
         )
     if len({entry.value for entry in found}) > 1:
         values = ", ".join(sorted(f"'{entry.value}'" for entry in found))

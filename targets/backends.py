@@ -1,6 +1,6 @@
 """The backends by name: those of all installed packages, braid's own among them."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from braid.targets.machines.target import Device, Target
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 """Whether kernel families are left out."""
+_STAND_IN: ContextVar[Callable[[str], Backend] | None] = ContextVar("_STAND_IN", default=None)
+"""What makes a backend for a name that no installed package has."""
 
 
 class Kernels(StrEnum):
@@ -39,9 +41,11 @@ _KERNELS = ContextVar("_KERNELS", default=Kernels.GENERATED)
 def backend(name: str) -> Backend:
     """The backend that makes code under this name, see `targets/backend.py`.
 
-    Raises `BraidError` where no installed package has it, two have it, or it cannot be loaded.
+    Raises `BraidError` where no installed package has it, outside of `stand_ins`, two have it, or
+    it cannot be loaded.
     """
-    return _checked(name)
+    make = _STAND_IN.get()
+    return make(name) if make is not None and _is_stood_for(name) else _checked(name)
 
 
 def backend_names() -> tuple[str, ...]:
@@ -50,8 +54,18 @@ def backend_names() -> tuple[str, ...]:
 
 
 def has_all_backends(target: Target) -> bool:
-    """Whether the backends of all its devices are installed."""
-    return {device.backend for device in target.devices} <= set(backend_names())
+    """Whether there are the backends of all its devices, those of `stand_ins` among them."""
+    known = set(backend_names())
+    return _STAND_IN.get() is not None or {d.backend for d in target.devices} <= known
+
+
+def is_launched(target: Target, devices: Iterable[str]) -> bool:
+    """Whether a model that runs on `devices` launches functions, and is not one program.
+
+    What the host stands for is launched: such a device is as slow as its target says.
+    """
+    names = set(devices)
+    return target.is_launched(names) or any(_is_stood_for(target.device(n).backend) for n in names)
 
 
 def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
@@ -63,6 +77,9 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     """
     if _HIDDEN.get():
         return ()
+    if _is_stood_for(device.backend):
+        # What packages add to a backend that is not here need not fit what stands for it.
+        return tuple(backend(device.backend).families(device, ()))
     return _families(device, device.machine, _KERNELS.get())
 
 
@@ -91,6 +108,20 @@ def kernels_from(kernels: str) -> Generator[None]:
 def kernels_chosen() -> Kernels:
     """What the innermost `kernels_from` says, by default generated ones."""
     return _KERNELS.get()
+
+
+def _is_stood_for(name: str) -> bool:
+    return _STAND_IN.get() is not None and name not in backend_names()
+
+
+@contextmanager
+def stand_ins(make: Callable[[str], Backend]) -> Generator[None]:
+    """Let `make`, called with the name, give the backends that no installed package has."""
+    token = _STAND_IN.set(make)
+    try:
+        yield
+    finally:
+        _STAND_IN.reset(token)
 
 
 @cache

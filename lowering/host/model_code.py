@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
+from braid.dialects.braid.attribute_names import STAGE_SECONDS
 from braid.dialects.braid.launch import LaunchOp
-from braid.dialects.braid.variants import program_functions
+from braid.dialects.braid.variants import device_functions, program_functions
 from braid.lowering.host.codegen.compiler import available_cpus, compile_text
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.host.descriptor import LoadedCode, ModelDescription, descriptor_module
@@ -137,9 +138,16 @@ def device_facts(
             target.device(name).plugin,
             any(code.kind == OBJECT for code in own) or not own,
             tuple(LoadedCode(c.kind, b"".join(c.parts)) for c in own if c.kind != OBJECT),
-            {c.function: c.seconds for c in own if c.function and c.seconds is not None},
+            _expected_seconds(module, own),
         )
     return facts
+
+
+def _expected_seconds(module: ModuleOp, own: Sequence[Code]) -> dict[str, float]:
+    """What a launch takes by function: as its code says, else as `insert-channels` predicts."""
+    found = ((f.sym_name.data, f.attributes.get(STAGE_SECONDS)) for f in device_functions(module))
+    predicted = {name: own.value.data for name, own in found if isinstance(own, FloatAttr)}
+    return predicted | {c.function: c.seconds for c in own if c.function and c.seconds is not None}
 
 
 def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:

@@ -45,7 +45,7 @@ from braid.solvers.partition import (
 )
 from braid.solvers.partition.replicas import solve_with_replicas
 from braid.support.errors import BraidError
-from braid.targets.backends import has_all_backends
+from braid.targets.backends import has_all_backends, is_launched
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.machines.resolve import target_of
@@ -120,7 +120,7 @@ class AssignDevicesPass(ModulePass):
         for graph in graphs:
             if graph.placed:
                 found |= _Assignment(self, ctx, op, graph, pins).devices()
-        if target.is_launched(name for devices in found.values() for name in devices):
+        if is_launched(target, (name for devices in found.values() for name in devices)):
             for each, (device, *replicas) in found.items():
                 set_device(each, device, replicas)
 

@@ -43,6 +43,7 @@ from braid.solvers.partition.channels import Pipeline, channel_depths
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 
 HOST = "host"
 """The worker of functions that run on the thread that launches them."""
@@ -61,12 +62,13 @@ class InsertChannelsPass(ModulePass):
     In: `braid.launch` in the top blocks of public functions, as `apply-clusters` leaves them. Out:
     `braid.slots` on each launch, how many buffers each of its results has, which consecutive
     requests take in turn (0 for a result of the function, which is in the caller's buffer),
-    `braid.stage_seconds`, what it is expected to take, and `braid.requests` on the function, how
-    many requests are under way at once. There are as few bytes of slots as let results come as fast
-    as the busiest device makes them, at least two slots a channel, and `extra` more. Control flow
-    beside launches becomes a function of the host (`braid.host_stage`), a stage as well. Does
-    nothing for a function that computes anything else beside its launches, such as scalars that
-    control flow hands on: streams run that as a whole.
+    `braid.stage_seconds`, what it is expected to take, also on each function of a device, and
+    `braid.requests` on the function, how many requests are under way at once. There are as few
+    bytes of slots as let results come as fast as the busiest device makes them, at least two slots
+    a channel, and `extra` more. Control flow beside launches becomes a function of the host
+    (`braid.host_stage`), a stage as well. A function that computes anything else beside its
+    launches, such as scalars that control flow hands on, gets no channels: streams run that as a
+    whole.
 
     ```mlir
     %y, %t = braid.launch async [] @cluster_0(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -87,13 +89,13 @@ class InsertChannelsPass(ModulePass):
         target, own = target_of(op, self.target), [f for f in public_functions(op) if f.body.blocks]
         for function in own:
             outline_host_stages(function, op, target.host)
-        graphs = [(function, stage_graph(function)) for function in own]
-        if all(graph is None for _, graph in graphs):
-            return
         functions = functions_beside(op)
-        times = _Times(functions, CostSource(target), ExecutionCounts.of(op))
-        for function, graph in graphs:
-            if graph is not None:
+        times = _Times(functions, target, CostSource(target), ExecutionCounts.of(op))
+        for function in functions.values():
+            if device_name(function) is not None and HOST_STAGE not in function.attributes:
+                function.attributes[STAGE_SECONDS] = FloatAttr(times.of(function), f64)
+        for function in own:
+            if (graph := stage_graph(function)) is not None:
                 callees = [functions[s.callee.string_value()] for s in graph.stages]
                 seconds = [times.of(callee) for callee in callees]
                 workers = [_workers(callee) for callee in callees]
@@ -197,11 +199,20 @@ class _Times:
     """What launches are expected to take."""
 
     functions: Mapping[str, FuncOp]
+    target: Target
     costs: CostSource
     counts: ExecutionCounts
 
     def of(self, function: FuncOp) -> float:
-        """Seconds of one launch: as simulated, or as its ops, and what they launch, cost."""
+        """Seconds of one launch: as simulated, or as its ops, and what they launch, cost.
+
+        Starting its device is a part of it.
+        """
+        device = None if HOST_STAGE in function.attributes else device_name(function)
+        start = 0.0 if device is None else self.target.device(device).start_seconds
+        return start + self._of_what_runs(function)
+
+    def _of_what_runs(self, function: FuncOp) -> float:
         entries = function.attributes.get(STREAMS)
         if isinstance(entries, ArrayAttr):
             streams = cast(ArrayAttr[DictionaryAttr], entries).data

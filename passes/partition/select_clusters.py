@@ -20,6 +20,7 @@ from braid.passes.partition.partition_graph import value_size
 from braid.passes.partition.replicas import check_replicas
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
 from braid.support.byte_sizes import format_size
+from braid.targets.backends import is_launched
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -73,7 +74,7 @@ class SelectClustersPass(ModulePass):
             return
         check_replicas(placed, target)
         named = [device_name(o) or default for o in placed]
-        if target.is_launched(named) or any(map(replicas_of, placed)):
+        if is_launched(target, named) or any(map(replicas_of, placed)):
             self._decide(ctx, op, blocks, target)
 
     def _decide(

@@ -38,6 +38,7 @@ from braid.tools.commands.options import (
     BucketsOption,
     BudgetOption,
     CpuOption,
+    EmulateOption,
     GpuArchOption,
     JobsOption,
     PartitionOption,
@@ -84,15 +85,18 @@ def compile_model(
     partition: PartitionOption = None,
     pin: PinOption = None,
     kernels: KernelsOption = "generated",
+    emulate: EmulateOption = False,
     verify_decisions: VerifyDecisionsOption = False,
 ) -> None:
     """Compile a model to an artifact.
 
     The artifact is one file that braid run, braid.load and the C runtime load.
     """
+    from braid.emulation import emulating_backends
     from braid.passes.infrastructure.decision_checks import verifying_decisions
 
     context.with_resource(verifying_decisions(verify_decisions))
+    context.with_resource(emulating_backends(emulate))
     what = what_to_emit(emit, output, target)
     check_options(given_options(context), what)
     output = output or default_output(model, what)

@@ -11,6 +11,7 @@ from braid.support.errors import BraidError
 from braid.tools.commands.options import (
     BudgetOption,
     CpuOption,
+    EmulateOption,
     PartitionOption,
     PinOption,
     ShapeOption,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 def explain(
+    context: typer.Context,
     model: SourceArgument,
     layouts: Annotated[
         bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
@@ -64,6 +66,7 @@ def explain(
     shape: ShapeOption = None,
     target: TargetOption = None,
     cpu: CpuOption = None,
+    emulate: EmulateOption = False,
 ) -> None:
     """Explain the decisions of the default pipeline about a model.
 
@@ -71,6 +74,7 @@ def explain(
     the gap. With --memory-budget, the plan for it is compared with the one without. The page of
     --html needs no network.
     """
+    from braid.emulation import emulating_backends
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
     from braid.tools.outputs import check_outputs
@@ -79,20 +83,21 @@ def explain(
     check_outputs(html, trace)
     if measure is not None and not devices:
         raise BraidError("--measure is for --devices")
-    context = make_context()
-    read = partial(_read, context, model, shape, target, cpu)
+    context.with_resource(emulating_backends(emulate))
+    known = make_context()
+    read = partial(_read, known, model, shape, target, cpu)
     lists_memory = memory or memory_budget is not None
     with compiling(model):
         module = read()
         walk = walk_through(
-            context,
+            known,
             module,
             profile=use_profile,
             partition=cast("Strategy | None", partition),
             pin=tuple(pin or ()),
         )
         plan = (
-            plan_memory(context, read, profile=use_profile, budget=memory_budget)
+            plan_memory(known, read, profile=use_profile, budget=memory_budget)
             if lists_memory or html is not None
             else None
         )
@@ -102,7 +107,10 @@ def explain(
     if trace is not None or devices:
         if measure is not None and walk.devices is not None:
             walk.devices.measure(
-                _measured(model, measure, shape, target, cpu, partition, tuple(pin or ()))
+                _measured(
+                    *(model, measure, shape, target, cpu, partition, tuple(pin or ())),
+                    emulate=emulate,
+                )
             )
         channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
         _show_devices(walk.devices, trace, channels, listed=devices)
@@ -134,6 +142,8 @@ def _measured(
     cpu: str | None,
     partition: str | None,
     pin: tuple[str, ...],
+    *,
+    emulate: bool,
 ) -> dict[str, float]:
     """Seconds of one run of each function that is a stage of a stream on this machine."""
     from braid.compiler import compile
@@ -150,6 +160,7 @@ def _measured(
             cpu=cpu,
             partition=cast("Strategy | None", partition),
             pin=pin,
+            emulate=emulate,
         )
     arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
     figures = measure_stream(compiled, arrays, requests, warmup=2)

@@ -110,7 +110,9 @@ PinOption = Annotated[
 EmulateOption = Annotated[
     bool,
     typer.Option(
-        "--emulate", help="Run what is for missing devices on the host, no faster than there."
+        "--emulate",
+        help="Run what is for missing devices, and backends that are not installed, on the host, "
+        "no faster than the target says.",
     ),
 ]
 JobsOption = Annotated[

@@ -67,6 +67,7 @@ NoFamiliesOption = Annotated[
 
 
 def verify(
+    context: typer.Context,
     model: SourceArgument,
     inputs: InputOption = None,
     seed: SeedOption = 0,
@@ -93,6 +94,7 @@ def verify(
     cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
     that are not given are random. The status is 1 if an op differs.
     """
+    from braid.emulation import emulating_backends
     from braid.execution.clusterwise import SingleClusters, expose_clusters
     from braid.execution.layerwise import differences, expose_results
     from braid.read_source import read_source
@@ -102,16 +104,17 @@ def verify(
     from braid.universe import make_context
 
     _check_options(interpret, no_families, per_cluster, partition, pin)
-    context = make_context()
+    context.with_resource(emulating_backends(emulate))
+    known = make_context()
     source = read_source(
-        context, model, shapes=parse_shapes(shape), target=target if per_cluster else None
+        known, model, shapes=parse_shapes(shape), target=target if per_cluster else None
     )
     onnx_runtime = None if per_cluster else _onnx_runtime(model)
     _check_reference(interpret, onnx_runtime)
     clusters: ExposedClusters | None = None
     if per_cluster:
         strategy = cast("Strategy | None", partition)
-        clusters = expose_clusters(context, source.module, strategy, tuple(pin or ()))
+        clusters = expose_clusters(known, source.module, strategy, tuple(pin or ()))
         order, alone = clusters.order, clusters.alone()
     else:
         order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)

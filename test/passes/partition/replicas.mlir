@@ -20,7 +20,7 @@
 // APPLIED-SAME:    braid.requests = 4 : i64
 // APPLIED:         braid.launch async [] @cluster_0(%x) {braid.slots = array<i64: 0>, braid.stage_seconds = 7.0
 // APPLIED:       func.func private @cluster_0
-// APPLIED-SAME:    attributes {braid.device = "cpu:0", braid.replicas = ["cpu:1"]}
+// APPLIED-SAME:    attributes {braid.device = "cpu:0", braid.replicas = ["cpu:1"], braid.stage_seconds = 7.000000e-03 : f64}
 // CHANNELS: 1 stages on cpu:0, cpu:1: a result each 3.500 ms, busiest is cpu:0 with 3.500 ms; 0 channels
 module attributes {braid.target = #braid.target<"host-2">} {
   func.func @unbalanced(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -1,0 +1,1 @@
+"""What stands in for backends that are not installed."""
