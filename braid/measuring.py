@@ -70,6 +70,7 @@ def tune_model(
     shape_bounds: Bounds | None = None,
     jobs: int | None = None,
     again: bool = False,
+    by_model: bool = False,
     say: Callable[[str], None] = lambda _: None,
     goes_on: Callable[[Step], bool] = lambda _: True,
 ) -> TuningReport:
@@ -78,8 +79,9 @@ def tune_model(
     What is found is kept in braid's cache directory, and every later compilation of kernels that
     compute the same uses it. `rule` says when the search of a kernel stops, and after `time_limit`
     seconds none is begun. `say` gets a line for each step, and `goes_on` may stop the search of a
-    kernel after a level. What was searched before is left as it is, unless `again`. The other
-    parameters are those of `braid.compile`.
+    kernel after a level; a search `by_model` has none, a learned model says what is measured. What
+    was searched before is left as it is, unless `again`. The other parameters are those of
+    `braid.compile`.
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -90,7 +92,16 @@ def tune_model(
         context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds, target=target
     )
     module = _decided(context, model, SelectSchedulesPass.name)
-    return tune_kernels(module, rule, time_limit, jobs=jobs, again=again, say=say, goes_on=goes_on)
+    return tune_kernels(
+        module,
+        rule,
+        time_limit,
+        jobs=jobs,
+        again=again,
+        by_model=by_model,
+        say=say,
+        goes_on=goes_on,
+    )
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

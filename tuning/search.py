@@ -27,6 +27,7 @@ class Stop(StrEnum):
     LAST = "there is no finer level"
     BUDGET = "the budget is spent"
     USER = "it was told to stop"
+    PREDICTED = "nothing better is predicted"
 
 
 class Final(StrEnum):
@@ -151,12 +152,13 @@ def search(
         if step.stop is not None:
             break
     times = {point: seconds for point, seconds in times.items() if point in seen}
-    point = _chosen(times, baseline, steps[-1], rule.final)
+    point = chosen(times, baseline, steps[-1], rule.final)
     seconds = baseline if point is None else times[point]
     return Found(point, seconds, baseline, tuple(steps), times)
 
 
-def _chosen(times: dict[P, float], baseline: float, last: Step, final: Final) -> P | None:
+def chosen(times: dict[P, float], baseline: float, last: Step, final: Final) -> P | None:
+    """The result by `final`, of all times, when `last` was the last step; None is the baseline."""
     if not times:
         return None
     best = min(times, key=lambda point: times[point])

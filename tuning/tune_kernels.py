@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
-from braid.tuning.kernel_tasks import kernel_tasks
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import MeasuredTask
-from braid.tuning.search import Rule, Step, search
+from braid.tuning.model_tuning import search_by_model
+from braid.tuning.search import Found, Rule, Step, search
 from braid.tuning.timing import Clock
 from braid.tuning.timing_worker import timing_worker
 
@@ -46,6 +48,7 @@ def tune_kernels(
     *,
     jobs: int | None = None,
     again: bool = False,
+    by_model: bool = False,
     say: Callable[[str], None] = lambda _: None,
     goes_on: Callable[[Step], bool] = lambda _: True,
     clock: Clock = time.monotonic,
@@ -54,8 +57,8 @@ def tune_kernels(
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
     are searched once. What was searched before is left as it is, unless `again`. After `time_limit`
-    seconds no further kernel is compiled. `say` gets a line for each step of a search. Raises
-    BraidError where the store cannot be written.
+    seconds no further kernel is compiled. A search `by_model` looks at all levels at once. `say`
+    gets a line for each step of a search. Raises BraidError where the store cannot be written.
     """
     began, report, tuned = clock(), TuningReport(), load_tuned()
     with timing_worker() as worker:
@@ -75,11 +78,12 @@ def tune_kernels(
                 library = measured.library_seconds()
                 if library is not None:
                     say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
-                found = search(
-                    measured.space,
-                    measured.seconds,
+                found = _searched(
+                    task,
+                    measured,
                     default if library is None else library,
                     rule,
+                    by_model=by_model,
                     is_spent=lambda: clock() - began > time_limit,
                     goes_on=goes_on,
                 )
@@ -96,6 +100,30 @@ def tune_kernels(
                 report.before += runs * kernel.baseline
                 report.after += runs * kernel.seconds
     return report
+
+
+def _searched(
+    task: KernelTask,
+    measured: MeasuredTask,
+    baseline: float,
+    rule: Rule,
+    *,
+    by_model: bool,
+    is_spent: Callable[[], bool],
+    goes_on: Callable[[Step], bool],
+) -> Found[KernelSchedule]:
+    if not by_model:
+        space, seconds = measured.space, measured.seconds
+        return search(space, seconds, baseline, rule, is_spent=is_spent, goes_on=goes_on)
+    return search_by_model(
+        lambda level: list(measured.space(level)),
+        measured.seconds,
+        baseline,
+        rule,
+        task.group,
+        task.key,
+        is_spent=is_spent,
+    )
 
 
 def _verdict(kernel: TunedKernel) -> str:

@@ -1,0 +1,233 @@
+"""Search of a space by a learned model of its times: gradient-boosted trees, and evolution.
+
+Few points are measured first. From then on, trees that were fitted to all that is known predict
+the times of points that were not measured, the most promising of these are measured, and the trees
+are fitted again. Which points are asked about is evolution: in a space of moderate size all of
+them, in a larger one those that differ in few entries from the best ones, crosses of these, and
+some at random. No IR and no clock: what is measured, and how, is the caller's.
+
+Source of the scheme: T. Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018).
+"""
+
+import math
+import random
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.support.errors import BraidError
+
+P = TypeVar("P", bound=Hashable)
+
+Floats = NDArray[np.float64]
+Row = tuple[float, ...]
+"""Features of a point: equally many for all of a space."""
+
+_FAILED = math.log(4)
+"""A point that failed counts as this much worse than the worst one."""
+
+
+@dataclass(frozen=True)
+class ModelRule:
+    """How a space is searched.
+
+    At most `trials` points are measured, `first` of them before there is a model, and then `batch`
+    at a time. Of these the part `explored` is taken at random, and the part `varied` from what
+    differs in one entry from one of the best `parents`. `asked` is of how many points the model is
+    asked each time, and `models` how many it averages. After `patience` batches in which nothing
+    better was found, and nothing is predicted to be, the search ends.
+    """
+
+    trials: int
+    first: int = 16
+    batch: int = 8
+    explored: float = 0.1
+    varied: float = 0.4
+    parents: int = 5
+    asked: int = 1 << 14
+    models: int = 3
+    patience: int | None = 4
+
+
+class TimeModel:
+    """Trees that predict logarithms of times from features."""
+
+    def __init__(self, models: int, seed: int = 0) -> None:
+        """An average of `models`. Raises BraidError where LightGBM is not installed."""
+        try:
+            import lightgbm
+        except ImportError as error:
+            raise BraidError(
+                "a search by a model needs LightGBM, which is not installed",
+                hint="pip install 'braid[tune]', or search without --search=model",
+            ) from error
+        self._library: Any = lightgbm
+        self._seeds = [seed + number for number in range(models)]
+        self._fitted: list[Any] = []
+
+    def fit(self, rows: Floats, targets: Floats) -> None:
+        """Learns logarithms of times."""
+        self._fitted = []
+        for seed in self._seeds:
+            parameters = {
+                "objective": "regression",
+                "learning_rate": 0.2,
+                "num_leaves": 31,
+                "min_data_in_leaf": 3,
+                "min_data_in_bin": 1,
+                "lambda_l2": 0.1,
+                "bagging_fraction": 0.8,
+                "bagging_freq": 1,
+                "feature_fraction": 0.5,
+                "seed": seed,
+                "num_threads": 1,
+                "verbosity": -1,
+            }
+            data = self._library.Dataset(rows, targets)
+            self._fitted.append(self._library.train(parameters, data, num_boost_round=40))
+
+    def predict(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Means of what the trees say, and how far they differ."""
+        all = np.stack([np.asarray(each.predict(rows), np.float64) for each in self._fitted])
+        return all.mean(axis=0), all.std(axis=0)
+
+
+@dataclass
+class ModelSearch(Generic[P]):
+    """A search under way: `times` are the seconds of what was measured, None where it failed.
+
+    `space` are all points, `entries` what a point consists of, by which it is varied, `features`
+    what the model sees of it. `known` are rows and logarithms of times of other searches, relative
+    to those of `scale`.
+    """
+
+    space: Sequence[P]
+    entries: Callable[[P], Row]
+    features: Callable[[P], Row]
+    rule: ModelRule
+    seed: int = 0
+    known: tuple[Sequence[Row], Sequence[float]] = ((), ())
+    times: dict[P, float | None] = field(default_factory=dict[P, "float | None"])
+
+    def run(
+        self,
+        measure: Callable[[P], float | None],
+        *,
+        is_spent: Callable[[], bool] = lambda: False,
+        is_done: Callable[[], bool] = lambda: False,
+    ) -> Mapping[P, float | None]:
+        """Measures points until the rule, or one of the others, says that it is enough."""
+        for point in self.order():
+            if is_spent() or len(self.times) >= self.rule.trials:
+                break
+            self.times[point] = measure(point)
+            if is_done():
+                break
+        return self.times
+
+    def order(self) -> Iterator[P]:
+        """The points in the order in which they are worth measuring, by what `times` has then."""
+        generator = random.Random(self.seed)
+        left = dict.fromkeys(point for point in self.space if point not in self.times)
+        model = TimeModel(self.rule.models, self.seed)
+        yield from self._taken(left, self._beginning(list(left), generator))
+        since = 0
+        while left:
+            best = self._best()
+            asked = self._asked(left, generator)
+            chosen, promising = self._promising(asked, model, generator)
+            yield from self._taken(left, chosen)
+            found = self._best() < best
+            since = 0 if found or promising else since + 1
+            if self.rule.patience is not None and since >= self.rule.patience:
+                return
+
+    def _taken(self, left: dict[P, None], points: Sequence[P]) -> Iterator[P]:
+        for point in points:
+            del left[point]
+            yield point
+
+    def _beginning(self, points: list[P], generator: random.Random) -> list[P]:
+        """The first points of the space, which are the best guesses, and some far from these."""
+        count = min(self.rule.first, len(points))
+        guesses = points[: count // 2]
+        if not guesses or self.known[0]:
+            return guesses[:1]
+        sample = generator.sample(points, min(len(points), 16 * count))
+        some = list(dict.fromkeys([*guesses, *sample]))
+        rows = self._scaled(some)
+        chosen = list(range(len(guesses)))
+        near = np.linalg.norm(rows[:, None] - rows[None, chosen], axis=2).min(axis=1)
+        while len(chosen) < count and near.max() > 0:
+            chosen.append(int(near.argmax()))
+            near = np.minimum(near, np.linalg.norm(rows - rows[chosen[-1]], axis=1))
+        return [some[number] for number in chosen]
+
+    def _scaled(self, points: Sequence[P]) -> Floats:
+        rows = np.array([self.entries(point) for point in points], np.float64)
+        ranks = np.stack([np.unique(column, return_inverse=True)[1] for column in rows.T], axis=1)
+        return ranks / np.maximum(ranks.max(axis=0), 1)
+
+    def _best(self) -> float:
+        return min((t for t in self.times.values() if t is not None), default=math.inf)
+
+    def _asked(self, left: dict[P, None], generator: random.Random) -> list[P]:
+        """Points whose times are predicted: all, or the neighbours of the best and others."""
+        if len(left) <= self.rule.asked:
+            return list(left)
+        points = list(left)
+        close = [points[number] for number in np.flatnonzero(self._is_close(points))]
+        sample = generator.sample(points, self.rule.asked)
+        return list(dict.fromkeys([*close[: self.rule.asked], *sample]))
+
+    def _is_close(self, points: Sequence[P]) -> NDArray[np.bool_]:
+        """Whether each point differs in one entry from one of the best that were measured."""
+        ran = [
+            (time, number) for number, time in enumerate(self.times.values()) if time is not None
+        ]
+        measured = list(self.times)
+        rows = np.array([self.entries(point) for point in points], np.float64)
+        close = np.zeros(len(points), np.bool_)
+        for _, number in sorted(ran)[: self.rule.parents]:
+            parent = np.array(self.entries(measured[number]), np.float64)
+            close |= (rows != parent).sum(axis=1) == 1
+        return close
+
+    def _promising(
+        self, asked: list[P], model: TimeModel, generator: random.Random
+    ) -> tuple[list[P], bool]:
+        """The next batch, and whether one of it is predicted to be better than all before."""
+        ran = {p: t for p, t in self.times.items() if t is not None and t > 0}
+        count = min(self.rule.batch, len(asked))
+        if len(ran) + len(self.known[0]) < 4:
+            return generator.sample(asked, count), True
+        rows = [*self.known[0], *(self.features(point) for point in self.times)]
+        logs = {point: math.log(time) for point, time in ran.items()}
+        worst = max(logs.values(), default=0.0) + _FAILED
+        targets = [*self.known[1], *(logs.get(point, worst) for point in self.times)]
+        model.fit(np.array(rows, np.float64), np.array(targets, np.float64))
+        means, spreads = model.predict(np.array([self.features(p) for p in asked], np.float64))
+        hopes = means - spreads
+        ranked = [int(number) for number in np.argsort(hopes, kind="stable")]
+        explored, varied = (
+            sum(generator.random() < part for _ in range(count))
+            for part in (self.rule.explored, self.rule.varied)
+        )
+        close = self._is_close(asked)
+        order = [number for number in ranked if close[number]][:varied]
+        order += generator.sample(ranked, min(explored, len(ranked)))
+        order = list(dict.fromkeys([*order, *ranked]))[:count]
+        chosen = [asked[number] for number in order]
+        return chosen, bool(hopes.min() < min(logs.values(), default=math.inf))
+
+
+@lru_cache(maxsize=1 << 16)
+def numeric_features(entries: Row) -> Row:
+    """What trees cannot make of single entries: sums of logarithms, which are products."""
+    logs = [math.log2(1 + abs(value)) for value in entries]
+    pairs = (a + b for number, a in enumerate(logs) for b in logs[:number])
+    return (*entries, *pairs)
