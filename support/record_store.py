@@ -221,6 +221,25 @@ class RecordStore:
             rows = database.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number")
             return [_record(row) for row in rows]
 
+    def drop_replaced(self) -> int:
+        """Remove the rows that a later one of their kind and key stands for; how many those were.
+
+        Raises BraidError where the file cannot be written.
+        """
+        last = "SELECT max(number) FROM records GROUP BY kind, key"
+        try:
+            if not self.path.exists():
+                return 0
+            with self._locked(), self._opened(write=True) as database, database:
+                return database.execute(
+                    f"DELETE FROM records WHERE number NOT IN ({last})"
+                ).rowcount
+        except (OSError, _DamagedError) as error:
+            raise BraidError(
+                f"records cannot be removed from '{self.path}': {reason(error)}",
+                hint="braid cache verify says what is damaged",
+            ) from error
+
     def salvaged(self) -> list[Record]:
         """The rows that hold, as far as the file can be read."""
         found: list[Record | None] = []

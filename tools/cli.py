@@ -16,6 +16,7 @@ from braid.tools.commands.explain import explain
 from braid.tools.commands.import_model import import_model
 from braid.tools.commands.inspect import inspect
 from braid.tools.commands.profile import profile
+from braid.tools.commands.records import records
 from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
 from braid.tools.commands.simulate import simulate
@@ -43,6 +44,7 @@ app.command("tune")(tune)
 app.command("verify")(verify)
 app.add_typer(cache)
 app.add_typer(profile)
+app.add_typer(records)
 app.add_typer(targets)
 
 

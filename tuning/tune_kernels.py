@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.support.cache_directory import cache_directory
+from braid.support.claims import claims
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
@@ -14,6 +16,9 @@ from braid.tuning.model_tuning import search_by_model
 from braid.tuning.search import Found, Rule, Step, search
 from braid.tuning.timing import Clock
 from braid.tuning.timing_worker import timing_worker
+
+_CLAIMS = "tuning.lock"
+"""Where tuners tell each other which kernels they search."""
 
 
 @dataclass
@@ -58,72 +63,91 @@ def tune_kernels(
     Kernels that are predicted to take the most of a run come first, and those that compute the same
     are searched once. What was searched before is left as it is, unless `again`. After `time_limit`
     seconds no further kernel is compiled. A search `by_model` looks at all levels at once. `say`
-    gets a line for each step of a search. Raises BraidError where the store cannot be written.
+    gets a line for each step of a search, the last one when the result is recorded. A kernel that
+    another process searches meanwhile is left to that. Raises BraidError where the store cannot be
+    written.
     """
-    began, report, tuned = clock(), TuningReport(), load_tuned()
-    with timing_worker() as worker:
+    began, report = clock(), TuningReport()
+    known = frozenset(load_tuned())
+
+    def is_spent() -> bool:
+        return clock() - began > time_limit
+
+    with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
         for task in kernel_tasks(module):
-            if task.key in tuned and not again:
-                report.known += 1
-            elif clock() - began > time_limit:
-                report.left += 1
-            else:
-                say(str(task))
-                measured = MeasuredTask(task, worker, jobs, rule.trials)
-                default = measured.seconds(task.default[1])
-                if default is None:
-                    say("  the default kernel could not be measured")
+            with claimed.claim(task.key) as is_ours:
+                now = load_tuned() if is_ours else known
+                done = now.keys() - known if again and is_ours else now
+                if task.key in done:
+                    report.known += 1
+                elif is_spent() or not is_ours:
                     report.left += 1
-                    continue
-                library = measured.library_seconds()
-                if library is not None:
-                    say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
-                found = _searched(
-                    task,
-                    measured,
-                    default if library is None else library,
-                    rule,
-                    by_model=by_model,
-                    is_spent=lambda: clock() - began > time_limit,
-                    goes_on=goes_on,
-                )
-                for step in found.steps:
-                    say(f"  {step}")
-                kernel = measured.confirmed(found, default, rule.final)
-                say(f"  {_verdict(kernel)}")
-                append_tuned(task.key, kernel)
-                measured.record_library(kernel)
-                runs = task.seconds / max(task.default[0].seconds(task.choice), 1e-12)
-                report.searched += 1
-                report.faster += kernel.chosen is not None
-                report.library += kernel.keeps_library
-                report.before += runs * kernel.baseline
-                report.after += runs * kernel.seconds
+                else:
+                    measured = MeasuredTask(task, worker, jobs, rule.trials)
+                    search = _Search(measured, rule, by_model, say, is_spent, goes_on)
+                    _count(report, task, search.recorded())
     return report
 
 
-def _searched(
-    task: KernelTask,
-    measured: MeasuredTask,
-    baseline: float,
-    rule: Rule,
-    *,
-    by_model: bool,
-    is_spent: Callable[[], bool],
-    goes_on: Callable[[Step], bool],
-) -> Found[KernelSchedule]:
-    if not by_model:
-        space, seconds = measured.space, measured.seconds
-        return search(space, seconds, baseline, rule, is_spent=is_spent, goes_on=goes_on)
-    return search_by_model(
-        lambda level: list(measured.space(level)),
-        measured.seconds,
-        baseline,
-        rule,
-        task.group,
-        task.key,
-        is_spent=is_spent,
-    )
+def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -> None:
+    if kernel is None:
+        report.left += 1
+        return
+    runs = task.seconds / max(task.default[0].seconds(task.choice), 1e-12)
+    report.searched += 1
+    report.faster += kernel.chosen is not None
+    report.library += kernel.keeps_library
+    report.before += runs * kernel.baseline
+    report.after += runs * kernel.seconds
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search of one kernel; see `tune_kernels`."""
+
+    measured: MeasuredTask
+    rule: Rule
+    by_model: bool
+    say: Callable[[str], None]
+    is_spent: Callable[[], bool]
+    goes_on: Callable[[Step], bool]
+
+    def recorded(self) -> TunedKernel | None:
+        """What was found, which is in the store once it is said; None where nothing ran."""
+        measured, task = self.measured, self.measured.task
+        self.say(str(task))
+        default = measured.seconds(task.default[1])
+        if default is None:
+            self.say("  the default kernel could not be measured")
+            return None
+        library = measured.library_seconds()
+        if library is not None:
+            self.say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
+        found = self._found(default if library is None else library)
+        for step in found.steps:
+            self.say(f"  {step}")
+        kernel = measured.confirmed(found, default, self.rule.final)
+        append_tuned(task.key, kernel)
+        measured.record_library(kernel)
+        self.say(f"  {_verdict(kernel)}")
+        return kernel
+
+    def _found(self, baseline: float) -> Found[KernelSchedule]:
+        measured, task, is_spent = self.measured, self.measured.task, self.is_spent
+        if not self.by_model:
+            space, seconds = measured.space, measured.seconds
+            return search(
+                space, seconds, baseline, self.rule, is_spent=is_spent, goes_on=self.goes_on
+            )
+        return search_by_model(
+            lambda level: list(measured.space(level)),
+            measured.seconds,
+            baseline,
+            self.rule,
+            task.group,
+            task.key,
+            is_spent=is_spent,
+        )
 
 
 def _verdict(kernel: TunedKernel) -> str:

@@ -1,0 +1,56 @@
+"""Claims on work that several processes could do: who dies gives back what it has claimed."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_BYTES = 1 << 62
+"""Keys are bytes of a file that is empty, and locked far behind its end."""
+
+
+class Claims:
+    """What this process has claimed in a file that all look at; opened by `claims`."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+
+    @contextmanager
+    def claim(self, key: str) -> Generator[bool]:
+        """Whether this process has the work of this key as long as the block runs.
+
+        Where the file system has no locks, everybody has it.
+        """
+        place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little") % _BYTES
+        if self._descriptor is None:
+            yield True
+            return
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            yield True
+            return
+        try:
+            yield True
+        finally:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, place)
+
+
+@contextmanager
+def claims(path: Path) -> Generator[Claims]:
+    """Claims in the file at `path`; without one that can be written, everybody has everything."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError:
+        yield Claims(None)
+        return
+    try:
+        yield Claims(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,132 @@
+"""Tuners that are killed lose nothing that they said; two at once do nothing twice."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from braid.support.claims import claims
+from braid.support.record_store import RecordStore
+from braid.targets.costs.schedule_records import SCHEDULE_KIND, load_tuned
+
+_TUNE = [sys.executable, "-m", "braid.tools.cli", "tune"]
+_KERNELS = 40
+_KILLS = 100
+_SECONDS = 12.0
+
+
+def model(path: Path) -> Path:
+    """Products of as many shapes, each a kernel, by which it is told apart."""
+    names = [f"%w{n}: tensor<8x{16 + n}xf32>" for n in range(_KERNELS)]
+    types = [f"tensor<8x{16 + n}xf32>" for n in range(_KERNELS)]
+    ops = [
+        f"  %y{n} = braid.matmul %x, %w{n} : (tensor<4x8xf32>, {type}) -> tensor<4x{16 + n}xf32>"
+        for n, type in enumerate(types)
+    ]
+    results = [f"tensor<4x{16 + n}xf32>" for n in range(_KERNELS)]
+    values = ", ".join(f"%y{n}" for n in range(_KERNELS))
+    path.write_text(
+        f"func.func @main(%x: tensor<4x8xf32>, {', '.join(names)}) -> ({', '.join(results)}) {{\n"
+        + "\n".join(ops)
+        + f"\n  func.return {values} : {', '.join(results)}\n}}\n"
+    )
+    return path
+
+
+def start(file: Path, cache: Path, output: Path) -> subprocess.Popen[bytes]:
+    with output.open("ab") as stream:
+        return subprocess.Popen(
+            [*_TUNE, str(file), "--trials", "1", "--jobs", "1"],
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "BRAID_CACHE_DIR": str(cache), "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def acknowledged(output: Path) -> list[str]:
+    """The kernels of which the output says a result."""
+    kernel, found = "", list[str]()
+    for line in output.read_text(errors="replace").splitlines():
+        if line.startswith("matmul"):
+            kernel = line
+        elif re.match(r"  (the default schedule stays|the library stays|gemm|generic|tiled)", line):
+            found.append(kernel)
+    return found
+
+
+@pytest.mark.slow
+def test_killed_at_random_points(tmp_path: Path) -> None:
+    file, cache, output = model(tmp_path / "m.mlir"), tmp_path / "cache", tmp_path / "output"
+    generator = random.Random(0)
+    for number in range(_KILLS):
+        process = start(file, cache, output)
+        time.sleep(generator.uniform(0, _SECONDS))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with output.open("a") as stream:
+            stream.write("\n")  # a line that was cut off ends here
+        store = RecordStore(cache / "records-1.sqlite")
+        assert list(store.damage()) == [], number
+        said = acknowledged(output)
+        kept = {kernel.what for kernel in load_tuned(store).values()}
+        assert set(said) <= kept, number
+        assert max(Counter(said).values(), default=1) == 1, "what is known is not searched again"
+    assert start(file, cache, output).wait() == 0
+    assert len(load_tuned(RecordStore(cache / "records-1.sqlite"))) == _KERNELS
+
+
+@pytest.mark.slow
+def test_two_at_once(tmp_path: Path) -> None:
+    file, cache = model(tmp_path / "m.mlir"), tmp_path / "cache"
+    outputs = [tmp_path / "one", tmp_path / "two"]
+    processes = [start(file, cache, output) for output in outputs]
+    assert [process.wait() for process in processes] == [0, 0]
+    store = RecordStore(cache / "records-1.sqlite")
+    rows = [row for row in store.rows() if row is not None and row.kind == SCHEDULE_KIND]
+    assert len(rows) == len({row.key for row in rows}) == _KERNELS
+    said = [acknowledged(output) for output in outputs]
+    assert sum(map(len, said)) == _KERNELS and not set(said[0]) & set(said[1])
+
+
+def test_claims(tmp_path: Path) -> None:
+    """Another process sees them, and gets them when this one gives them back, or dies."""
+    path = tmp_path / "claims"
+    program = (
+        "import sys, time; from pathlib import Path; from braid.support.claims import claims\n"
+        f"with claims(Path({str(path)!r})) as own, own.claim(sys.argv[1]) as has:\n"
+        "    print(has, flush=True)\n    time.sleep(float(sys.argv[2]))"
+    )
+
+    def other(key: str, seconds: float) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", program, key, str(seconds)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def answer(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    with claims(path) as own:
+        with own.claim("a") as has:
+            assert has
+            assert answer(other("a", 0)) == "False" and answer(other("b", 0)) == "True"
+        holder = other("a", 600)
+        assert answer(holder) == "True"
+        with own.claim("a") as has:
+            assert not has
+        holder.kill()
+        holder.wait()
+        with own.claim("a") as has:
+            assert has
+
+
+def test_without_a_place_everybody_has_all(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with claims(tmp_path / "file" / "claims") as own, own.claim("a") as has:
+        assert has

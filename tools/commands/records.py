@@ -1,0 +1,137 @@
+"""`braid records`: what was measured on this machine, and moving it to others."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from braid.support.errors import BraidError
+
+if TYPE_CHECKING:
+    from braid.support.record_store import Record
+
+records = typer.Typer(
+    name="records",
+    help="Look into what was measured on this machine, and move it to others.",
+    rich_markup_mode=None,
+)
+
+KindOption = Annotated[
+    str | None,
+    typer.Option(metavar="KIND", help="Only records of this kind, such as schedule or cost."),
+]
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="JSON lines, a record each; - for standard streams.")
+]
+
+
+@records.command()
+def show(kind: KindOption = None) -> None:
+    """Count the records of each kind, machine and version of braid."""
+    from collections import Counter
+
+    from rich.console import Console
+    from rich.table import Table
+
+    found = Counter((r.kind, r.machine, r.version) for r in _all() if kind in (None, r.kind))
+    table = Table("kind", "machine", "braid", "records")
+    table.columns[-1].justify = "right"
+    for (own, machine, version), count in sorted(found.items()):
+        table.add_row(own, machine, version, f"{count:,}")
+    Console().print(table)
+
+
+@records.command()
+def best() -> None:
+    """Print what each kernel is best made by, those with the largest gain first."""
+    from braid.targets.costs.schedule_records import TunedKernel, load_tuned
+
+    def gain(kernel: TunedKernel) -> float:
+        return kernel.baseline / kernel.seconds if kernel.seconds else 1.0
+
+    for kernel in sorted(load_tuned().values(), key=gain, reverse=True):
+        library = "" if kernel.library is None else f", library {kernel.library * 1e6:.4g} µs"
+        chosen = "the default" if kernel.chosen is None else str(kernel.chosen)
+        kept = " (kept)" if kernel.keeps_library else ""
+        times = f"{kernel.seconds * 1e6:.4g} µs, default {kernel.baseline * 1e6:.4g} µs"
+        print(f"{kernel.what}\n  {chosen}: {times}{library}{kept}")
+
+
+@records.command()
+def gc() -> None:
+    """Remove records that a later one of the same key has replaced."""
+    from braid.support.record_store import default_store
+
+    print(f"{default_store().drop_replaced():,} records removed")
+
+
+@records.command("export")
+def export_records(file: FileArgument, kind: KindOption = None) -> None:
+    """Write the records as JSON lines."""
+    from dataclasses import asdict
+
+    from braid.tools.outputs import write_files
+
+    lines = (json.dumps(asdict(r), sort_keys=True) for r in _all() if kind in (None, r.kind))
+    write_files({file: "".join(f"{line}\n" for line in lines).encode()})
+
+
+@records.command("import")
+def import_records(file: FileArgument) -> None:
+    """Add the records of a file to those that are here, all or none.
+
+    Those that are here already are left out.
+    """
+    from braid.support.input_files import reason
+    from braid.support.record_store import default_store
+
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BraidError(f"cannot read '{file}': {reason(error)}") from error
+    lines = list(enumerate(text.splitlines(), 1))
+    read = [_read(file, number, line) for number, line in lines if line.strip()]
+    known = set(map(_identity, _all()))
+    new = [record for record in read if _identity(record) not in known]
+    if new:
+        default_store().append(new)
+    print(f"{len(new):,} records added, {len(read) - len(new):,} were here")
+
+
+def _all() -> "list[Record]":
+    from braid.support.record_store import default_store
+
+    return default_store().salvaged()
+
+
+def _identity(record: "Record") -> str:
+    value = json.dumps(record.value, sort_keys=True)
+    return "\0".join((record.kind, record.key, value, repr(record.created), record.machine))
+
+
+def _read(file: Path, number: int, line: str) -> "Record":
+    """The record in a line. Raises BraidError where it is not one."""
+    from braid.support.input_files import parse_json
+    from braid.support.record_store import Record
+
+    try:
+        fields = parse_json(line)
+        record = Record(**fields)
+    except (ValueError, TypeError) as error:
+        raise _malformed(file, number) from error
+    texts = (record.kind, record.key, record.machine, record.version)
+    is_record = all(isinstance(text, str) for text in texts)  # pyright: ignore
+    is_value = isinstance(record.value, dict) and isinstance(record.created, float)
+    if not is_record or not is_value:
+        raise _malformed(file, number)
+    return record
+
+
+def _malformed(file: Path, number: int) -> BraidError:
+    return BraidError(
+        f"line {number} of '{file}' is not a record",
+        hint="braid records export writes them: an object with kind, key, value, machine, created "
+        "and version",
+    )
