@@ -76,8 +76,8 @@ def tune_kernels(
     with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
         for task in kernel_tasks(module):
             with claimed.claim(task.key) as is_ours:
-                now = load_tuned() if is_ours else known
-                done = now.keys() - known if again and is_ours else now
+                now = frozenset(load_tuned()) if is_ours else known
+                done = now - known if again else now
                 if task.key in done:
                     report.known += 1
                 elif is_spent() or not is_ours:
