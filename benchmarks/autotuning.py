@@ -11,6 +11,7 @@ import argparse
 import csv
 import gzip
 import json
+import logging
 import math
 import random
 import statistics
@@ -121,6 +122,13 @@ def by_annealing(space: Space, seed: int) -> int:
     return len(replay.asked)
 
 
+def _silent() -> logging.Logger:
+    """PyGAD logs the exception that ends a replay."""
+    logger = logging.getLogger("braid.replay")
+    logger.disabled = True
+    return logger
+
+
 def by_genes(space: Space, seed: int) -> int:
     import pygad
 
@@ -141,6 +149,7 @@ def by_genes(space: Space, seed: int) -> int:
                 mutation_probability=0.1,
                 random_seed=1000 * seed + restart,
                 suppress_warnings=True,
+                logger=_silent(),
             ).run()
     except _Found:
         pass
