@@ -1,7 +1,7 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,34 +9,27 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid import __version__
-from braid.analysis.interpreter import evaluate_prepare
 from braid.arguments import as_passes, as_target, check_seconds
-from braid.dialects.braid.variants import program_functions
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.emulation import emulating_backends
 from braid.execution.elsewhere import (
     ElsewhereExecutor,
-    described_dims,
-    described_specs,
     missing_here,
 )
 from braid.execution.executors import Executor, NativeExecutor, check_threads
 from braid.graph_pipeline import Decisions, passes_for
-from braid.lowering.host.codegen.link import link_shared_object
+from braid.lowered_model import LoweredModel, all_parameters, package_of
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
-from braid.lowering.host.model_code import DeviceCode, ModelCode, lower_model
+from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package
-from braid.packaging.weights import fill_weights
 from braid.passes.infrastructure.crashes import run_reproducibly
 from braid.passes.partition.assign_devices import Strategy
-from braid.passes.storage.memory_report import MemoryReport, memory_report
-from braid.read_source import ModelSource, Shapes, chain_parameters, read_source
-from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightSpec
+from braid.passes.storage.memory_report import memory_report
+from braid.read_source import ModelSource, Shapes, read_source
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
@@ -177,16 +170,6 @@ def _check_numbers(
 
 
 @dataclass(frozen=True)
-class _Lowered:
-    """A lowered model, its target and code, and what the plan of each function takes."""
-
-    model: SourceModel
-    target: Target
-    code: ModelCode
-    memory: tuple[MemoryReport, ...]
-
-
-@dataclass(frozen=True)
 class _Lowering:
     """Lowers what `read` gives, as decided; a crash among the passes leaves a reproducer."""
 
@@ -195,7 +178,7 @@ class _Lowering:
     decisions: Decisions
     profile: bool
 
-    def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> _Lowered:
+    def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
         """The model by the passes `chosen`, or the default ones.
 
         Where it needs more than `budget` bytes, it is lowered again with recomputation.
@@ -212,7 +195,9 @@ class _Lowering:
             check_budget(lowered.memory, budget)
         return lowered
 
-    def _lower(self, model: SourceModel, target: Target, passes: Sequence[ModulePass]) -> _Lowered:
+    def _lower(
+        self, model: SourceModel, target: Target, passes: Sequence[ModulePass]
+    ) -> LoweredModel:
         module = model.module
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
         code = lower_model(
@@ -221,32 +206,14 @@ class _Lowering:
             target,
             jobs=self.decisions.jobs,
             profile=self.profile,
-            weights=partial(_all_parameters, model),
+            weights=partial(all_parameters, model),
         )
         functions = model_functions(module)
         reports = tuple(memory_report(f) for f in functions)
-        return _Lowered(model, target, code, reports)
+        return LoweredModel(model, target, code, reports)
 
 
-def _all_parameters(model: SourceModel) -> Parameters:
-    """Those of the model, and what `@prepare` makes of them."""
-    prepared = evaluate_prepare(model.module, model.parameters)
-    return chain_parameters(prepared, model.parameters)
-
-
-def _package(lowered: _Lowered) -> Package:
-    """Compiled code with its weights filled."""
-    model, code = lowered.model, lowered.code
-    weights = fill_weights(
-        program_functions(model.module), code.description.weights_bytes, _all_parameters(model)
-    )
-    manifest = _manifest(lowered, weights.index)
-    device_code = b"".join(part for own in code.devices for part in own.code.parts)
-    link = partial(link_shared_object, libraries=code.libraries)
-    return Package(manifest, code.objects, weights.data, link, device_code)
-
-
-def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
+def _load(lowered: LoweredModel, threads: int, emulate: bool) -> Model:
     """The model in this process, which runs on so many threads, if its code is for this machine."""
     machine, code = lowered.target.host_device.machine, lowered.code
     if (reason := missing_here(machine)) is not None:
@@ -255,7 +222,7 @@ def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
             f"the model is compiled for CPU '{machine.name}' and cannot run here: {reason}",
             "save it and run it there, or compile it without a CPU",
         )
-    package = _package(lowered)
+    package = package_of(lowered)
     need_libraries(code.libraries, "the model")
     loaded = load_objects(code.objects)
     if package.manifest.runs_on:
@@ -268,15 +235,15 @@ def _load(lowered: _Lowered, threads: int, emulate: bool) -> Model:
 
 
 def _packaged(
-    lowered: _Lowered,
+    lowered: LoweredModel,
     reason: str = "the model was compiled to be saved, not to run",
     hint: str = "compile it without load=False, or load what is saved",
 ) -> Model:
     """The model to be saved."""
-    return _model(_package(lowered), ElsewhereExecutor(reason, hint), lowered)
+    return _model(package_of(lowered), ElsewhereExecutor(reason, hint), lowered)
 
 
-def _model(package: Package, executor: Executor, lowered: _Lowered) -> Model:
+def _model(package: Package, executor: Executor, lowered: LoweredModel) -> Model:
     manifest = package.manifest
     return Model(
         manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package, lowered.memory
@@ -364,7 +331,7 @@ def _emitted(
         )
     pipeline = decisions.within(passes_for(module), machines)
     run_reproducibly(context, module, pipeline, lambda: read().module)
-    weights = partial(_all_parameters, model)
+    weights = partial(all_parameters, model)
     return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile, weights=weights)
 
 
@@ -394,34 +361,3 @@ def _warn_of_lost_families(target: Target) -> None:
                 hint=f"backends are {', '.join(sorted(known))}",
             )
         )
-
-
-def _manifest(lowered: _Lowered, index: tuple[WeightSpec, ...]) -> Manifest:
-    description = lowered.code.description
-    dims = described_dims(description)
-    return Manifest(
-        model=lowered.model.name,
-        inputs=described_specs(description.inputs, dims),
-        outputs=described_specs(description.outputs, dims),
-        arena_bytes=description.arena_bytes,
-        target=lowered.target.name,
-        triple=lowered.target.host_device.machine.triple,
-        cpu_features=description.features,
-        builder=f"braid {__version__}",
-        weights=index,
-        dims=dims,
-        devices=tuple(_device_specs(lowered.code.devices)),
-        runs_on=tuple(
-            DeviceSpec(device.name, device.plugin) for device in lowered.code.description.devices
-        ),
-        libraries=lowered.code.libraries,
-    )
-
-
-def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
-    offset = 0
-    for own in devices:
-        code, size = own.code, sum(map(len, own.code.parts))
-        seconds = -1.0 if code.seconds is None else code.seconds * code.executions
-        yield DeviceCodeSpec(own.device, code.kind, offset, size, seconds)
-        offset += size

@@ -1,0 +1,78 @@
+"""A lowered model, and the package of code, weights and manifest that it becomes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from braid import __version__
+from braid.analysis.interpreter import evaluate_prepare
+from braid.dialects.braid.variants import program_functions
+from braid.execution.elsewhere import described_dims, described_specs
+from braid.lowering.host.codegen.link import link_shared_object
+from braid.lowering.host.model_code import DeviceCode, ModelCode
+from braid.model import Package
+from braid.packaging.weights import fill_weights
+from braid.passes.storage.memory_report import MemoryReport
+from braid.read_source import chain_parameters
+from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightSpec
+from braid.sources.source_model import Parameters, SourceModel
+from braid.targets.machines.target import Target
+
+
+@dataclass(frozen=True)
+class LoweredModel:
+    """A lowered model, its target and code, and what the plan of each function takes."""
+
+    model: SourceModel
+    target: Target
+    code: ModelCode
+    memory: tuple[MemoryReport, ...]
+
+
+def all_parameters(model: SourceModel) -> Parameters:
+    """Those of the model, and what `@prepare` makes of them."""
+    prepared = evaluate_prepare(model.module, model.parameters)
+    return chain_parameters(prepared, model.parameters)
+
+
+def package_of(lowered: LoweredModel) -> Package:
+    """Compiled code with its weights filled."""
+    model, code = lowered.model, lowered.code
+    weights = fill_weights(
+        program_functions(model.module), code.description.weights_bytes, all_parameters(model)
+    )
+    manifest = _manifest(lowered, weights.index)
+    device_code = b"".join(part for own in code.devices for part in own.code.parts)
+    link = partial(link_shared_object, libraries=code.libraries)
+    return Package(manifest, code.objects, weights.data, link, device_code)
+
+
+def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
+    description = lowered.code.description
+    dims = described_dims(description)
+    return Manifest(
+        model=lowered.model.name,
+        inputs=described_specs(description.inputs, dims),
+        outputs=described_specs(description.outputs, dims),
+        arena_bytes=description.arena_bytes,
+        target=lowered.target.name,
+        triple=lowered.target.host_device.machine.triple,
+        cpu_features=description.features,
+        builder=f"braid {__version__}",
+        weights=index,
+        dims=dims,
+        devices=tuple(_device_specs(lowered.code.devices)),
+        runs_on=tuple(
+            DeviceSpec(device.name, device.plugin) for device in lowered.code.description.devices
+        ),
+        libraries=lowered.code.libraries,
+    )
+
+
+def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
+    offset = 0
+    for own in devices:
+        code, size = own.code, sum(map(len, own.code.parts))
+        seconds = -1.0 if code.seconds is None else code.seconds * code.executions
+        yield DeviceCodeSpec(own.device, code.kind, offset, size, seconds)
+        offset += size
