@@ -35,6 +35,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily, Schedule
 from test.machines import AVX512, SSE
 from test.run.kernels.conftest import Build, candidate_of, make_group
@@ -245,9 +246,13 @@ def toolchain() -> str:
 
 
 def families() -> dict[str, dict[str, KernelFamily]]:
-    """Braid's own by name, for each machine."""
+    """Those that emit code of braid's own by name, for each machine."""
     return {
-        label: {family.name: family for family in cpu_families(machine)}
+        label: {
+            family.name: family
+            for family in cpu_families(machine)
+            if not isinstance(family, OneDnnFamily)
+        }
         for label, machine in MACHINES.items()
     }
 

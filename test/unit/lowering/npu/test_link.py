@@ -127,5 +127,5 @@ def test_an_object_is_the_same_from_its_file() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"format": 1}', b'{"format": 3, "events": [[9]]}'])
 def test_other_files_are_no_objects(data: bytes) -> None:
-    with pytest.raises(ValueError, match="no object of format 3"):
+    with pytest.raises(ValueError, match="not an object of format 3"):
         StreamObject.from_bytes(data)
