@@ -15,7 +15,7 @@ SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N", "output:N:a
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector. Arenas and weights begin at a multiple of it."""
 
-_SPACE = re.compile(r"arena(:[\w.-]+)?|weights|(input|output):\d+|output:\d+:aligned", re.ASCII)
+_SPACE = re.compile(r"arena(:[\w.:-]+)?|weights|(input|output):\d+|output:\d+:aligned", re.ASCII)
 
 
 def aligned(bytes: int) -> int:

@@ -44,6 +44,8 @@ class MemorySpaces:
 
     def of(self, op: Operation) -> str:
         """Where `op` says that its results are: by a copy, or by the device it runs on."""
+        if not self._of_device:
+            return MAIN
         named = op.memory if isinstance(op, CopyOp) else op.attributes.get(MEMORY)
         if isinstance(named, StringAttr):
             return self._known.get(named.data, named.data)

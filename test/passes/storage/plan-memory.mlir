@@ -145,3 +145,17 @@ func.func @memories(%x: tensor<4xf32>) -> tensor<2xf32> {
 func.func private @k(tensor<4xf32>) -> tensor<4xf32>
 func.func private @small(tensor<4xf32>) -> tensor<2xf32>
 func.func private @same(tensor<2xf32>) -> tensor<2xf32>
+
+// -----
+
+// The second device of a kind has memories of its own, named by the device.
+module attributes {braid.target = #braid.target<"host-2">} {
+  // CHECK-LABEL: func.func @second_device
+  // CHECK:         func.call @k(%{{.*}}) {braid.device = "cpu:1", braid.buffers = [#braid.buffer<"arena:cpu:1.main", 0>]}
+  func.func @second_device(%x: tensor<16xf32>) -> tensor<16xf32> {
+    %a = func.call @k(%x) {braid.device = "cpu:1"} : (tensor<16xf32>) -> tensor<16xf32>
+    %b = func.call @k(%a) : (tensor<16xf32>) -> tensor<16xf32>
+    func.return %b : tensor<16xf32>
+  }
+  func.func private @k(tensor<16xf32>) -> tensor<16xf32>
+}

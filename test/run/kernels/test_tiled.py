@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import MemRefType, TensorType, f32, i64
+from xdsl.dialects.builtin import MemRefType, StringAttr, TensorType, f32, i64
 
+from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.base import integer, integers, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -163,6 +164,19 @@ def test_no_tensor_inside_of_the_group_is_in_memory(name):
             elements = math.prod(value.type.get_shape())
             assert elements in outside or elements <= 0.6 * largest
     assert kernel.scratch_bytes < bytes_of(f32) * sum(map(math.prod, inside))
+
+
+def test_groups_on_a_device_need_no_memory_of_its_own(check: KernelCheck):
+    """What a tile's ops say of devices is about the model's memories, not about the tile's."""
+    build, types, tiles = GROUPS["attention"]
+
+    def placed(*values):
+        ops, results = build(*values)
+        for op in ops:
+            op.attributes[DEVICE] = StringAttr("cpu:0")
+        return ops, results
+
+    check(FAMILY, tensors(types), placed, schedule=schedule_of(tiles[0]), arrays=arrays_of(types))
 
 
 def test_a_tile_that_is_part_of_an_operand(check: KernelCheck):
