@@ -229,8 +229,8 @@ def _load(lowered: LoweredModel, threads: int, emulate: bool) -> Model:
         register_plugins()
     with emulating(emulate):
         native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
-    lanes = code.description.lanes
-    executor = NativeExecutor(native, max(threads, lanes) if threads else 0)
+    streams = code.description.inter_op_streams
+    executor = NativeExecutor(native, max(threads, streams) if threads else 0)
     return _model(package, executor, lowered)
 
 

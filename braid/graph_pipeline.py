@@ -90,20 +90,20 @@ def with_profile(
 
 
 def with_ordering(
-    passes: Sequence[ModulePass], seconds: float | None, lanes: int
+    passes: Sequence[ModulePass], seconds: float | None, streams: int
 ) -> tuple[ModulePass, ...]:
-    """`passes` with orders that are measured for so many seconds, or for several lanes.
+    """`passes` with orders that are measured for so many seconds, or for several streams.
 
-    Raises BraidError for fewer lanes than 1.
+    Raises BraidError for fewer streams than 1.
     """
-    if lanes < 1:
-        raise BraidError(f"there are {lanes} inter-op threads, expected at least 1")
-    if seconds is None and lanes == 1:
+    if streams < 1:
+        raise BraidError(f"there are {streams} inter-op threads, expected at least 1")
+    if seconds is None and streams == 1:
         return tuple(passes)
     # By name: the pass that measures compiles, so that it needs the module that needs this one.
-    (ordering,) = parse_pipeline("assign-lanes" if seconds is None else "measure-order")
+    (ordering,) = parse_pipeline("assign-inter-op-streams" if seconds is None else "measure-order")
     limit = {} if seconds is None else {"time_limit": float(seconds)}
-    ordering = replace(ordering, lanes=lanes, **limit)
+    ordering = replace(ordering, streams=streams, **limit)
     return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
 
 

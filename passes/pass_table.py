@@ -12,7 +12,9 @@ PASSES: dict[str, str] = {
     "apply-splits": "braid.passes.split.apply_splits:ApplySplitsPass",
     "apply-types": "braid.passes.partition.apply_types:ApplyTypesPass",
     "assign-devices": "braid.passes.partition.assign_devices:AssignDevicesPass",
-    "assign-lanes": "braid.passes.order.assign_lanes:AssignLanesPass",
+    "assign-inter-op-streams": (
+        "braid.passes.order.assign_inter_op_streams:AssignInterOpStreamsPass"
+    ),
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-qdq-to-integers": (
         "braid.passes.quantization.convert_qdq_to_integers:ConvertQdqToIntegersPass"

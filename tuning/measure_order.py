@@ -10,13 +10,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.lanes import lane_of, set_lane
+from braid.analysis.execution.inter_op_streams import inter_op_stream_of, set_inter_op_stream
 from braid.dialects.braid.attribute_names import ORDER
 from braid.dialects.braid.order import order_attribute
 from braid.dialects.braid.variants import public_functions
-from braid.passes.order.assign_lanes import AssignLanesPass, require_pool, searched_order
+from braid.passes.order.assign_inter_op_streams import (
+    AssignInterOpStreamsPass,
+    require_pool,
+    searched_order,
+)
 from braid.passes.order.block_graph import BlockGraph
-from braid.passes.order.lane_problem import lane_problem
+from braid.passes.order.inter_op_problem import inter_op_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.passes.order.subgraphs import pieces_of
@@ -24,7 +28,7 @@ from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.tuning.order_timing import Run, prepare_on_host
-from braid.tuning.order_trials import Trial, lane_trials, order_trials
+from braid.tuning.order_trials import Trial, inter_op_trials, order_trials
 from braid.tuning.subgraph_module import subgraph_module
 
 ROUNDS = 5
@@ -50,9 +54,9 @@ class MeasureOrderPass(ModulePass):
     In: what `search-order` reads in the default pipeline. Out: `braid.order`, where the order of
     a subgraph with at least two is the one of up to `candidates` that runs fastest: the one found
     by the search, and others of the least peak memory. Only one that is clearly faster replaces
-    it. With `lanes`, threads of the pool of `target`, it searches as `assign-lanes` instead; what
-    is timed are its schedule and those of list scheduling, each on so many threads, and
-    `braid.lane` is written as well.
+    it. With `streams`, threads of the pool of `target`, it searches as `assign-inter-op-streams`
+    instead; what is timed are its schedule and those of list scheduling, each on so many threads,
+    and `braid.inter_op_stream` is written as well.
 
     Subgraphs are not begun after `time_limit` seconds; those with control flow, and functions with
     open dims, stay as searched. One remark a subgraph, with all times in seconds.
@@ -68,7 +72,7 @@ class MeasureOrderPass(ModulePass):
     time_limit: float = 60.0
     search_seconds: float = 2.0
     target: str | None = None
-    lanes: int = 1
+    streams: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, measures, and writes the decision."""
@@ -76,11 +80,11 @@ class MeasureOrderPass(ModulePass):
         target = target_of(op, self.target)
         Measuring(self, prepare_on_host, target).run(op)
 
-    def search(self) -> SearchOrderPass | AssignLanesPass:
+    def search(self) -> SearchOrderPass | AssignInterOpStreamsPass:
         """The pass whose decision is the first one tried."""
-        if self.lanes == 1:
+        if self.streams == 1:
             return SearchOrderPass(time_limit=self.search_seconds)
-        return AssignLanesPass(self.lanes, self.target, self.search_seconds)
+        return AssignInterOpStreamsPass(self.streams, self.target, self.search_seconds)
 
 
 @dataclass(frozen=True)
@@ -105,24 +109,24 @@ class Measuring:
         joined: list[int] = []
         for piece in pieces_of(block.graph, 1, 2):
             order = tuple(sorted(piece, key=position.__getitem__))
-            lanes = tuple(lane_of(block.ops[number]) for number in order)
-            first = Trial(order, lanes, self.options.lanes)
+            streams = tuple(inter_op_stream_of(block.ops[number]) for number in order)
+            first = Trial(order, streams, self.options.streams)
             trials = [t.of(piece) for t in candidates(piece, joined, first.within(piece))]
             chosen = trials[0]
             if len(trials) > 1 and monotonic() < deadline:
                 chosen = self._fastest(block, trials)
             joined += chosen.order
-            for number, lane in zip(chosen.order, chosen.lanes, strict=True):
-                set_lane(block.ops[number], lane)
+            for number, stream in zip(chosen.order, chosen.streams, strict=True):
+                set_inter_op_stream(block.ops[number], stream)
         function.attributes[ORDER] = order_attribute([block_order(block, joined)])
 
     def _candidates(self, block: BlockGraph) -> Candidates:
         """The trials of the ops of a piece, behind those that are ordered already."""
-        count, lanes = self.options.candidates, self.options.lanes
-        if lanes > 1:
-            backend, _ = require_pool(self.target, lanes)
-            schedules = lane_problem(block, DeviceCosts(backend), lanes)
-            return lambda piece, _, first: lane_trials(schedules.restrict(piece), first, count)
+        count, streams = self.options.candidates, self.options.streams
+        if streams > 1:
+            backend, _ = require_pool(self.target, streams)
+            schedules = inter_op_problem(block, DeviceCosts(backend), streams)
+            return lambda piece, _, first: inter_op_trials(schedules.restrict(piece), first, count)
         memory = memory_problem(block, [0] * len(block.ops))
         return lambda piece, done, first: order_trials(memory.restrict(piece, done), first, count)
 

@@ -1,4 +1,4 @@
-"""Orders of a subgraph that are worth timing, on one lane or on several."""
+"""Orders of a subgraph that are worth timing, on one stream or on several."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,33 +7,33 @@ from itertools import islice
 from braid.passes.order.subgraphs import COUNTED_OPS
 from braid.solvers.ordering import MemoryProblem, baselines, count_orders
 from braid.solvers.ordering.graph import all_orders
-from braid.solvers.ordering.lane_search import list_schedules
-from braid.solvers.ordering.lanes import LaneProblem
+from braid.solvers.ordering.processor_search import list_schedules
+from braid.solvers.ordering.processors import ProcessorProblem
 
 ENUMERATED_ORDERS = 2000
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Ops in the order in which they run, and the lane of each, None for all `lane_count`."""
+    """Ops in the order in which they run, and the inter-op stream of each; None: on all of them."""
 
     order: tuple[int, ...]
-    lanes: tuple[int | None, ...]
-    lane_count: int = 1
+    streams: tuple[int | None, ...]
+    stream_count: int = 1
 
     @staticmethod
-    def on_one_lane(order: Sequence[int]) -> "Trial":
+    def on_one_stream(order: Sequence[int]) -> "Trial":
         """One op after the other."""
         return Trial(tuple(order), (None,) * len(order))
 
     def within(self, piece: Sequence[int]) -> "Trial":
         """The same with the ops of `piece` numbered by their place in it."""
         place = {op: index for index, op in enumerate(piece)}
-        return Trial(tuple(place[op] for op in self.order), self.lanes, self.lane_count)
+        return Trial(tuple(place[op] for op in self.order), self.streams, self.stream_count)
 
     def of(self, piece: Sequence[int]) -> "Trial":
         """The inverse of `within`."""
-        return Trial(tuple(piece[op] for op in self.order), self.lanes, self.lane_count)
+        return Trial(tuple(piece[op] for op in self.order), self.streams, self.stream_count)
 
 
 def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial]:
@@ -45,11 +45,11 @@ def order_trials(problem: MemoryProblem, first: Trial, count: int) -> list[Trial
     few = len(graph) <= COUNTED_OPS and count_orders(graph, ENUMERATED_ORDERS) is not None
     orders = all_orders(graph) if few else iter(baselines(problem).values())
     ranked = sorted(map(tuple, orders), key=problem.evaluate)
-    return _different(first, map(Trial.on_one_lane, ranked), count)
+    return _different(first, map(Trial.on_one_stream, ranked), count)
 
 
-def lane_trials(problem: LaneProblem, first: Trial, count: int) -> list[Trial]:
-    """Up to `count` different schedules: `first`, then one op after the other on all lanes.
+def inter_op_trials(problem: ProcessorProblem, first: Trial, count: int) -> list[Trial]:
+    """Up to `count` different schedules: `first`, then one op after the other on all streams.
 
     Behind them come those of list scheduling, the fastest first.
     """
@@ -57,8 +57,8 @@ def lane_trials(problem: LaneProblem, first: Trial, count: int) -> list[Trial]:
     together = schedules.pop("together")
     trials: list[Trial] = []
     for order, wide in (together, *sorted(schedules.values(), key=problem.evaluate)):
-        lanes = problem.place((order, wide)).lanes
-        trials.append(Trial(tuple(order), tuple(lanes[op] for op in order), problem.lanes))
+        streams = problem.place((order, wide)).processors
+        trials.append(Trial(tuple(order), tuple(streams[op] for op in order), problem.processors))
     return _different(first, trials, count)
 
 

@@ -4,8 +4,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from braid.analysis.execution.lanes import set_lane
-from braid.dialects.braid.attribute_names import LANES
+from braid.analysis.execution.inter_op_streams import set_inter_op_stream
+from braid.dialects.braid.attribute_names import INTER_OP_STREAMS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
@@ -41,9 +41,9 @@ def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
     for value, argument in zip(inputs, body.args, strict=True):
         values[value] = _reordered(body, argument, layout_of(value.type))
     body.add_ops(leaf.clone(values) for leaf in dict.fromkeys(leaf.op for leaf in leaves))
-    for op, lane in zip(ops, trial.lanes, strict=True):
+    for op, stream in zip(ops, trial.streams, strict=True):
         clone = op.clone(values)
-        set_lane(clone, lane)
+        set_inter_op_stream(clone, stream)
         body.add_op(clone)
     returned = [
         _reordered(body, values[result], Layout.row_major(len(shape_of(result))))
@@ -58,7 +58,7 @@ def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
         arg_attrs=name_dictionaries(f"input_{n}" for n in range(len(inputs))),
         res_attrs=name_dictionaries(f"output_{n}" for n in range(len(results))),
     )
-    function.attributes[LANES] = IntegerAttr(trial.lane_count, i64)
+    function.attributes[INTER_OP_STREAMS] = IntegerAttr(trial.stream_count, i64)
     return ModuleOp([function])
 
 

@@ -1,1 +1,1 @@
-"""Which ops run as kernels, how often and beside what: executions expected, profiles, lanes."""
+"""Which ops run as kernels, how often and beside what: executions expected, profiles, streams."""

@@ -112,16 +112,16 @@ OVERLAP = "braid.overlap"
 """On a group, its call or its kernel: the number of the operand that may begin where the memory of
 the result does. The kernel has read every element of it by the time it writes over it."""
 
-# ---- In which order, and beside what: search-order, assign-lanes, select-splits ----
+# ---- In which order, and beside what: search-order, assign-inter-op-streams, select-splits ----
 
 ORDER = "braid.order"
 """One `array<i64>` per block: the present positions of its ops, without the terminator."""
 KEY_NODE = "braid.key_node"
 """A unit attribute on ops that are on every path through their block."""
-LANES = "braid.lanes"
-"""On a function: how many lanes it has."""
-LANE = "braid.lane"
-"""On a group or its call: the lane that runs it, counted from 0."""
+INTER_OP_STREAMS = "braid.inter_op_streams"
+"""On a function: how many streams it has."""
+INTER_OP_STREAM = "braid.inter_op_stream"
+"""On a group or its call: the stream that runs it, counted from 0."""
 SPLIT = "braid.split"
 """`array<i64>`: into how many parts each dim of the result is split; entries beyond its rank
 are for the reduced dims, in the order of the op's structure."""

@@ -137,7 +137,7 @@ class ModelDescription:
     weights_bytes: int
     dims: tuple[Dim, ...] = ()
     variants: tuple[Variant, ...] = ()
-    lanes: int = 1
+    inter_op_streams: int = 1
     devices: tuple[DeviceEntry, ...] = ()
     functions: tuple[Function, ...] = ()
     requests: int = 0

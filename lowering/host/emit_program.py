@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.execution.lanes import LaneOrder, lane_count
+from braid.analysis.execution.inter_op_streams import InterOpOrder, inter_op_stream_count
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
@@ -17,9 +17,9 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
+from braid.lowering.host.inter_op_sections import InterOpCall, InterOpSections
 from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
-from braid.lowering.host.lane_sections import LaneCall, LaneSections
 from braid.lowering.host.launches import Launches
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile import ProfileCounters
@@ -42,13 +42,13 @@ def emit_program(
     The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
     and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
     op; what is missing there is added. Raises BraidError for counters in a function of several
-    lanes, where waiting would count as running.
+    streams, where waiting would count as running.
     """
-    if counters is not None and lane_count(function) > 1:
+    if counters is not None and inter_op_stream_count(function) > 1:
         raise BraidError(
             "kernels that run side by side cannot be profiled",
             location=source_location(function),
-            hint="profile with one lane; the profile holds for several",
+            hint="profile with one stream; the profile holds for several",
         )
     return _ProgramEmitter(source, function, symbol, counters).emit()
 
@@ -73,8 +73,8 @@ class _ProgramEmitter:
         self._values = Values(Buffers(environment, at_entry))
         self._kernels = KernelCalls(self.module, environment, at_entry)
         self._launches = Launches(source, environment, self._values, at_entry)
-        self._order = LaneOrder(function)
-        self._lanes = LaneSections(
+        self._order = InterOpOrder(function)
+        self._streams = InterOpSections(
             self.module, symbol, self._order, environment, self._kernels, at_entry
         )
         numbers = {} if counters is None else counters
@@ -96,13 +96,13 @@ class _ProgramEmitter:
         return self.module
 
     def _body(self, block: Block, builder: PointerBuilder) -> None:
-        """Emits the body of the function: calls on lanes in sections, the rest as it stands."""
+        """Emits the body of the function: calls on streams in sections, the rest as it stands."""
         section: list[func.CallOp] = []
         for op in block.ops:
             step = self._order.steps.get(op)
             if step is None:
                 self._operation(op, builder)
-            elif step.lane is None:
+            elif step.stream is None:
                 self._section(section, builder)
                 section = []
                 self._operation(op, builder)
@@ -112,17 +112,17 @@ class _ProgramEmitter:
                 section.append(op)
 
     def _section(self, calls: Sequence[func.CallOp], builder: PointerBuilder) -> None:
-        """Runs `calls` on their lanes, or as they stand where there is nothing beside them."""
+        """Runs `calls` on their streams, or as they stand where there is nothing beside them."""
         steps = [self._order.steps[call] for call in calls]
-        if len({step.lane for step in steps}) <= 1:
+        if len({step.stream for step in steps}) <= 1:
             for call in calls:
                 self._call(call, builder)
             return
-        self._lanes.emit([self._lane_call(call) for call in calls], builder)
+        self._streams.emit([self._stream_call(call) for call in calls], builder)
 
-    def _lane_call(self, op: func.CallOp) -> LaneCall:
+    def _stream_call(self, op: func.CallOp) -> InterOpCall:
         symbol, grid = self._kernel(op)
-        return LaneCall(self._order.steps[op], symbol, tuple(self._arguments(op)), grid)
+        return InterOpCall(self._order.steps[op], symbol, tuple(self._arguments(op)), grid)
 
     def _operation(self, op: Operation, builder: PointerBuilder) -> None:
         match op:

@@ -8,7 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from braid.analysis.execution.lanes import lane_count
+from braid.analysis.execution.inter_op_streams import inter_op_stream_count
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attribute_names import (
     ARENA_BYTES,
@@ -120,7 +120,7 @@ def describe(
         _integer(first, WEIGHTS_BYTES),
         tuple(Dim(name, least.get(name, 0)) for name in names),
         tuple(_variant(function, names) for function in functions if names),
-        max(map(lane_count, functions)),
+        max(map(inter_op_stream_count, functions)),
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
         tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
         *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),

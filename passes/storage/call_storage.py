@@ -5,7 +5,7 @@ from xdsl.ir import SSAValue
 
 from braid.analysis.structure.handed_values import is_handed_on
 from braid.dialects.braid.in_place import in_place_pairs
-from braid.passes.storage.lane_lifetimes import accesses
+from braid.passes.storage.inter_op_lifetimes import accesses
 from braid.passes.storage.storage import Storage, tensor_bytes
 from braid.passes.storage.storage_table import StorageTable
 
@@ -42,7 +42,7 @@ def _may_overwrite(table: StorageTable, call: CallOp, operand: SSAValue, result:
 
 def _others_are_done(table: StorageTable, storage: Storage, call: CallOp) -> bool:
     """Whether all other ops that access `storage` have ended when `call` begins."""
-    if table.order.lanes == 1:
+    if table.order.streams == 1:
         return True
     inside = table.order.in_body(call)
     others = accesses(table.order, table.values_in(storage)) - {inside}

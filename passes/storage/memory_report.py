@@ -129,7 +129,7 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
     in_arena = {s: t for s, t in tensors.items() if t.space == "arena"}
     peak = _peak(list(in_arena))
     at_peak = [s for s in in_arena if any(b <= peak < e for b, e in s.lifetimes_apart)]
-    if plan.values.order.lanes > 1:
+    if plan.values.order.streams > 1:
         # A moment has no op: the last that begins is one that may run then.
         peak = max((storage.lower for storage in at_peak), default=-1)
     numbers = _numbers(plan, function)

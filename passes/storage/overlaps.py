@@ -18,7 +18,7 @@ def link_overlaps(function: FuncOp, assignment: StorageAssignment) -> None:
     alone in its storage, which nothing else reads any more; the result must begin there. Where ops
     run side by side, nothing overlaps.
     """
-    if assignment.order.lanes > 1:
+    if assignment.order.streams > 1:
         return
     functions = functions_beside(function)
     for op in function.walk():

@@ -40,7 +40,7 @@ from braid.dialects.braid.variants import (
     program_functions,
     public_functions,
 )
-from braid.passes.storage.lane_lifetimes import accesses, write_moments
+from braid.passes.storage.inter_op_lifetimes import accesses, write_moments
 from braid.passes.storage.memory_spaces import MAIN, MemorySpaces
 from braid.passes.storage.overlaps import link_overlaps
 from braid.passes.storage.placement import (
@@ -73,7 +73,7 @@ class Plan:
             elif isinstance(op, scf.YieldOp | scf.ConditionOp):
                 self._plan_staging(op)
         link_overlaps(function, self.values)
-        if self.values.order.lanes > 1:
+        if self.values.order.streams > 1:
             write_moments(self.values.order, self._accesses())
 
     def storages(self) -> list[Storage]:
@@ -183,9 +183,9 @@ class PlanMemoryPass(ModulePass):
     that, and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of the target's
     other memories. Functions on one device, or on devices that take turns, share their weights;
     those of devices stand behind the model's, each at `braid.weights_offset`. A tensor may live in
-    the memory of an output until that is written. In a function with lanes, tensors share bytes
+    the memory of an output until that is written. In a function with streams, tensors share bytes
     only where all that accesses the one ends before anything that accesses the other begins,
-    whichever lane is faster. Raises UnsupportedError for open dims, InfeasibleError where the
+    whichever stream is faster. Raises UnsupportedError for open dims, InfeasibleError where the
     tensors in another memory are more than it holds.
 
     ```mlir

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from braid.analysis.execution.lanes import LaneOrder
+from braid.analysis.execution.inter_op_streams import InterOpOrder
 from braid.analysis.storage.liveness import Numbering
 from braid.analysis.structure.handed_values import forwarded, stands_in
 from braid.dialects.braid.buffer import BufferAttr
@@ -22,7 +22,7 @@ class StorageTable:
     def __init__(self, function: FuncOp, memories: MemorySpaces) -> None:
         self._memories = memories
         self.numbering = Numbering(function.body)
-        self.order = LaneOrder(function)
+        self.order = InterOpOrder(function)
         self.of: dict[SSAValue, Storage] = {}
         self.offset: dict[SSAValue, int] = {}
 

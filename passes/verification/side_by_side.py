@@ -1,4 +1,4 @@
-"""What kernels on lanes read and write while others may still run."""
+"""What kernels on streams read and write while others may still run."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
-from braid.dialects.braid.attribute_names import LANE, LANES
+from braid.dialects.braid.attribute_names import INTER_OP_STREAM, INTER_OP_STREAMS
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.passes.infrastructure.claim_checks import WrongClaimError
 from braid.passes.verification.claims import name_of
@@ -18,13 +18,13 @@ from braid.passes.verification.tags import Memory, Place
 class SideBySide:
     """The ops of a function's body, gone through in their order; which have ended is known.
 
-    A call on a lane begins when the one before it on that lane has ended, and those that made its
-    operands; everything else that runs waits for all before it, and all behind wait for it.
+    A call on a stream begins when the one before it on that stream has ended, and those that made
+    its operands; everything else that runs waits for all before it, and all behind wait for it.
     """
 
     def __init__(self, function: FuncOp) -> None:
-        lanes = function.attributes.get(LANES)
-        self._lanes = lanes.value.data if isinstance(lanes, IntegerAttr) else 1
+        streams = function.attributes.get(INTER_OP_STREAMS)
+        self._streams = streams.value.data if isinstance(streams, IntegerAttr) else 1
         self._body = function.body.block
         self._now: Operation | None = None
         self._latest: dict[int, Operation] = {}
@@ -34,17 +34,17 @@ class SideBySide:
 
     def enter(self, op: Operation) -> None:
         """What follows is read and written by `op`, if that is an op of the body."""
-        if op.parent is not self._body or self._lanes == 1:
+        if op.parent is not self._body or self._streams == 1:
             return
         self._now = None
-        lane = op.attributes.get(LANE) if isinstance(op, CallOp) else None
-        if isinstance(lane, IntegerAttr):
+        stream = op.attributes.get(INTER_OP_STREAM) if isinstance(op, CallOp) else None
+        if isinstance(stream, IntegerAttr):
             before = [maker for operand in op.operands for maker in _makers(operand)]
-            if (latest := self._latest.get(lane.value.data)) is not None:
+            if (latest := self._latest.get(stream.value.data)) is not None:
                 before.append(latest)
             known = [self._ended[other] | {other} for other in before if other in self._ended]
             self._ended[op] = frozenset[Operation]().union(*known)
-            self._latest[lane.value.data] = self._now = op
+            self._latest[stream.value.data] = self._now = op
         elif _runs(op):
             for table in (self._latest, self._ended, self._reads, self._writes):
                 table.clear()
@@ -71,14 +71,14 @@ class SideBySide:
             for other, places in table.items():
                 if other not in ended and any(memory.overlap(place, used) for used in places):
                     raise WrongClaimError(
-                        f"{name_of(self._now)} uses memory of {name_of(other)} on another lane, "
+                        f"{name_of(self._now)} uses memory of {name_of(other)} on another stream, "
                         "which may still run"
                     )
         own.setdefault(self._now, []).append(place)
 
 
 def _runs(op: Operation) -> bool:
-    """Whether an op that has no lane does anything when the function runs."""
+    """Whether an op that has no stream does anything when the function runs."""
     if isinstance(op, ConstantOp | ParameterOp) or is_view(op) or is_only_storage(op):
         return False
     has_tensors = any(isinstance(v.type, TensorType) for v in (*op.operands, *op.results))

@@ -4,7 +4,7 @@ Each granule of each memory holds the number of what was written there last. Wri
 writes its number to all of its bytes; reading one requires that all of them still hold it. So
 nothing has to be known of lifetimes and aliases: whatever a plan lets share bytes is right where
 this finds no fault. Both branches of an `if` are run, loops twice, and what differs afterwards
-holds nothing. What runs side by side (launches, and calls on lanes) is busy from its beginning
+holds nothing. What runs side by side (launches, and calls on streams) is busy from its beginning
 until it is known to have ended: nobody else may write what it reads, or touch what it writes.
 """
 
@@ -82,7 +82,7 @@ class TaggedRun:
             self._made: dict[SSAValue, Place] = {}
             self._same: dict[int, int] = {}
             self._pending = Pending()
-            self._lanes = SideBySide(self._function)
+            self._streams = SideBySide(self._function)
             for number, argument in enumerate(self._function.body.block.args):
                 self._places[argument] = BufferAttr.input(number)
             self._block(self._function.body.block)
@@ -107,7 +107,7 @@ class TaggedRun:
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
-            self._lanes.enter(op)
+            self._streams.enter(op)
             self._op(op)
 
     def _op(self, op: Operation) -> None:
@@ -362,7 +362,7 @@ class TaggedRun:
             return
         self._require_room(op, place)
         self._pending.require_no_writer(op, place, self.memory)
-        self._lanes.read(place, self.memory)
+        self._streams.read(place, self.memory)
         if not (self.memory.cells(place) == tag).all():
             raise WrongClaimError(
                 f"{name_of(op)} reads {place.size} bytes at {place.begin} of {place.space}, where "
@@ -374,7 +374,7 @@ class TaggedRun:
             raise WrongClaimError(f"{name_of(op)} writes to {place.space}")
         self._require_room(op, place)
         self._pending.require_unused(op, place, self.memory)
-        self._lanes.write(place, self.memory)
+        self._streams.write(place, self.memory)
         self.memory.cells(place)[...] = tag
 
     def _require_room(self, op: Operation, place: Place) -> None:

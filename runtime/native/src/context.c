@@ -99,7 +99,7 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.output_shapes = context->output_shapes;
   context->env.post = braid_post;
   context->env.wait = braid_wait;
-  context->env.run_lanes = braid_run_lanes;
+  context->env.run_inter_op = braid_run_inter_op;
   if (model->descriptor->device_count > 0 &&
       (context->launches = braid_launches_create(model, &context->env)) == NULL) {
     braid_context_close(context);

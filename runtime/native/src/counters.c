@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Counters that only grow, by which lanes and launches wait for each other.
+ * Counters that only grow, by which inter-op streams and launches wait for each other.
  */
 #define _GNU_SOURCE
 #include "internal.h"

@@ -22,7 +22,7 @@ _Static_assert(sizeof(braid_channel_v1) == 16, "braid_channel_v1");
 _Static_assert(offsetof(braid_env, output_shapes) == 56, "braid_env.output_shapes");
 _Static_assert(offsetof(braid_env, post) == 64, "braid_env.post");
 _Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
-_Static_assert(offsetof(braid_env, run_lanes) == 80, "braid_env.run_lanes");
+_Static_assert(offsetof(braid_env, run_inter_op) == 80, "braid_env.run_inter_op");
 _Static_assert(offsetof(braid_env, submit) == 88, "braid_env.submit");
 _Static_assert(offsetof(braid_env, finish) == 96, "braid_env.finish");
 

@@ -106,9 +106,9 @@ bool braid_same_shape(int64_t rank, const int64_t *left, const int64_t *right);
 void braid_copy_common(const braid_tensor_v2 *tensor, void *to, const int64_t *to_shape,
                        const void *from, const int64_t *from_shape);
 
-/* The `parallel_for`, `run_lanes`, `post` and `wait` of braid_env. */
+/* The `parallel_for`, `run_inter_op`, `post` and `wait` of braid_env. */
 void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_t n);
-void braid_run_lanes(const braid_env *env, braid_body body, void *ctx, int64_t n);
+void braid_run_inter_op(const braid_env *env, braid_body body, void *ctx, int64_t n);
 void braid_post(int64_t *counter, int64_t count);
 void braid_wait(int64_t *counter, int64_t count);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Loops and lanes on a team of threads.
+ * Loops and streams on a team of threads.
  *
  * A loop is cut into units. Each member of the team has a run of them for its own, so that it
  * finds in its caches what it wrote in the loop before, and takes them from the front, at first
  * several at once. Who has none left takes those of others, one by one from the back, whether or
  * not the others have come (compare Blumofe and Leiserson, "Scheduling multithreaded computations
- * by work stealing", 1999). Lanes may wait for each other: each member gets a run of them that it
+ * by work stealing", 1999). Streams may wait for each other: each member gets a run of them that it
  * keeps, as one unit.
  */
 #include "internal.h"
@@ -102,6 +102,6 @@ void braid_parallel_for(const braid_env *env, braid_body body, void *ctx, int64_
   run_on_team(env, body, ctx, n, run_loop, UNITS, false);
 }
 
-void braid_run_lanes(const braid_env *env, braid_body body, void *ctx, int64_t n) {
+void braid_run_inter_op(const braid_env *env, braid_body body, void *ctx, int64_t n) {
   run_on_team(env, body, ctx, n, run_range, 1, true);
 }

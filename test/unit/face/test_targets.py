@@ -22,10 +22,10 @@ def test_what_backends_ask_for_stands_in_the_pipeline() -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, 1.5])
-def test_orders_are_for_lanes(seconds: float | None) -> None:
+def test_orders_are_for_streams(seconds: float | None) -> None:
     passes = with_ordering(graph_passes(load_target()), seconds, 2)
-    (ordering,) = (p for p in passes if p.name in ("assign-lanes", "measure-order"))
-    assert getattr(ordering, "lanes") == 2  # noqa: B009
+    (ordering,) = (p for p in passes if p.name in ("assign-inter-op-streams", "measure-order"))
+    assert getattr(ordering, "streams") == 2  # noqa: B009
 
 
 def test_an_unknown_target() -> None:

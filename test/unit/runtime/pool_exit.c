@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Ends processes by exit() in a handler of a signal that comes during loops and lanes, as servers
+ * Ends processes by exit() in a handler of a signal that comes during loops and streams, as servers
  * do on SIGTERM though C does not allow it. Each process comes to its end.
  */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ static void run_until_signal(unsigned microseconds) {
   braid_env env = env_of(4);
   for (;;) {
     run_checked_loop(&env, 1000);
-    run_checked_lanes(&env);
+    run_checked_streams(&env);
   }
 }
 

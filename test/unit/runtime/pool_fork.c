@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Forks after and during loops and lanes; children and their children run both.
+ * Forks after and during loops and streams; children and their children run both.
  */
 #define _GNU_SOURCE
 #include "pool_work.h"
@@ -16,7 +16,7 @@ static atomic_bool stop;
 static void run_both(void) {
   braid_env env = env_of(3);
   run_checked_loop(&env, 1000);
-  run_checked_lanes(&env);
+  run_checked_streams(&env);
 }
 
 static void *run_on(void *unused) {

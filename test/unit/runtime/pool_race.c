@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Several callers at once, loops inside of loops, and lanes, on more threads than there are CPUs.
+ * Several callers at once, loops inside of loops, and streams, on more threads than there are CPUs.
  * With -fsanitize=thread, a race is an error.
  */
 #include "pool_work.h"
@@ -21,7 +21,7 @@ static void *call(void *argument) {
   for (int64_t turn = 0; turn < TURNS; ++turn) {
     braid_env env = env_of(1 + (caller + turn) % 5);
     run_checked_loop(&env, turn * 27 % MOST);
-    run_checked_lanes(&env);
+    run_checked_streams(&env);
     env.parallel_for(&env, do_loops, &env, turn % 7);
     if (turn % 50 == 0)
       usleep(2000); /* long enough for workers to fall asleep */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A system that gives no threads for a while: loops and lanes run all the same, it is not asked for
+ * A system that gives no threads for a while: loops and streams run all the same, it is not asked for
  * every one of them, and later there are workers. Built with this pthread_create and clock.
  */
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ int read_clock(clockid_t clock, struct timespec *time) {
 static void run_both(const braid_env *env) {
   for (int turn = 0; turn < 10; ++turn) {
     run_checked_loop(env, 1000);
-    run_checked_lanes(env);
+    run_checked_streams(env);
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Loops and lanes that know what they should have done, for programs that test the pool.
+ * Loops and streams that know what they should have done, for programs that test the pool.
  */
 #ifndef POOL_WORK_H
 #define POOL_WORK_H
@@ -26,7 +26,7 @@ enum { MOST = 4096 };
 static inline braid_env env_of(int64_t threads) {
   return (braid_env){.threads = threads,
                      .parallel_for = braid_parallel_for,
-                     .run_lanes = braid_run_lanes,
+                     .run_inter_op = braid_run_inter_op,
                      .post = braid_post,
                      .wait = braid_wait};
 }
@@ -54,32 +54,32 @@ static inline void run_checked_loop(const braid_env *env, int64_t n) {
     REQUIRE(work.done[i] == 1);
 }
 
-enum { LANES = 4, ROUNDS = 5 };
+enum { STREAMS = 4, ROUNDS = 5 };
 
-typedef struct lanes {
+typedef struct streams {
   const braid_env *env;
-  _Alignas(64) int64_t counters[LANES][8];
+  _Alignas(64) int64_t counters[STREAMS][8];
   int64_t made;
-} lanes;
+} streams;
 
-/* Each lane adds to what the one before it has made; in the order of a program. */
-static inline void do_lanes(void *context, int64_t begin, int64_t end) {
-  lanes *work = context;
+/* Each stream adds to what the one before it has made; in the order of a program. */
+static inline void do_streams(void *context, int64_t begin, int64_t end) {
+  streams *work = context;
   for (int64_t round = 1; round <= ROUNDS; ++round)
-    for (int64_t lane = begin; lane < end; ++lane) {
-      if (lane > 0)
-        work->env->wait(work->counters[lane - 1], round);
+    for (int64_t stream = begin; stream < end; ++stream) {
+      if (stream > 0)
+        work->env->wait(work->counters[stream - 1], round);
       else
-        work->env->wait(work->counters[LANES - 1], round - 1);
-      work->made += lane + round;
-      work->env->post(work->counters[lane], round);
+        work->env->wait(work->counters[STREAMS - 1], round - 1);
+      work->made += stream + round;
+      work->env->post(work->counters[stream], round);
     }
 }
 
-static inline void run_checked_lanes(const braid_env *env) {
-  lanes work = {.env = env};
-  env->run_lanes(env, do_lanes, &work, LANES);
-  REQUIRE(work.made == ROUNDS * LANES * (LANES - 1) / 2 + LANES * ROUNDS * (ROUNDS + 1) / 2);
+static inline void run_checked_streams(const braid_env *env) {
+  streams work = {.env = env};
+  env->run_inter_op(env, do_streams, &work, STREAMS);
+  REQUIRE(work.made == ROUNDS * STREAMS * (STREAMS - 1) / 2 + STREAMS * ROUNDS * (ROUNDS + 1) / 2);
 }
 
 #endif /* POOL_WORK_H */

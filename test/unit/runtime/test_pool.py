@@ -1,4 +1,4 @@
-"""The runtime's threads, in C: loops and lanes, fork, workers that come late, counting CPUs."""
+"""The runtime's threads, in C: loops and streams, fork, workers that come late, counting CPUs."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def run(*command: str | Path) -> str:
     return result.stdout
 
 
-def test_loops_and_lanes_of_several_callers_do_not_race(tmp_path: Path) -> None:
+def test_loops_and_streams_of_several_callers_do_not_race(tmp_path: Path) -> None:
     try:
         program = build(tmp_path, "pool_race", "-fsanitize=thread")
     except subprocess.CalledProcessError:
@@ -44,7 +44,7 @@ def test_loops_and_lanes_of_several_callers_do_not_race(tmp_path: Path) -> None:
     run(program)
 
 
-def test_loops_and_lanes_work_after_fork(tmp_path: Path) -> None:
+def test_loops_and_streams_work_after_fork(tmp_path: Path) -> None:
     run(build(tmp_path, "pool_fork"))
 
 

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
 from braid.frontends.mlir import parse_mlir
-from braid.passes.order.assign_lanes import require_pool
+from braid.passes.order.assign_inter_op_streams import require_pool
 from braid.support.errors import BraidError
 from braid.targets.backends import kernel_families, without_families
 from braid.targets.costs.device_rates import DeviceRates

@@ -8,9 +8,9 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
-from braid.analysis.execution.lanes import set_lane
+from braid.analysis.execution.inter_op_streams import set_inter_op_stream
 from braid.analysis.interpreter import interpret
-from braid.dialects.braid.attribute_names import LANE, LANES, ORDER
+from braid.dialects.braid.attribute_names import INTER_OP_STREAM, INTER_OP_STREAMS, ORDER
 from braid.dialects.braid.order import plain_orders
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
@@ -127,33 +127,33 @@ def test_the_pass_measures_on_its_own() -> None:
     assert {r.pass_name for r in remarks} == {"search-order", "measure-order"}
 
 
-def test_lanes_are_chosen_by_running_them() -> None:
+def test_streams_are_chosen_by_running_them() -> None:
     """On a machine where nothing gains from running beside another, all runs alone."""
 
     def prepare(module: ModuleOp) -> Run:
-        seconds = 1.0 + len([op for op in module.walk() if LANE in op.attributes])
+        seconds = 1.0 + len([op for op in module.walk() if INTER_OP_STREAM in op.attributes])
         return lambda: seconds
 
     module = module_of(TWO_BRANCHES)
     with collect_remarks() as remarks:
-        run_pipeline(make_context(), module, "assign-lanes")
+        run_pipeline(make_context(), module, "assign-inter-op-streams")
         for op in module.walk():
             if op.name in ("braid.matmul", "braid.neg"):
-                set_lane(op, 0 if op.name == "braid.neg" else 1)
-        Measuring(MeasureOrderPass(lanes=2), prepare, target_of(module)).run(module)
+                set_inter_op_stream(op, 0 if op.name == "braid.neg" else 1)
+        Measuring(MeasureOrderPass(streams=2), prepare, target_of(module)).run(module)
     measured = [r for r in remarks if r.pass_name == "measure-order"]
     assert [r.data["seconds"] for r in measured] == [1.0]
-    assert not [op for op in module.walk() if LANE in op.attributes]
+    assert not [op for op in module.walk() if INTER_OP_STREAM in op.attributes]
 
 
-def test_schedules_on_lanes_are_run_on_this_machine() -> None:
+def test_schedules_on_streams_are_run_on_this_machine() -> None:
     module = module_of(TWO_BRANCHES)
     with collect_remarks() as remarks:
-        run_pipeline(make_context(), module, "measure-order{candidates=3 lanes=2},apply-order")
+        run_pipeline(make_context(), module, "measure-order{candidates=3 streams=2},apply-order")
     (remark,) = [r for r in remarks if r.pass_name == "measure-order"]
     assert remark.data["candidates"] in (2, 3)
     function = module.body.block.first_op
-    assert function is not None and function.attributes[LANES] == IntegerAttr(2, i64)
+    assert function is not None and function.attributes[INTER_OP_STREAMS] == IntegerAttr(2, i64)
     x = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
     w = np.eye(16, dtype=np.float32)
     expected = interpret(module_of(TWO_BRANCHES), [x], parameters={"w": w})

@@ -84,17 +84,17 @@ struct braid_env {
   /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
    * the code overwrites those that are open */
   int64_t *const *output_shapes;
-  /* Lanes, lists of kernels that run side by side. For them to wait for each other, a lane has a
-   * counter at the start of a cache line of its own, all zero when the lanes start;
+  /* Inter-op streams, lists of kernels that run side by side. To wait for each other, each has a
+   * counter at the start of a cache line of its own, all zero when the streams start;
    * what else is on the line is for the runtime. The counter only grows. */
   /* offset 64: lets everything before it be seen by whoever waits for `count` */
   void (*post)(int64_t *counter, int64_t count);
   /* offset 72: returns once the counter is at least `count` */
   void (*wait)(int64_t *counter, int64_t count);
-  /* offset 80: calls `body` on disjoint ranges of lanes that cover [0, n), each once and on a
-   * thread of its own, side by side; returns when all are done. With fewer threads than lanes a
-   * range has several lanes, which must not wait for what comes later in it */
-  void (*run_lanes)(const braid_env *env, braid_body body, void *ctx, int64_t n);
+  /* offset 80: calls `body` on disjoint ranges of streams that cover [0, n), each once and on a
+   * thread of its own, side by side; returns when all are done. With fewer threads than streams a
+   * range has several streams, which must not wait for what comes later in it */
+  void (*run_inter_op)(const braid_env *env, braid_body body, void *ctx, int64_t n);
   /* For models with devices, on the thread that runs the model; NULL elsewhere. */
   /* offset 88: starts a function of the model's on its device, once the launches with the tickets
    * `after` have ended, and returns the ticket of this launch. `buffers` are its inputs and then

@@ -63,7 +63,7 @@ ELSEWHERE = {
     "annotate-profile": "reads a file",
     "apply-clusters": "makes functions of clusters: test_apply_clusters.py",
     "measure-order": "compiles",
-    "assign-lanes": "works on what apply-clusters leaves",
+    "assign-inter-op-streams": "works on what apply-clusters leaves",
     "lower-hls-to-cpp": "works on designs",
     "lower-hls-to-verilog": "works on designs",
     "select-channel-depths": "works on designs",

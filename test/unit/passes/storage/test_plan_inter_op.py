@@ -1,4 +1,4 @@
-"""Plans for kernels on lanes hold however fast each lane is.
+"""Plans for kernels on streams hold however fast each stream is.
 
 As in the tests of `plan-memory`, every byte holds the value last written to it. Kernels take time
 here: the results of one that has begun hold nothing until it ends, and what it reads must stay.
@@ -15,8 +15,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region
 
-from braid.analysis.execution.lanes import LaneOrder, set_lane
-from braid.dialects.braid.attribute_names import IN_PLACE, LANES, SCRATCH_BUFFER, SCRATCH_BYTES
+from braid.analysis.execution.inter_op_streams import InterOpOrder, set_inter_op_stream
+from braid.dialects.braid.attribute_names import (
+    IN_PLACE,
+    INTER_OP_STREAMS,
+    SCRATCH_BUFFER,
+    SCRATCH_BYTES,
+)
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.in_place import in_place_attribute
 from braid.passes.infrastructure.claim_checks import WrongClaimError
@@ -35,22 +40,24 @@ from test.unit.passes.storage.test_plan_memory import (
 
 NOTHING = "nothing"
 
-TWO_LANES = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.lanes = 2 : i64} {
-  %a = func.call @k(%x, %x) {braid.lane = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %b = func.call @k(%a, %x) {braid.lane = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %c = func.call @k(%x, %x) {braid.lane = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %d = func.call @k(%c, %x) {braid.lane = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %e = func.call @k(%b, %d) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+TYPE = "tensor<4xf32>"
+PAIR = f"({TYPE}, {TYPE}) -> {TYPE}"
+TWO_STREAMS = f"""
+func.func @main(%x: {TYPE}) -> {TYPE} attributes {{braid.inter_op_streams = 2 : i64}} {{
+  %a = func.call @k(%x, %x) {{braid.inter_op_stream = 0 : i64}} : {PAIR}
+  %b = func.call @k(%a, %x) {{braid.inter_op_stream = 0 : i64}} : {PAIR}
+  %c = func.call @k(%x, %x) {{braid.inter_op_stream = 1 : i64}} : {PAIR}
+  %d = func.call @k(%c, %x) {{braid.inter_op_stream = 1 : i64}} : {PAIR}
+  %e = func.call @k(%b, %d) : {PAIR}
   func.return %e : tensor<4xf32>
-}
-func.func private @k(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+}}
+func.func private @k{PAIR}
 """
 """In program order %a is dead before %c; it may be read later than that."""
 
 
-class LaneGenerator(Generator):
-    """Longer bodies, whose kernels may need scratch memory, on random lanes."""
+class StreamGenerator(Generator):
+    """Longer bodies, whose kernels may need scratch memory, on random streams."""
 
     def program(self) -> ModuleOp:
         block = Block(arg_types=[TENSOR, TENSOR])
@@ -65,22 +72,22 @@ class LaneGenerator(Generator):
         pairs = self._draw(st.sampled_from([[], [(0, 0)], [(1, 0), (0, 0)]]))
         kernel.attributes[IN_PLACE] = in_place_attribute(pairs)
         kernel.attributes[SCRATCH_BYTES] = IntegerAttr(self._draw(st.sampled_from([0, BYTES])), i64)
-        lanes = self._draw(st.integers(2, 4))
-        main.attributes[LANES] = IntegerAttr(lanes, i64)
+        streams = self._draw(st.integers(2, 4))
+        main.attributes[INTER_OP_STREAMS] = IntegerAttr(streams, i64)
         for op in block.ops:
             if isinstance(op, func.CallOp):
-                lane = self._draw(st.integers(-1, 3 * lanes))
-                set_lane(op, None if lane < 0 else lane % lanes)
+                stream = self._draw(st.integers(-1, 3 * streams))
+                set_inter_op_stream(op, None if stream < 0 else stream % streams)
         return ModuleOp([main, kernel])
 
 
-class LaneExecution(Execution):
-    """Runs lanes at random speeds, each call as two events; what has no lane as one."""
+class StreamExecution(Execution):
+    """Runs streams at random speeds, each call as two events; what has no stream as one."""
 
     def __init__(self, main: func.FuncOp, seed: int) -> None:
-        self.order = LaneOrder(main)
+        self.order = InterOpOrder(main)
         self.main = main
-        self.done = [0] * self.order.lanes
+        self.done = [0] * self.order.streams
         self.random = Random(seed)
         super().__init__(main)
 
@@ -91,7 +98,7 @@ class LaneExecution(Execution):
         section: list[func.CallOp] = []
         for op in block.ops:
             step = self.order.steps.get(op)
-            if step is not None and step.lane is not None:
+            if step is not None and step.stream is not None:
                 assert isinstance(op, func.CallOp)
                 section.append(op)
             else:
@@ -101,31 +108,31 @@ class LaneExecution(Execution):
                 self.step(op)
 
     def run_side_by_side(self, calls: list[func.CallOp]) -> None:
-        lanes = {
-            lane: self.events([c for c in calls if self.order.steps[c].lane == lane])
-            for lane in range(self.order.lanes)
+        streams = {
+            stream: self.events([c for c in calls if self.order.steps[c].stream == stream])
+            for stream in range(self.order.streams)
         }
         waiting: set[int] = set()
-        while lanes:
-            running = sorted(lanes.keys() - waiting)
-            assert running, "all lanes wait for each other"
-            lane = self.random.choice(running)
-            state = next(lanes[lane], None)
+        while streams:
+            running = sorted(streams.keys() - waiting)
+            assert running, "all streams wait for each other"
+            stream = self.random.choice(running)
+            state = next(streams[stream], None)
             if state is None:
-                del lanes[lane]
+                del streams[stream]
             if state == "waits":
-                waiting.add(lane)
+                waiting.add(stream)
             else:
                 waiting.clear()
 
     def events(self, calls: list[func.CallOp]) -> Iterator[str]:
         for call in calls:
             step = self.order.steps[call]
-            assert step.lane is not None
-            while not all(self.done[lane] >= count for lane, count in step.waits):
+            assert step.stream is not None
+            while not all(self.done[stream] >= count for stream, count in step.waits):
                 yield "waits"
             yield from self.call(call)
-            self.done[step.lane] = step.number
+            self.done[step.stream] = step.number
             yield "ran"
 
     def call(self, call: func.CallOp) -> Iterator[str]:
@@ -147,48 +154,48 @@ class LaneExecution(Execution):
 
 
 @settings(max_examples=100, deadline=None)
-@given(programs(LaneGenerator), st.integers(0, 10**6))
-def test_no_speed_of_lanes_makes_a_kernel_read_what_is_not_meant_for_it(
+@given(programs(StreamGenerator), st.integers(0, 10**6))
+def test_no_speed_of_streams_makes_a_kernel_read_what_is_not_meant_for_it(
     program: str, seed: int
 ) -> None:
     main = planned(program)
     for run in range(3):
-        LaneExecution(main, seed + run)
+        StreamExecution(main, seed + run)
 
 
 def check_plan(main: func.FuncOp) -> None:
-    """What `--verify-decisions` does, which knows nothing of `LaneOrder`."""
+    """What `--verify-decisions` does, which knows nothing of `InterOpOrder`."""
     TaggedRun(main, arena_sizes(main)).run()
 
 
 @settings(max_examples=30, deadline=None)
-@given(programs(LaneGenerator))
-def test_plans_for_lanes_are_verified(program: str) -> None:
+@given(programs(StreamGenerator))
+def test_plans_for_streams_are_verified(program: str) -> None:
     check_plan(planned(program))
 
 
 @settings(max_examples=30, deadline=None)
-@given(programs(LaneGenerator), st.integers(0, 10**6))
+@given(programs(StreamGenerator), st.integers(0, 10**6))
 def test_plans_that_some_speed_breaks_are_refused(program: str, seed: int) -> None:
     with patch.object(plan_memory, "write_moments", lambda *_: None):
         main = planned(program)
     try:
         for run in range(3):
-            LaneExecution(main, seed + run)
+            StreamExecution(main, seed + run)
     except AssertionError:
         with pytest.raises(WrongClaimError):
             check_plan(main)
 
 
-def test_plans_that_take_lanes_for_one_are_refused() -> None:
+def test_plans_that_take_streams_for_one_are_refused() -> None:
     with patch.object(plan_memory, "write_moments", lambda *_: None):
-        main = planned(TWO_LANES)
-    with pytest.raises(WrongClaimError, match="another lane, which may still run"):
+        main = planned(TWO_STREAMS)
+    with pytest.raises(WrongClaimError, match="another stream, which may still run"):
         check_plan(main)
 
 
 @settings(max_examples=25, deadline=None)
-@given(programs(LaneGenerator))
+@given(programs(StreamGenerator))
 def test_the_report_has_what_is_live_together(program: str) -> None:
     report = memory_report(planned(program))
     assert sum(tensor.bytes for tensor in report.live) <= report.lower_bound <= report.arena_bytes

@@ -1,9 +1,9 @@
-"""Ops on identical lanes that run side by side: P | prec | Cmax in the three-field notation.
+"""Ops on identical processors that run side by side: P | prec | Cmax in the three-field notation.
 
-An op runs on one lane, or on all of them at once, which is faster by itself but leaves no room
-for others (a moldable task). A schedule is an order of ops and which of them run on all lanes:
+An op runs on one processor, or on all of them at once, which is faster by itself but leaves no room
+for others (a moldable task). A schedule is an order of ops and which of them run on all processors:
 taken in this order, each op starts as early as it can. Ordered by their starts, the ops of every
-schedule start no later that way, because at any time no more lanes are busy; so an order and a
+schedule start no later that way, because at any time no more processors are busy; so an order and a
 choice of least makespan are among those that are searched.
 """
 
@@ -13,29 +13,29 @@ from functools import cached_property
 from math import isfinite
 
 from braid.solvers.ordering.graph import Graph
-from braid.solvers.ordering.lane_bounds import LaneBounds
+from braid.solvers.ordering.processor_bounds import ProcessorBounds
 
 Choice = tuple[Sequence[int], Sequence[bool]]
-"""A topological order, and for each op whether it runs on all lanes."""
+"""A topological order, and for each op whether it runs on all processors."""
 
 
 @dataclass(frozen=True)
-class LaneProblem:
-    """Find the schedule of `graph` on `lanes` identical lanes with the least makespan.
+class ProcessorProblem:
+    """Find the schedule of `graph` on `processors` identical processors with the least makespan.
 
-    `alone` are the seconds of each op on one lane, infinite where it cannot run beside others; an
-    op of 0 seconds takes no lane. `together` are those on all lanes at once, infinite where that
-    is not possible.
+    `alone` are the seconds of each op on one processor, infinite where it cannot run beside
+    others; an op of 0 seconds takes no processor. `together` are those on all processors at once,
+    infinite where that is not possible.
     """
 
     graph: Graph
     alone: tuple[float, ...]
     together: tuple[float, ...]
-    lanes: int
+    processors: int
 
     def __post_init__(self) -> None:
-        if self.lanes < 1:
-            raise ValueError(f"there are {self.lanes} lanes, expected at least 1")
+        if self.processors < 1:
+            raise ValueError(f"there are {self.processors} processors, expected at least 1")
         if not len(self.graph) == len(self.alone) == len(self.together):
             raise ValueError(
                 f"{len(self.alone)} and {len(self.together)} durations for {len(self.graph)} ops"
@@ -56,64 +56,64 @@ class LaneProblem:
         return tuple(map(min, self._pairs))
 
     @cached_property
-    def bounds(self) -> LaneBounds:
+    def bounds(self) -> ProcessorBounds:
         """What holds for every schedule."""
-        return LaneBounds(self.graph, self.alone, self.together, self.lanes)
+        return ProcessorBounds(self.graph, self.alone, self.together, self.processors)
 
     def evaluate(self, choice: Choice) -> float:
         """Return the makespan of a schedule."""
         return self.place(choice).value
 
     def place(self, choice: Choice) -> "Placed":
-        """Return on which lane and when each op runs."""
+        """Return on which processor and when each op runs."""
         order, wide = choice
-        free = [0.0] * self.lanes
+        free = [0.0] * self.processors
         starts, ends = [0.0] * len(self), [0.0] * len(self)
-        lanes: list[int | None] = [None] * len(self)
+        processors: list[int | None] = [None] * len(self)
         for op in order:
             ready, near = 0.0, None
             for before in self.graph.predecessors[op]:
                 if ends[before] >= ready:
-                    ready, near = ends[before], lanes[before]
+                    ready, near = ends[before], processors[before]
             seconds = self.together[op] if wide[op] else self.alone[op]
             if not seconds:
                 starts[op] = ends[op] = ready
             elif wide[op]:
                 starts[op] = max(ready, *free)
                 ends[op] = starts[op] + seconds
-                free = [ends[op]] * self.lanes
+                free = [ends[op]] * self.processors
             else:
-                lane = earliest(free, ready, near)
-                starts[op] = max(free[lane], ready)
-                ends[op] = free[lane] = starts[op] + seconds
-                lanes[op] = lane
-        return Placed(tuple(lanes), tuple(starts), max(ends, default=0.0))
+                processor = earliest(free, ready, near)
+                starts[op] = max(free[processor], ready)
+                ends[op] = free[processor] = starts[op] + seconds
+                processors[op] = processor
+        return Placed(tuple(processors), tuple(starts), max(ends, default=0.0))
 
-    def restrict(self, ops: Sequence[int]) -> "LaneProblem":
+    def restrict(self, ops: Sequence[int]) -> "ProcessorProblem":
         """Return the problem of `ops` alone, renumbered by their place in `ops`."""
         alone = tuple(self.alone[op] for op in ops)
         together = tuple(self.together[op] for op in ops)
-        return LaneProblem(self.graph.restrict(ops), alone, together, self.lanes)
+        return ProcessorProblem(self.graph.restrict(ops), alone, together, self.processors)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The lane of each op, None for all or none; when it starts; when all is done."""
+    """The processor of each op, None for all or none; when it starts; when all is done."""
 
-    lanes: tuple[int | None, ...]
+    processors: tuple[int | None, ...]
     starts: tuple[float, ...]
     value: float
 
 
 def earliest(free: Sequence[float], ready: float, near: int | None) -> int:
-    """Return the lane on which an op that is `ready` starts first.
+    """Return the processor on which an op that is `ready` starts first.
 
     Of several it is the one `near`, whose caches hold what the op reads, or else the one that has
     been idle for the shortest time.
     """
     if near is not None and free[near] <= ready:
         return near
-    idle = [lane for lane, time in enumerate(free) if time <= ready]
+    idle = [processor for processor, time in enumerate(free) if time <= ready]
     if idle:
         return max(idle, key=free.__getitem__)
     return min(range(len(free)), key=free.__getitem__)

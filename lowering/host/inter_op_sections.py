@@ -1,7 +1,7 @@
-"""Kernels on lanes: what stands between two ops that run alone is a function of its own.
+"""Kernels on streams: what stands between two ops that run alone is a function of its own.
 
-`section(slots, begin, end)` runs the calls of the lanes [begin, end) in the order of the program.
-The runtime's `run_lanes` hands each thread a range of lanes. With fewer threads than lanes a
+`section(slots, begin, end)` runs the calls of the streams [begin, end) in the order of the program.
+The runtime's `run_inter_op` hands each thread a range of streams. With fewer threads than streams a
 thread runs the calls of several, still in the order of the program, so that the first call that
 is not done never waits for another one: no number of threads can lead to a deadlock.
 """
@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.analysis.execution.lanes import LaneOrder, LaneStep
+from braid.analysis.execution.inter_op_streams import InterOpOrder, InterOpStep
 from braid.lowering.host.environment import (
     POST_OFFSET,
-    RUN_LANES_OFFSET,
+    RUN_INTER_OP_OFFSET,
     WAIT_OFFSET,
     Environment,
 )
@@ -31,27 +31,27 @@ from braid.lowering.host.pointers import (
 )
 
 COUNTER_BYTES = 64
-"""A cache line for the counter of each lane: no lane slows down another one's."""
+"""A cache line for the counter of each stream: no stream slows down another one's."""
 
 
 @dataclass(frozen=True)
-class LaneCall:
-    """A kernel on `buffers`, addresses in the function around the section, run by one lane."""
+class InterOpCall:
+    """A kernel on `buffers`, addresses in the function around the section, run by one stream."""
 
-    step: LaneStep
+    step: InterOpStep
     symbol: str
     buffers: tuple[SSAValue, ...]
     grid: KernelGrid
 
 
-class LaneSections:
-    """Collects calls on lanes and emits them as sections of one program."""
+class InterOpSections:
+    """Collects calls on streams and emits them as sections of one program."""
 
     def __init__(
         self,
         module: ModuleOp,
         symbol: str,
-        order: LaneOrder,
+        order: InterOpOrder,
         environment: Environment,
         kernels: KernelCalls,
         entry: PointerBuilder,
@@ -59,7 +59,7 @@ class LaneSections:
         """`symbol` is that of the program; `entry` stands where everything else is behind."""
         self._module = module
         self._symbol = symbol
-        self._lanes = order.lanes
+        self._streams = order.streams
         self._awaited = order.awaited()
         self._environment = environment
         self._kernels = kernels
@@ -67,34 +67,34 @@ class LaneSections:
         self._counters: SSAValue | None = None
         self._count = 0
 
-    def emit(self, calls: Sequence[LaneCall], builder: PointerBuilder) -> None:
-        """Runs `calls` on their lanes; all are done behind it."""
+    def emit(self, calls: Sequence[InterOpCall], builder: PointerBuilder) -> None:
+        """Runs `calls` on their streams; all are done behind it."""
         self._count += 1
-        symbol = f"{self._symbol}_lanes_{self._count}"
+        symbol = f"{self._symbol}_inter_op_{self._count}"
         environment = self._environment
-        values = dict.fromkeys([environment.env, self._counters_of_lanes()])
+        values = dict.fromkeys([environment.env, self._counters_of_streams()])
         values |= dict.fromkeys(buffer for call in calls for buffer in call.buffers)
         slots = self._entry.stack_slots(len(values))
         builder.store_pointers(values, slots)
         places = {value: place for place, value in enumerate(values)}
         self._module.body.block.add_op(self._section(symbol, calls, places))
-        run_lanes = environment.service(builder, RUN_LANES_OFFSET)
-        body, lanes = builder.function_address(symbol), builder.constant(self._lanes)
-        builder.call_pointer(run_lanes, [environment.env, body, slots, lanes])
+        run_inter_op = environment.service(builder, RUN_INTER_OP_OFFSET)
+        body, streams = builder.function_address(symbol), builder.constant(self._streams)
+        builder.call_pointer(run_inter_op, [environment.env, body, slots, streams])
 
-    def _counters_of_lanes(self) -> SSAValue:
-        """The counters of all lanes, which only grow while the program runs."""
+    def _counters_of_streams(self) -> SSAValue:
+        """The counters of all streams, which only grow while the program runs."""
         if self._counters is None:
-            size = self._entry.constant(self._lanes * COUNTER_BYTES // POINTER_BYTES)
+            size = self._entry.constant(self._streams * COUNTER_BYTES // POINTER_BYTES)
             room = llvm.AllocaOp(size, i64, alignment=COUNTER_BYTES)
             self._counters = self._entry.emit(room)
             zero = self._entry.constant(0)
-            for place in range(0, self._lanes * COUNTER_BYTES, POINTER_BYTES):
+            for place in range(0, self._streams * COUNTER_BYTES, POINTER_BYTES):
                 self._entry.store(zero, self._entry.address(self._counters, place))
         return self._counters
 
     def _section(
-        self, symbol: str, calls: Sequence[LaneCall], places: dict[SSAValue, int]
+        self, symbol: str, calls: Sequence[InterOpCall], places: dict[SSAValue, int]
     ) -> llvm.FuncOp:
         block = Block(arg_types=[POINTER, i64, i64])
         builder = PointerBuilder(InsertPoint.at_end(block))
@@ -103,27 +103,27 @@ class LaneSections:
         services = Environment(env, slots, slots, slots, slots)
         post = services.service(builder, POST_OFFSET)
         wait = services.service(builder, WAIT_OFFSET)
-        own = [_is_within(builder, lane, begin, end) for lane in range(self._lanes)]
+        own = [_is_within(builder, stream, begin, end) for stream in range(self._streams)]
         for call in calls:
-            assert call.step.lane is not None
+            assert call.step.stream is not None
             inner = Block()
             body = PointerBuilder(InsertPoint.at_end(inner))
-            for lane, number in call.step.waits:
-                counter = body.address(counters, lane * COUNTER_BYTES)
+            for stream, number in call.step.waits:
+                counter = body.address(counters, stream * COUNTER_BYTES)
                 body.call_pointer(wait, [counter, body.constant(number)])
             buffers = [body.load_pointer(slots, places[buffer]) for buffer in call.buffers]
             self._kernels.call_whole(body, call.symbol, buffers, call.grid)
-            if (call.step.lane, call.step.number) in self._awaited:
-                counter = body.address(counters, call.step.lane * COUNTER_BYTES)
+            if (call.step.stream, call.step.number) in self._awaited:
+                counter = body.address(counters, call.step.stream * COUNTER_BYTES)
                 body.call_pointer(post, [counter, body.constant(call.step.number)])
             body.insert(scf.YieldOp())
-            builder.insert(scf.IfOp(own[call.step.lane], [], Region(inner)))
+            builder.insert(scf.IfOp(own[call.step.stream], [], Region(inner)))
         builder.insert(llvm.ReturnOp())
         return parallel_body(symbol, block)
 
 
-def _is_within(builder: PointerBuilder, lane: int, begin: SSAValue, end: SSAValue) -> SSAValue:
-    """Whether a lane is in [begin, end)."""
-    number = builder.constant(lane)
+def _is_within(builder: PointerBuilder, stream: int, begin: SSAValue, end: SSAValue) -> SSAValue:
+    """Whether a stream is in [begin, end)."""
+    number = builder.constant(stream)
     first = builder.emit(arith.CmpiOp(begin, number, "sle"))
     return builder.emit(arith.AndIOp(first, builder.emit(arith.CmpiOp(number, end, "slt"))))

@@ -1,4 +1,4 @@
-"""The least makespan on identical lanes by constraint programming: one cumulative resource."""
+"""The least makespan on identical processors by constraint programming: one cumulative resource."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -6,7 +6,7 @@ from math import ceil, floor, gcd, isfinite, lcm
 
 from ortools.sat.python import cp_model
 
-from braid.solvers.ordering.lanes import Choice, LaneProblem
+from braid.solvers.ordering.processors import Choice, ProcessorProblem
 
 TICKS = 10**9
 """Of the best known makespan: durations are whole numbers of them, rounded down."""
@@ -18,19 +18,19 @@ The search proves little where a makespan has many ticks, since its bounds grow 
 
 
 @dataclass(frozen=True)
-class ExactLanes:
+class ExactProcessors:
     """A schedule, None where none was found, and what no schedule is faster than."""
 
     choice: Choice | None
     lower_bound: float
 
 
-def exact_lanes(
-    problem: LaneProblem, known: Choice, value: float, time_limit: float, seed: int
-) -> ExactLanes:
+def exact_processors(
+    problem: ProcessorProblem, known: Choice, value: float, time_limit: float, seed: int
+) -> ExactProcessors:
     """Search from the schedule `known`, whose makespan is `value` > 0, for `time_limit` seconds."""
     if time_limit <= 0:
-        return ExactLanes(None, 0.0)
+        return ExactProcessors(None, 0.0)
     tick = _tick(problem, value)
     model = cp_model.CpModel()
     horizon = ceil(value / tick) + 1
@@ -48,7 +48,7 @@ def exact_lanes(
             if not isfinite(seconds):
                 model.add(chosen == 0)
         ticks = [floor(seconds / tick) if isfinite(seconds) else 0 for seconds in pair]
-        sizes = (1, problem.lanes)
+        sizes = (1, problem.processors)
         for length, demand, chosen in zip(ticks, sizes, (wide.negated(), wide), strict=True):
             if length:
                 intervals.append(
@@ -56,13 +56,13 @@ def exact_lanes(
                 )
                 demands.append(demand)
         lengths.append(ticks[0] + (ticks[1] - ticks[0]) * wide)
-        work.append(ticks[0] + (ticks[1] * problem.lanes - ticks[0]) * wide)
-    model.add_cumulative(intervals, demands, problem.lanes)
+        work.append(ticks[0] + (ticks[1] * problem.processors - ticks[0]) * wide)
+    model.add_cumulative(intervals, demands, problem.processors)
     for op, start in enumerate(starts):
         model.add(start + lengths[op] <= makespan)
         for before in problem.graph.predecessors[op]:
             model.add(starts[before] + lengths[before] <= start)
-    model.add(sum(work) <= problem.lanes * makespan)
+    model.add(sum(work) <= problem.processors * makespan)
     model.minimize(makespan)
     placed = problem.place(known)
     for op, start in enumerate(placed.starts):
@@ -71,7 +71,7 @@ def exact_lanes(
     return _solve(problem, model, starts, modes, tick, time_limit, seed)
 
 
-def _tick(problem: LaneProblem, value: float) -> float:
+def _tick(problem: ProcessorProblem, value: float) -> float:
     """The largest number that divides all durations, unless that is too small a part of `value`."""
     divisor = Fraction(0)
     for seconds in (*problem.alone, *problem.together):
@@ -85,14 +85,14 @@ def _tick(problem: LaneProblem, value: float) -> float:
 
 
 def _solve(
-    problem: LaneProblem,
+    problem: ProcessorProblem,
     model: cp_model.CpModel,
     starts: list[cp_model.IntVar],
     modes: list[cp_model.IntVar],
     tick: float,
     time_limit: float,
     seed: int,
-) -> ExactLanes:
+) -> ExactProcessors:
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = time_limit
     solver.parameters.random_seed = seed
@@ -103,7 +103,7 @@ def _solve(
     status = solver.solve(model)
     bound = solver.best_objective_bound * tick
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return ExactLanes(None, bound)
+        return ExactProcessors(None, bound)
     rank = {op: place for place, op in enumerate(problem.graph.topological_order)}
     order = sorted(rank, key=lambda op: (solver.value(starts[op]), rank[op]))
-    return ExactLanes((order, [bool(solver.value(mode)) for mode in modes]), bound)
+    return ExactProcessors((order, [bool(solver.value(mode)) for mode in modes]), bound)

@@ -1,4 +1,4 @@
-"""What no schedule on identical lanes can be faster than."""
+"""What no schedule on identical processors can be faster than."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class LaneBounds:
-    """Heads, tails and the bound of a problem; see `LaneProblem` for the fields."""
+class ProcessorBounds:
+    """Heads, tails and the bound of a problem; see `ProcessorProblem` for the fields."""
 
     graph: Graph
     alone: tuple[float, ...]
     together: tuple[float, ...]
-    lanes: int
+    processors: int
 
     @cached_property
     def shortest(self) -> tuple[float, ...]:
@@ -59,9 +59,9 @@ class LaneBounds:
 
     @property
     def work(self) -> float:
-        """The work of all ops, shared by all lanes."""
+        """The work of all ops, shared by all processors."""
         pairs = zip(self.alone, self.together, strict=True)
-        return sum(min(alone / self.lanes, together) for alone, together in pairs)
+        return sum(min(alone / self.processors, together) for alone, together in pairs)
 
     @cached_property
     def value(self) -> float:
@@ -75,8 +75,8 @@ class LaneBounds:
         """The bound of E. B. Fernandez and B. Bussell, "Bounds on the number of processors and
         time for multiprocessor optimal schedules" (IEEE Transactions on Computers, 1973).
 
-        Were the longest path the makespan, an interval in which more than all lanes' time had to
-        be worked would be too short by the rest: the makespan is that much longer.
+        Were the longest path the makespan, an interval in which more than all processors' time
+        had to be worked would be too short by the rest: the makespan is that much longer.
         """
         length = self.critical_path
         begins = np.unique(self.heads)
@@ -88,9 +88,9 @@ class LaneBounds:
             for op in range(len(self.graph)):
                 work += np.minimum(
                     self._least(op, self.alone, begin, later),
-                    self._least(op, self.together, begin, later) * self.lanes,
+                    self._least(op, self.together, begin, later) * self.processors,
                 )
-            most = max(most, float((work / self.lanes - (later - begin)).max(initial=0.0)))
+            most = max(most, float((work / self.processors - (later - begin)).max(initial=0.0)))
         return length + most
 
     def _least(self, op: int, seconds: Sequence[float], begin: float, ends: Floats) -> Floats:

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.execution.lanes import LaneOrder
+from braid.analysis.execution.inter_op_streams import InterOpOrder
 from braid.passes.storage.storage import Storage
 from braid.solvers.packing.moments import moments
 
 
-def accesses(order: LaneOrder, values: Iterable[SSAValue]) -> set[Operation]:
+def accesses(order: InterOpOrder, values: Iterable[SSAValue]) -> set[Operation]:
     """The ops of the function's body that read or write the memory of `values`."""
     found: set[Operation] = set()
     for value in values:
@@ -22,14 +22,14 @@ def accesses(order: LaneOrder, values: Iterable[SSAValue]) -> set[Operation]:
     return found & order.steps.keys()
 
 
-def write_moments(order: LaneOrder, accessing: Mapping[Storage, Set[Operation]]) -> None:
+def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation]]) -> None:
     """Writes when each storage is live, by the ops that access it.
 
     One is dead before another one is live where every op that accesses it ends before every op
     that accesses the other begins, in all runs.
     """
     storages = list(accessing)
-    ended = np.zeros((len(storages), order.lanes + 1), np.int64)
+    ended = np.zeros((len(storages), order.streams + 1), np.int64)
     begun = np.full_like(ended, np.iinfo(np.int64).max)
     for row, ops in enumerate(accessing.values()):
         for step in (order.steps[op] for op in ops):

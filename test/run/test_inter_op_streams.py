@@ -14,8 +14,8 @@ from xdsl.dialects.func import CallOp
 from xdsl.passes import ModulePass
 
 import braid
-from braid.analysis.execution.lanes import set_lane
-from braid.dialects.braid.attribute_names import LANES
+from braid.analysis.execution.inter_op_streams import set_inter_op_stream
+from braid.dialects.braid.attribute_names import INTER_OP_STREAMS
 from braid.dialects.braid.variants import public_functions
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
@@ -27,23 +27,23 @@ WIDE = "tensor<1x8x6x6xf32>"
 
 
 @dataclass(frozen=True)
-class RandomLanesPass(ModulePass):
-    """Gives kernels any lane, or none: every choice is to be correct."""
+class RandomStreamsPass(ModulePass):
+    """Gives kernels any stream, or none: every choice is to be correct."""
 
-    name = "random-lanes"
+    name = "random-streams"
 
-    lanes: int
+    streams: int
     seed: int
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Writes the lanes."""
+        """Writes the streams."""
         choice = random.Random(self.seed)
         for function in public_functions(op):
-            function.attributes[LANES] = IntegerAttr(self.lanes, i64)
+            function.attributes[INTER_OP_STREAMS] = IntegerAttr(self.streams, i64)
             for call in function.body.block.ops:
                 if isinstance(call, CallOp):
                     alone = choice.random() < 0.1
-                    set_lane(call, None if alone else choice.randrange(self.lanes))
+                    set_inter_op_stream(call, None if alone else choice.randrange(self.streams))
 
 
 @st.composite
@@ -92,7 +92,7 @@ func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 """
 
 
-def check(text: str, parameters: dict[str, np.ndarray], lanes: int, seed: int) -> None:
+def check(text: str, parameters: dict[str, np.ndarray], streams: int, seed: int) -> None:
     def module() -> ModuleOp:
         return parse_mlir(make_context(), text, "f.mlir").module
 
@@ -101,8 +101,8 @@ def check(text: str, parameters: dict[str, np.ndarray], lanes: int, seed: int) -
     beside = braid.compile(
         module(),
         parameters=parameters,
-        threads=lanes,
-        passes=(*default, RandomLanesPass(lanes, seed)),
+        threads=streams,
+        passes=(*default, RandomStreamsPass(streams, seed)),
     )
     rng = np.random.default_rng(seed)
     for _ in range(3):
@@ -119,24 +119,26 @@ def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-
 
 @settings(max_examples=6, deadline=None)
 @given(programs(), st.sampled_from([2, 4]), st.integers(0, 99))
-def test_random_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
-    check(*program, lanes, seed)
+def test_random_programs(
+    program: tuple[str, dict[str, np.ndarray]], streams: int, seed: int
+) -> None:
+    check(*program, streams, seed)
 
 
 @settings(max_examples=8, deadline=None)
 @given(wide_programs(), st.sampled_from([2, 4]), st.integers(0, 99))
-def test_wide_programs(program: tuple[str, dict[str, np.ndarray]], lanes: int, seed: int) -> None:
-    check(*program, lanes, seed)
+def test_wide_programs(program: tuple[str, dict[str, np.ndarray]], streams: int, seed: int) -> None:
+    check(*program, streams, seed)
 
 
-@pytest.mark.parametrize("lanes", [2, 4])
-def test_lanes_run_on_any_number_of_threads(lanes: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("streams", [2, 4])
+def test_streams_run_on_any_number_of_threads(streams: int, tmp_path: Path) -> None:
     def module() -> ModuleOp:
         return parse_mlir(make_context(), BRANCHES, "f.mlir").module
 
     x = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
     expected = braid.compile(module())(x)
-    model = braid.compile(module(), inter_op_threads=lanes)
+    model = braid.compile(module(), inter_op_threads=streams)
     model.save(tmp_path / "model.braid")
     np.testing.assert_array_equal(model(x), expected)
     for threads in (1, 2, 3, 5):
@@ -144,7 +146,7 @@ def test_lanes_run_on_any_number_of_threads(lanes: int, tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded(x), expected)
 
 
-def test_there_is_at_least_one_lane() -> None:
+def test_there_is_at_least_one_stream() -> None:
     module = parse_mlir(make_context(), BRANCHES, "f.mlir").module
     with pytest.raises(BraidError, match="inter_op_threads is 0, expected at least 1"):
         braid.compile(module, inter_op_threads=0)

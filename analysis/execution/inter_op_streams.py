@@ -1,12 +1,13 @@
-"""Lanes: lists of kernels that run side by side, and what runs before what on them.
+"""Inter-op streams: lists of kernels that run side by side, and what runs before what on them.
 
-A function of several lanes (`braid.lanes`) runs the ops of its body in their order, but a call
-that has a lane (`braid.lane`) waits only for the calls of its lane that stand before it and for
-those that make its operands. All other ops that run, such as control flow, run alone: whatever
-stands before such an op is done by then, and what stands behind it has not begun.
+A function of several streams (`braid.inter_op_streams`) runs the ops of its body in their order,
+but a call that has a stream (`braid.inter_op_stream`) waits only for the calls of its stream that
+stand before it and for those that make its operands. All other ops that run, such as control flow,
+run alone: whatever stands before such an op is done by then, and what stands behind it has not
+begun.
 
 What is known to be done is a vector clock (F. Mattern, "Virtual time and global states of
-distributed systems", 1988): for each lane, how many of its calls.
+distributed systems", 1988): for each stream, how many of its calls.
 """
 
 from collections.abc import Iterator
@@ -20,65 +21,66 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.attribute_names import LANE, LANES
+from braid.dialects.braid.attribute_names import INTER_OP_STREAM, INTER_OP_STREAMS
 from braid.support.errors import BraidError
 
 Clock = tuple[int, ...]
-"""How many calls of each lane are done, and at the end how many ops that run alone."""
+"""How many calls of each stream are done, and at the end how many ops that run alone."""
 
 
 @dataclass(frozen=True)
-class LaneStep:
-    """An op that runs: the `number`-th of `lane`, counted from 1; of all lanes if that is None.
+class InterOpStep:
+    """An op that runs: the `number`-th of `stream`, counted from 1; of all streams if that is None.
 
-    `clock` is what is done when it begins. Before it begins it waits until each lane of `waits`
+    `clock` is what is done when it begins. Before it begins it waits until each stream of `waits`
     has done so many calls; all else is done by then.
     """
 
-    lane: int | None
+    stream: int | None
     number: int
     clock: Clock
     waits: tuple[tuple[int, int], ...] = ()
 
 
-def lane_count(function: FuncOp) -> int:
-    """The lanes of `function`: 1 where it says nothing. Raises BraidError for fewer than 1."""
-    count = _integer(function, LANES)
+def inter_op_stream_count(function: FuncOp) -> int:
+    """The streams of `function`: 1 where it says nothing. Raises BraidError for fewer than 1."""
+    count = _integer(function, INTER_OP_STREAMS)
     if count is not None and count < 1:
         raise BraidError(
-            f"{LANES} is {count}, expected at least 1", location=source_location(function)
+            f"{INTER_OP_STREAMS} is {count}, expected at least 1",
+            location=source_location(function),
         )
     return 1 if count is None else count
 
 
-def lane_of(op: Operation) -> int | None:
-    """The lane that `op` says; None for one that runs alone."""
-    return _integer(op, LANE)
+def inter_op_stream_of(op: Operation) -> int | None:
+    """The stream that `op` says; None for one that runs alone."""
+    return _integer(op, INTER_OP_STREAM)
 
 
-def set_lane(op: Operation, lane: int | None) -> None:
-    """Writes which lane runs `op`; None for one that runs alone."""
-    op.attributes.pop(LANE, None)
-    if lane is not None:
-        op.attributes[LANE] = IntegerAttr(lane, i64)
+def set_inter_op_stream(op: Operation, stream: int | None) -> None:
+    """Writes which stream runs `op`; None for one that runs alone."""
+    op.attributes.pop(INTER_OP_STREAM, None)
+    if stream is not None:
+        op.attributes[INTER_OP_STREAM] = IntegerAttr(stream, i64)
 
 
-class LaneOrder:
-    """The partial order in which the ops of a function run; total where it has one lane.
+class InterOpOrder:
+    """The partial order in which the ops of a function run; total where it has one stream.
 
     `steps` has the ops of `block`, its body, that run, in their order. Raises BraidError for a
-    lane that the function does not have.
+    stream that the function does not have.
     """
 
     def __init__(self, function: FuncOp) -> None:
-        self.lanes = lane_count(function)
-        self.steps: dict[Operation, LaneStep] = {}
-        self._known = [[0] * (self.lanes + 1) for _ in range(self.lanes)]
+        self.streams = inter_op_stream_count(function)
+        self.steps: dict[Operation, InterOpStep] = {}
+        self._known = [[0] * (self.streams + 1) for _ in range(self.streams)]
         self.block = function.body.block
         for op in self.block.ops:
             if _runs(op):
-                lane = self._lane_of(op)
-                self.steps[op] = self._alone() if lane is None else self._on_lane(op, lane)
+                stream = self._stream_of(op)
+                self.steps[op] = self._alone() if stream is None else self._on_stream(op, stream)
 
     def before(self, first: Operation, second: Operation) -> bool:
         """Whether `first`, an op of the function, always ends before `second` begins.
@@ -88,9 +90,9 @@ class LaneOrder:
         one, other = self.steps[self.in_body(first)], self.steps[self.in_body(second)]
         return other.clock[self.column(one)] >= one.number
 
-    def column(self, step: LaneStep) -> int:
+    def column(self, step: InterOpStep) -> int:
         """The place in clocks of the steps that `step` is one of."""
-        return self.lanes if step.lane is None else step.lane
+        return self.streams if step.stream is None else step.stream
 
     def in_body(self, op: Operation) -> Operation:
         """The op of the function's body that is or holds `op`."""
@@ -101,38 +103,38 @@ class LaneOrder:
         return op
 
     def awaited(self) -> set[tuple[int, int]]:
-        """The calls that others wait for: (lane, number)."""
+        """The calls that others wait for: (stream, number)."""
         return {wait for step in self.steps.values() for wait in step.waits}
 
-    def _lane_of(self, op: Operation) -> int | None:
-        lane = lane_of(op) if isinstance(op, CallOp) and self.lanes > 1 else None
-        if lane is not None and not 0 <= lane < self.lanes:
+    def _stream_of(self, op: Operation) -> int | None:
+        stream = inter_op_stream_of(op) if isinstance(op, CallOp) and self.streams > 1 else None
+        if stream is not None and not 0 <= stream < self.streams:
             raise BraidError(
-                f"{LANE} is {lane}, expected one of the function's {self.lanes} lanes, counted "
-                "from 0",
+                f"{INTER_OP_STREAM} is {stream}, expected one of the function's {self.streams} "
+                "streams, counted from 0",
                 location=source_location(op),
             )
-        return lane
+        return stream
 
-    def _alone(self) -> LaneStep:
+    def _alone(self) -> InterOpStep:
         clock = tuple(map(max, zip(*self._known, strict=True)))
         number = clock[-1] + 1
         self._known = [[*clock[:-1], number] for _ in self._known]
-        return LaneStep(None, number, clock)
+        return InterOpStep(None, number, clock)
 
-    def _on_lane(self, op: Operation, lane: int) -> LaneStep:
-        known = self._known[lane]
+    def _on_stream(self, op: Operation, stream: int) -> InterOpStep:
+        known = self._known[stream]
         makers = [self.steps[maker] for operand in op.operands for maker in makers_of(operand)]
         # What the latest one waited for itself need not be waited for again.
         waits: list[tuple[int, int]] = []
         for maker in sorted(makers, key=lambda maker: -sum(maker.clock)):
-            if maker.lane is not None and maker.number > known[maker.lane]:
-                waits.append((maker.lane, maker.number))
+            if maker.stream is not None and maker.number > known[maker.stream]:
+                waits.append((maker.stream, maker.number))
                 known[:] = map(max, known, maker.clock)
-                known[maker.lane] = maker.number
-        number = known[lane] + 1
-        step = LaneStep(lane, number, tuple(known), tuple(waits))
-        known[lane] = number
+                known[maker.stream] = maker.number
+        number = known[stream] + 1
+        step = InterOpStep(stream, number, tuple(known), tuple(waits))
+        known[stream] = number
         return step
 
 

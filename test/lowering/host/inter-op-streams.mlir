@@ -1,9 +1,9 @@
 // RUN: %braid-opt %s -p plan-memory,lower-program | FileCheck %s
 // RUN: not %braid-opt %s -p plan-memory,lower-program{profile=true} 2>&1 | FileCheck %s --check-prefix=PROFILE
 
-// Calls on lanes are a function of a range of lanes; a call waits for the other lane's only where it
+// Calls on streams are a function of a range of streams; a call waits for the other stream's only where it
 // reads what that makes, and posts only what others wait for.
-// CHECK:       llvm.func internal @braid_run_lanes_1(%[[SLOTS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK:       llvm.func internal @braid_run_inter_op_1(%[[SLOTS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
 // CHECK:         %[[POSTS:.*]] = llvm.getelementptr inbounds %{{.*}}[64]
 // CHECK:         %[[POST:.*]] = llvm.load %[[POSTS]]
 // CHECK:         %[[WAITS:.*]] = llvm.getelementptr inbounds %{{.*}}[72]
@@ -23,11 +23,11 @@
 // CHECK:           llvm.call @both
 // CHECK:         llvm.return
 
-// What has no lane runs on all threads, behind the section, which run_lanes (offset 80) runs.
+// What has no stream runs on all threads, behind the section, which run_inter_op (offset 80) runs.
 // CHECK-LABEL: llvm.func @braid_run
 // CHECK:         llvm.alloca %{{.*}} x i64 {alignment = 64 : i64
 // CHECK:         llvm.getelementptr inbounds %{{.*}}[80]
-// CHECK:         llvm.mlir.addressof @braid_run_lanes_1
+// CHECK:         llvm.mlir.addressof @braid_run_inter_op_1
 // CHECK:         llvm.call %{{.*}}(
 // CHECK:         llvm.getelementptr inbounds %{{.*}}[8]
 // CHECK:         llvm.mlir.addressof @wide_iterations
@@ -35,11 +35,11 @@
 // CHECK:         llvm.return
 
 // PROFILE: error: kernels that run side by side cannot be profiled
-// PROFILE: hint: profile with one lane
-func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> attributes {braid.lanes = 2 : i64} {
-  %a = func.call @first(%x) {braid.name = "a", braid.lane = 0 : i64} : (tensor<16xf32>) -> tensor<16xf32>
-  %b = func.call @second(%x) {braid.name = "b", braid.lane = 1 : i64} : (tensor<16xf32>) -> tensor<16xf32>
-  %c = func.call @both(%a, %b) {braid.name = "c", braid.lane = 0 : i64} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+// PROFILE: hint: profile with one stream
+func.func @main(%x: tensor<16xf32>) -> tensor<16xf32> attributes {braid.inter_op_streams = 2 : i64} {
+  %a = func.call @first(%x) {braid.name = "a", braid.inter_op_stream = 0 : i64} : (tensor<16xf32>) -> tensor<16xf32>
+  %b = func.call @second(%x) {braid.name = "b", braid.inter_op_stream = 1 : i64} : (tensor<16xf32>) -> tensor<16xf32>
+  %c = func.call @both(%a, %b) {braid.name = "c", braid.inter_op_stream = 0 : i64} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
   %d = func.call @wide(%c) {braid.name = "d"} : (tensor<16xf32>) -> tensor<16xf32>
   func.return %d : tensor<16xf32>
 }

@@ -1,4 +1,4 @@
-"""Search for a schedule on identical lanes: list scheduling, neighbourhoods, exact search."""
+"""Search for a schedule on identical processors: list scheduling, neighbourhoods, exact search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from time import monotonic
 
 from braid.solvers.ordering.baselines import by_priority
 from braid.solvers.ordering.key_nodes import key_nodes
-from braid.solvers.ordering.lane_exact import exact_lanes
-from braid.solvers.ordering.lanes import Choice, LaneProblem
+from braid.solvers.ordering.processor_exact import exact_processors
+from braid.solvers.ordering.processors import Choice, ProcessorProblem
 
 ROUNDS = 3000
 EXACT_OPS = 200
@@ -20,16 +20,16 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True)
-class LaneSchedule:
-    """Ops in an order in which they can be issued, and the lane of each by its number.
+class ProcessorSchedule:
+    """Ops in an order in which they can be issued, and the processor of each by its number.
 
-    An op whose lane is None runs on all of them, or takes none where it takes no time. `value`
+    An op whose processor is None runs on all of them, or takes none where it takes no time. `value`
     is the makespan in seconds, and no schedule's is less than `lower_bound`.
     """
 
     order: tuple[int, ...]
     wide: tuple[bool, ...]
-    lanes: tuple[int | None, ...]
+    processors: tuple[int | None, ...]
     value: float
     lower_bound: float
 
@@ -39,13 +39,13 @@ class LaneSchedule:
         return 1 - self.lower_bound / self.value if self.value else 0.0
 
 
-def search_lanes(
-    problem: LaneProblem,
+def search_processors(
+    problem: ProcessorProblem,
     *,
     time_limit: float = 2.0,
     seed: int = 0,
     reference: Sequence[int] | None = None,
-) -> LaneSchedule:
+) -> ProcessorSchedule:
     """Return the best schedule found in `time_limit` seconds, with a lower bound.
 
     Of schedules that are as good, those near the order `reference` are taken. The result is never
@@ -72,22 +72,24 @@ def search_lanes(
     return scheduled(problem, (order, wide), bound)
 
 
-def scheduled(problem: LaneProblem, choice: Choice, lower_bound: float = 0.0) -> LaneSchedule:
+def scheduled(
+    problem: ProcessorProblem, choice: Choice, lower_bound: float = 0.0
+) -> ProcessorSchedule:
     """The schedule of `choice`, whose bound is at least `lower_bound`."""
     placed = problem.place(choice)
     bound = min(max(lower_bound, problem.bounds.critical_path, problem.bounds.work), placed.value)
     order, wide = choice
-    return LaneSchedule(tuple(order), tuple(wide), placed.lanes, placed.value, bound)
+    return ProcessorSchedule(tuple(order), tuple(wide), placed.processors, placed.value, bound)
 
 
 def list_schedules(
-    problem: LaneProblem, reference: Sequence[int] | None = None
+    problem: ProcessorProblem, reference: Sequence[int] | None = None
 ) -> dict[str, Choice]:
     """Return the classical schedules by name.
 
-    `together` is one op after the other in the order `reference`, all on all lanes that can be;
-    `fastest` runs on all lanes what is faster there, `key-nodes` the ops beside which nothing
-    runs, and `lanes` only what has to.
+    `together` is one op after the other in the order `reference`, all on all processors that can
+    be; `fastest` runs on all processors what is faster there, `key-nodes` the ops beside which
+    nothing runs, and `processors` only what has to.
     """
     forced = [not isfinite(seconds) for seconds in problem.alone]
     faster = [a > t for a, t in zip(problem.alone, problem.together, strict=True)]
@@ -97,18 +99,18 @@ def list_schedules(
     order = list(reference or problem.graph.topological_order)
     together = [isfinite(seconds) for seconds in problem.together]
     schedules: dict[str, Choice] = {"together": (order, together), "fastest": (order, faster)}
-    for name, wide in (("lanes", forced), ("key-nodes", keys)):
+    for name, wide in (("processors", forced), ("key-nodes", keys)):
         schedules[name] = (by_priority(problem.graph, problem.bounds.tails), wide)
         schedules[f"{name}-greedy"] = (_greedy(problem, wide), wide)
     return schedules
 
 
-def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
+def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
     """The order that always takes the op that can start first, of these the most critical."""
     graph, tails = problem.graph, problem.bounds.tails
     missing = [len(before) for before in graph.predecessors]
     ends = [0.0] * len(problem)
-    free = [0.0] * problem.lanes
+    free = [0.0] * problem.processors
     order: list[int] = []
     seconds = [t if w else a for w, a, t in zip(wide, problem.alone, problem.together, strict=True)]
     narrow, on_all, at_once = _Ready(tails), _Ready(tails), _Ready(tails)
@@ -128,7 +130,7 @@ def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
         order.append(op)
         ends[op] = start + seconds[op]
         if seconds[op] and wide[op]:
-            free = [ends[op]] * problem.lanes
+            free = [ends[op]] * problem.processors
         elif seconds[op]:
             free[free.index(min(free))] = ends[op]
         for after in graph.successors[op]:
@@ -139,19 +141,19 @@ def _greedy(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
 
 
 class _Ready:
-    """Ops that start when they are ready and a lane is free, which is ever later."""
+    """Ops that start when they are ready and a processor is free, which is ever later."""
 
     def __init__(self, tails: Sequence[float]) -> None:
         self._tails = tails
         self._waiting: list[tuple[float, float, int]] = []  # by when they are ready
-        self._startable: list[tuple[float, int]] = []  # were ready when the lane got free
+        self._startable: list[tuple[float, int]] = []  # were ready when the processor got free
 
     def add(self, op: int, time: float) -> None:
         """Notes that `op` is ready at `time`."""
         heappush(self._waiting, (time, -self._tails[op], op))
 
     def first(self, free: float) -> tuple[float, float, int] | None:
-        """When it starts, its criticality, and the op that is next if a lane is free then."""
+        """When it starts, its criticality, and the op that is next if a processor is free then."""
         while self._waiting and self._waiting[0][0] <= free:
             _, tail, op = heappop(self._waiting)
             heappush(self._startable, (tail, op))
@@ -167,7 +169,7 @@ class _Ready:
             heappop(self._waiting)
 
 
-def _pieces(problem: LaneProblem, reference: Sequence[int]) -> list[list[int]]:
+def _pieces(problem: ProcessorProblem, reference: Sequence[int]) -> list[list[int]]:
     """The ops between key nodes, each key node on its own: nothing runs beside it."""
     keys = set(key_nodes(problem.graph))
     pieces: list[list[int]] = [[]]
@@ -179,7 +181,7 @@ def _pieces(problem: LaneProblem, reference: Sequence[int]) -> list[list[int]]:
     return [piece for piece in pieces if piece]
 
 
-def _search_piece(problem: LaneProblem, deadline: float, seed: int) -> tuple[Choice, float]:
+def _search_piece(problem: ProcessorProblem, deadline: float, seed: int) -> tuple[Choice, float]:
     """Return a schedule of `problem` and what no schedule is faster than."""
     # A piece is numbered as the reference order has its ops.
     schedules = list_schedules(problem, range(len(problem)))
@@ -190,7 +192,7 @@ def _search_piece(problem: LaneProblem, deadline: float, seed: int) -> tuple[Cho
         found = _improve(problem, found, bound, deadline, seed)
         value = problem.evaluate(found)
     if value > bound * (1 + CLOSE) and len(problem) <= EXACT_OPS:
-        exact = exact_lanes(problem, found, value, deadline - monotonic(), seed)
+        exact = exact_processors(problem, found, value, deadline - monotonic(), seed)
         bound = max(bound, exact.lower_bound)
         if exact.choice is not None:
             found = min(found, exact.choice, key=problem.evaluate)
@@ -198,7 +200,7 @@ def _search_piece(problem: LaneProblem, deadline: float, seed: int) -> tuple[Cho
 
 
 def _improve(
-    problem: LaneProblem, start: Choice, bound: float, deadline: float, seed: int
+    problem: ProcessorProblem, start: Choice, bound: float, deadline: float, seed: int
 ) -> Choice:
     """Change schedules a little as long as they become no worse."""
     random, best = Random(seed), start
@@ -213,8 +215,8 @@ def _improve(
     return best
 
 
-def _changed(problem: LaneProblem, choice: Choice, random: Random) -> Choice:
-    """Another op on all lanes, or no longer, or an op at another place in the order."""
+def _changed(problem: ProcessorProblem, choice: Choice, random: Random) -> Choice:
+    """Another op on all processors, or no longer, or an op at another place in the order."""
     order, wide = list(choice[0]), list(choice[1])
     place = random.randrange(len(order))
     op = order[place]

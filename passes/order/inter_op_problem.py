@@ -1,4 +1,4 @@
-"""The time that the ops of a block take on lanes, as a scheduling problem."""
+"""The time that the ops of a block take on inter-op streams, as a scheduling problem."""
 
 from math import inf
 
@@ -9,14 +9,14 @@ from braid.analysis.execution.compute_ops import is_compute
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.order.block_graph import BlockGraph
-from braid.solvers.ordering.lanes import LaneProblem
+from braid.solvers.ordering.processors import ProcessorProblem
 from braid.targets.costs.device_costs import DeviceCosts
 
 
-def lane_problem(block: BlockGraph, costs: DeviceCosts, lanes: int) -> LaneProblem:
-    """The problem of scheduling `block` on `lanes` of the pool of a device.
+def inter_op_problem(block: BlockGraph, costs: DeviceCosts, streams: int) -> ProcessorProblem:
+    """The problem of scheduling `block` on `streams` of the pool of a device.
 
-    A kernel runs on one lane, or its iterations on all. Views and scalars take no time; what else
+    A kernel runs on one stream, or its iterations on all. Views and scalars take no time; what else
     is not a kernel, such as control flow, runs alone. Raises UnsupportedError for open dims.
     """
     alone: list[float] = []
@@ -26,14 +26,14 @@ def lane_problem(block: BlockGraph, costs: DeviceCosts, lanes: int) -> LaneProbl
             cost = costs.cost(op)
             start = costs.start_of(cost)
             alone.append(start + cost.seconds)
-            together.append(start + costs.seconds_on_all(cost.seconds, lanes))
+            together.append(start + costs.seconds_on_all(cost.seconds, streams))
         elif is_view(op) or not _touches_tensors(op):
             alone.append(0.0)
             together.append(inf)
         else:
             alone.append(inf)
             together.append(costs.cost(op).seconds)
-    return LaneProblem(block.graph, tuple(alone), tuple(together), lanes)
+    return ProcessorProblem(block.graph, tuple(alone), tuple(together), streams)
 
 
 def _touches_tensors(op: Operation) -> bool:

@@ -1,6 +1,7 @@
-"""Kernels side by side: lanes against threads within kernels, and ONNX Runtime's two pools.
+"""Kernels side by side: streams against threads within kernels, and ONNX Runtime's two pools.
 
-    python -m benchmarks.lanes [MODEL.onnx…] [--threads 2] [--runs 30] [--measure S] [--json FILE]
+    python -m benchmarks.inter_op [MODEL.onnx…] [--threads 2] [--runs 30] [--measure S]
+        [--json FILE]
 
 Besides the models given, a model of two branches. Runs take turns among braid's variants, and then
 among ONNX Runtime's, whose threads spin for a while after a run. What every variant of braid
@@ -61,7 +62,7 @@ def two_branches(depth: int = 6, channels: int = 64, size: int = 28) -> onnx.Mod
 def braid_variants(
     path: Path, inputs: Mapping[str, Array], threads: int, measure: float | None
 ) -> Iterator[Candidate]:
-    """One thread, threads within kernels, and lanes; lanes as measured where asked for."""
+    """One thread, threads within kernels, and streams; streams as measured where asked for."""
     options: dict[str, dict[str, Any]] = {
         "1 thread": {},
         "intra-op": {"threads": threads},
@@ -78,10 +79,10 @@ def braid_variants(
 
 
 def _prediction(remarks: Sequence[Remark]) -> dict[str, float]:
-    """What `assign-lanes` expects."""
+    """What `assign-inter-op-streams` expects."""
     for remark in remarks:
-        if remark.pass_name == "assign-lanes":
-            names = ("cost", "lower_bound", "seconds_on_one_lane")
+        if remark.pass_name == "assign-inter-op-streams":
+            names = ("cost", "lower_bound", "seconds_on_one_stream")
             return {f"predicted {name}": float(str(remark.data[name])) for name in names}
     return {}
 

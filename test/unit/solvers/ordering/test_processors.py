@@ -1,4 +1,4 @@
-"""Schedules on identical lanes: against brute force, and against what is known of them."""
+"""Schedules on identical processors: against brute force, and against what is known of them."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -9,27 +9,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.solvers.ordering.graph import Graph, all_orders
-from braid.solvers.ordering.lane_search import list_schedules, search_lanes
-from braid.solvers.ordering.lanes import LaneProblem
+from braid.solvers.ordering.processor_search import list_schedules, search_processors
+from braid.solvers.ordering.processors import ProcessorProblem
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 6) -> LaneProblem:
+def problems(draw: st.DrawFn, most: int = 6) -> ProcessorProblem:
     size = draw(st.integers(1, most))
     pairs = [(a, b) for b in range(size) for a in range(b)]
     edges = [pair for pair in pairs if draw(st.integers(0, 2)) == 0]
     alone: list[float] = []
     together: list[float] = []
-    lanes = draw(st.integers(1, 3))
+    processors = draw(st.integers(1, 3))
     for _ in range(size):
         seconds = float(draw(st.integers(0, 9)))
         kind = draw(st.sampled_from(["both", "both", "alone", "together"]))
         alone.append(inf if kind == "together" else seconds)
-        together.append(inf if kind == "alone" else seconds / lanes + draw(st.integers(0, 2)))
-    return LaneProblem(Graph.from_edges(size, edges), tuple(alone), tuple(together), lanes)
+        together.append(inf if kind == "alone" else seconds / processors + draw(st.integers(0, 2)))
+    return ProcessorProblem(
+        Graph.from_edges(size, edges), tuple(alone), tuple(together), processors
+    )
 
 
-def least_makespan(problem: LaneProblem) -> float:
+def least_makespan(problem: ProcessorProblem) -> float:
     """The least makespan, without the schedules that the search is among.
 
     Whenever an op ends, every one that is ready may start, or wait for another end.
@@ -37,7 +39,7 @@ def least_makespan(problem: LaneProblem) -> float:
     sizes = [
         [
             (s, w)
-            for s, w in ((problem.alone[op], 1), (problem.together[op], problem.lanes))
+            for s, w in ((problem.alone[op], 1), (problem.together[op], problem.processors))
             if isfinite(s)
         ]
         for op in range(len(problem))
@@ -48,7 +50,7 @@ def least_makespan(problem: LaneProblem) -> float:
     return best
 
 
-def _rigid(problem: LaneProblem, modes: tuple[tuple[float, int], ...], best: float) -> float:
+def _rigid(problem: ProcessorProblem, modes: tuple[tuple[float, int], ...], best: float) -> float:
     """The least makespan of ops of given width, by trying which subset of the ready ones starts."""
     stack: list[tuple[float, frozenset[int], tuple[tuple[float, int], ...]]] = [
         (0.0, frozenset(), ())
@@ -72,7 +74,7 @@ def _rigid(problem: LaneProblem, modes: tuple[tuple[float, int], ...], best: flo
             stack.append((now, done | {instant[0]}, running))
             continue
         for op in ready:
-            if used + modes[op][1] <= problem.lanes and modes[op][0]:
+            if used + modes[op][1] <= problem.processors and modes[op][0]:
                 stack.append((now, done, (*running, (now + modes[op][0], op))))
         if running:
             end = min(running)[0]
@@ -84,33 +86,33 @@ def _rigid(problem: LaneProblem, modes: tuple[tuple[float, int], ...], best: flo
 
 @settings(max_examples=40, deadline=None)
 @given(problems(5))
-def test_the_search_finds_the_least_makespan(problem: LaneProblem) -> None:
+def test_the_search_finds_the_least_makespan(problem: ProcessorProblem) -> None:
     check_least(problem)
 
 
 @pytest.mark.slow
 @settings(max_examples=10_000, deadline=None)
 @given(problems(4))
-def test_ten_thousand(problem: LaneProblem) -> None:
+def test_ten_thousand(problem: ProcessorProblem) -> None:
     check_least(problem)
 
 
-def check_least(problem: LaneProblem) -> None:
-    found = search_lanes(problem, time_limit=20.0)
+def check_least(problem: ProcessorProblem) -> None:
+    found = search_processors(problem, time_limit=20.0)
     assert found.value == pytest.approx(least_makespan(problem), abs=1e-6)
     assert found.lower_bound == pytest.approx(found.value, abs=1e-6)
 
 
-def test_an_op_of_no_time_takes_no_lane() -> None:
-    """The second op needs all lanes, for no time: the others run side by side all the same."""
+def test_an_op_of_no_time_takes_no_processor() -> None:
+    """The second op needs all processors, for no time: the others run side by side all the same."""
     graph = Graph(((), (), (1,)))
-    problem = LaneProblem(graph, (3.0, inf, 2.0), (2.5, 0.0, 1.0), 2)
-    assert search_lanes(problem, time_limit=20.0).value == 3.0
+    problem = ProcessorProblem(graph, (3.0, inf, 2.0), (2.5, 0.0, 1.0), 2)
+    assert search_processors(problem, time_limit=20.0).value == 3.0
 
 
 @settings(max_examples=80, deadline=None)
 @given(problems())
-def test_bounds_hold_for_every_order_and_choice(problem: LaneProblem) -> None:
+def test_bounds_hold_for_every_order_and_choice(problem: ProcessorProblem) -> None:
     choices = [
         [False] * isfinite(a) + [True] * isfinite(t)
         for a, t in zip(problem.alone, problem.together, strict=True)
@@ -127,8 +129,8 @@ def test_bounds_hold_for_every_order_and_choice(problem: LaneProblem) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(problems(24))
-def test_a_schedule_is_valid_and_no_worse_than_list_scheduling(problem: LaneProblem) -> None:
-    found = search_lanes(problem, time_limit=0.1)
+def test_a_schedule_is_valid_and_no_worse_than_list_scheduling(problem: ProcessorProblem) -> None:
+    found = search_processors(problem, time_limit=0.1)
     assert problem.graph.is_order(found.order)
     placed = problem.place((found.order, found.wide))
     seconds = [
@@ -145,60 +147,60 @@ def test_a_schedule_is_valid_and_no_worse_than_list_scheduling(problem: LaneProb
             for other in taking
             if placed.starts[other] < middle < placed.starts[other] + seconds[other]
         ]
-        lanes = [placed.lanes[other] for other in beside]
-        assert len(beside) == 1 if found.wide[op] else len(set(lanes)) == len(beside)
+        processors = [placed.processors[other] for other in beside]
+        assert len(beside) == 1 if found.wide[op] else len(set(processors)) == len(beside)
     for choice in list_schedules(problem).values():
         assert found.value <= problem.evaluate(choice) + 1e-9
     assert found.lower_bound <= found.value
 
 
 def test_the_bound_of_intervals_sees_more_than_path_and_work() -> None:
-    """Three ops between two long ones: two of them must share a lane."""
+    """Three ops between two long ones: two of them must share a processor."""
     edges = [(0, 2), (0, 3), (0, 4), (2, 1), (3, 1), (4, 1)]
     none = (inf,) * 5
-    problem = LaneProblem(Graph.from_edges(5, edges), (10.0, 10.0, 2.0, 2.0, 2.0), none, 2)
+    problem = ProcessorProblem(Graph.from_edges(5, edges), (10.0, 10.0, 2.0, 2.0, 2.0), none, 2)
     assert problem.bounds.critical_path == 22.0
     assert problem.bounds.work == 13.0
     assert problem.bounds.value == 23.0
-    assert search_lanes(problem).value == 24.0
+    assert search_processors(problem).value == 24.0
 
 
-def test_an_op_runs_on_all_lanes_where_nothing_is_beside_it() -> None:
+def test_an_op_runs_on_all_processors_where_nothing_is_beside_it() -> None:
     edges = [(0, 1), (0, 2), (1, 3), (2, 3)]
-    problem = LaneProblem(Graph.from_edges(4, edges), (4.0,) * 4, (2.5,) * 4, 2)
-    found = search_lanes(problem)
+    problem = ProcessorProblem(Graph.from_edges(4, edges), (4.0,) * 4, (2.5,) * 4, 2)
+    found = search_processors(problem)
     assert found.wide == (True, False, False, True)
     assert found.value == 9.0
-    assert {found.lanes[1], found.lanes[2]} == {0, 1}
+    assert {found.processors[1], found.processors[2]} == {0, 1}
 
 
 def test_the_same_seed_gives_the_same_schedule() -> None:
     edges = [(0, op) for op in range(1, 6)] + [(op, 6) for op in range(1, 6)]
     alone = tuple(float(3 + op * 7 % 5) for op in range(7))
-    problem = LaneProblem(Graph.from_edges(7, edges), alone, (inf,) * 7, 3)
-    assert search_lanes(problem, seed=5) == search_lanes(problem, seed=5)
+    problem = ProcessorProblem(Graph.from_edges(7, edges), alone, (inf,) * 7, 3)
+    assert search_processors(problem, seed=5) == search_processors(problem, seed=5)
 
 
 def test_problems_without_a_meaning() -> None:
     graph = Graph.from_edges(1, [])
-    with pytest.raises(ValueError, match="0 lanes, expected at least 1"):
-        LaneProblem(graph, (1.0,), (1.0,), 0)
+    with pytest.raises(ValueError, match="0 processors, expected at least 1"):
+        ProcessorProblem(graph, (1.0,), (1.0,), 0)
     with pytest.raises(ValueError, match="2 and 1 durations for 1 ops"):
-        LaneProblem(graph, (1.0, 1.0), (1.0,), 1)
+        ProcessorProblem(graph, (1.0, 1.0), (1.0,), 1)
     with pytest.raises(ValueError, match="or an op has none"):
-        LaneProblem(graph, (inf,), (inf,), 1)
+        ProcessorProblem(graph, (inf,), (inf,), 1)
 
 
-def started_first(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
+def started_first(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
     """By looking at every op that is ready: which starts first, then which is most critical."""
     ends: dict[int, float] = {}
-    free = [0.0] * problem.lanes
+    free = [0.0] * problem.processors
     seconds = [t if w else a for w, a, t in zip(wide, problem.alone, problem.together, strict=True)]
 
     def start(op: int) -> float:
         ready = max((ends[before] for before in problem.graph.predecessors[op]), default=0.0)
-        lane = 0.0 if not seconds[op] else max(free) if wide[op] else min(free)
-        return max(ready, lane)
+        processor = 0.0 if not seconds[op] else max(free) if wide[op] else min(free)
+        return max(ready, processor)
 
     while len(ends) < len(problem):
         ready = [
@@ -209,14 +211,14 @@ def started_first(problem: LaneProblem, wide: Sequence[bool]) -> list[int]:
         op = min(ready, key=lambda op: (start(op), -problem.bounds.tails[op], op))
         ends[op] = start(op) + seconds[op]
         if seconds[op] and wide[op]:
-            free = [ends[op]] * problem.lanes
+            free = [ends[op]] * problem.processors
         elif seconds[op]:
             free[free.index(min(free))] = ends[op]
     return list(ends)
 
 
 @given(problems(most=12))
-def test_greedy_schedules_take_what_can_start_first(problem: LaneProblem) -> None:
+def test_greedy_schedules_take_what_can_start_first(problem: ProcessorProblem) -> None:
     for name, (order, wide) in list_schedules(problem).items():
         if name.endswith("-greedy"):
             assert order == started_first(problem, wide)
