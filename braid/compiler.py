@@ -1,6 +1,7 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.arguments import as_passes, as_target, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.emulation import emulating_backends
@@ -25,8 +27,10 @@ from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
-from braid.model import Model, Package
+from braid.model import Model, Package, RecordCount
+from braid.on_miss import ON_MISS_SECONDS, MissRule
 from braid.passes.infrastructure.crashes import run_reproducibly
+from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.storage.memory_report import memory_report
 from braid.read_source import ModelSource, Shapes, read_source
@@ -39,7 +43,6 @@ from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 from braid.support.vendor_libraries import need_libraries
-from braid.targets.backends import kernels_from
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -72,7 +75,9 @@ def compile(
     integers: bool = True,
     emulate: bool = False,
     load: bool = True,
-    kernels: str = "generated",
+    kernels: str | None = None,
+    on_miss: str = "default",
+    on_miss_seconds: float = ON_MISS_SECONDS,
     passes: str | Sequence[ModulePass] | None = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
@@ -106,7 +111,11 @@ def compile(
     no faster than the target says. A model that is not to `load` needs no devices here, and can
     only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN, where
     it has one and is installed), or the `best`, by what `braid tune` has measured: the model then
-    needs the library wherever it runs. `passes`, or their text such as `"canonicalize,cse"`, run
+    needs the library wherever it runs. `on_miss` says what a kernel gets of which no search is
+    recorded: the `default`, the `library`'s, the fastest of these and few others, which are
+    measured (`probe`), or what `braid tune` finds (`tune`), for at most `on_miss_seconds`;
+    `kernels` are the best then, if nothing else is said. `Model.kernels` tells how many had a
+    record. `passes`, or their text such as `"canonicalize,cse"`, run
     instead of the default pipeline.
 
     Raises:
@@ -120,6 +129,8 @@ def compile(
         paths={"use_profile": use_profile},
         flags={"profile": profile, "integers": integers, "emulate": emulate, "load": load},
     )
+    check_seconds("on_miss_seconds", on_miss_seconds)
+    miss = MissRule.of(on_miss, on_miss_seconds)
     budget = None if memory_budget is None else parse_budget(memory_budget)
     chosen = None if passes is None else as_passes(passes)
     context = make_context()
@@ -146,9 +157,10 @@ def compile(
         integers=integers,
         measure_orders=measure_orders,
         inter_op_threads=inter_op_threads,
+        on_miss=miss,
     )
     lowering = _Lowering(context, read, decisions, profile)
-    with emulating_backends(emulate), kernels_from(kernels):
+    with emulating_backends(emulate), miss.kernels_from(kernels):
         lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
@@ -199,7 +211,8 @@ class _Lowering:
         self, model: SourceModel, target: Target, passes: Sequence[ModulePass]
     ) -> LoweredModel:
         module = model.module
-        run_reproducibly(self.context, module, passes, lambda: self.read().module)
+        with passing_on_remarks() as remarks:
+            run_reproducibly(self.context, module, passes, lambda: self.read().module)
         code = lower_model(
             self.context,
             module,
@@ -210,7 +223,16 @@ class _Lowering:
         )
         functions = model_functions(module)
         reports = tuple(memory_report(f) for f in functions)
-        return LoweredModel(model, target, code, reports)
+        return LoweredModel(model, target, code, reports, _record_count(remarks))
+
+
+def _record_count(remarks: Sequence[Remark]) -> RecordCount:
+    """What the passes say that select and search schedules."""
+    counts: Counter[str] = Counter()
+    for remark in remarks:
+        if remark.pass_name in (SelectSchedulesPass.name, "tune-schedules"):
+            counts.update({k: v for k, v in remark.data.items() if isinstance(v, int)})
+    return RecordCount(counts["known"], counts["groups"], counts["searched"])
 
 
 def _load(lowered: LoweredModel, threads: int, emulate: bool) -> Model:
@@ -246,7 +268,13 @@ def _packaged(
 def _model(package: Package, executor: Executor, lowered: LoweredModel) -> Model:
     manifest = package.manifest
     return Model(
-        manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package, lowered.memory
+        manifest.inputs,
+        manifest.outputs,
+        executor,
+        manifest.arena_bytes,
+        package,
+        lowered.memory,
+        lowered.kernels,
     )
 
 
@@ -269,12 +297,14 @@ def emit_model(
     partition: Strategy | None = None,
     pin: Sequence[str] = (),
     integers: bool = True,
-    kernels: str = "generated",
+    kernels: str | None = None,
+    on_miss: str = "default",
+    on_miss_seconds: float = ON_MISS_SECONDS,
     emulate: bool = False,
 ) -> str | bytes:
     """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
 
-    The backends of the target may have further ones; `emulate` is as for `compile`.
+    The backends of the target may have further ones; the others are as for `compile`.
 
     Raises:
         BraidError: as `compile`, or there is no such stage.
@@ -282,6 +312,8 @@ def emit_model(
     """
     if jobs is not None:
         check_threads(jobs, "jobs", least=1)
+    check_seconds("on_miss_seconds", on_miss_seconds)
+    miss = MissRule.of(on_miss, on_miss_seconds)
     context = make_context()
 
     def read() -> SourceModel:
@@ -305,8 +337,9 @@ def emit_model(
         partition=partition,
         pin=pin,
         integers=integers,
+        on_miss=miss,
     )
-    with emulating_backends(emulate), kernels_from(kernels):
+    with emulating_backends(emulate), miss.kernels_from(kernels):
         return _emitted(context, read, stage, decisions, jobs=jobs, profile=profile)
 
 

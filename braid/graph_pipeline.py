@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.memory_budget import with_thresholds
+from braid.on_miss import MissRule
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
@@ -58,6 +59,7 @@ class Decisions:
     integers: bool = True
     measure_orders: float | None = None
     inter_op_threads: int = 1
+    on_miss: MissRule = field(default_factory=MissRule)
 
     def within(self, passes: Sequence[ModulePass], target: Target) -> tuple[ModulePass, ...]:
         """`passes` that decide so for `target`.
@@ -68,6 +70,7 @@ class Decisions:
         passes = with_ordering(passes, self.measure_orders, self.inter_op_threads)
         passes = with_partition(passes, self.partition, self.pin, target)
         passes = with_search(passes, self.order_seconds, self.jobs)
+        passes = self.on_miss.within(passes, self.jobs)
         return with_profile(passes, self.use_profile, self.unseen)
 
 

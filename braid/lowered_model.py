@@ -10,7 +10,7 @@ from braid.dialects.braid.variants import program_functions
 from braid.execution.elsewhere import described_dims, described_specs
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.model_code import DeviceCode, ModelCode
-from braid.model import Package
+from braid.model import Package, RecordCount
 from braid.packaging.weights import fill_weights
 from braid.passes.storage.memory_report import MemoryReport
 from braid.read_source import chain_parameters
@@ -21,12 +21,16 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class LoweredModel:
-    """A lowered model, its target and code, and what the plan of each function takes."""
+    """A lowered model, its target and code, and what the plan of each function takes.
+
+    `kernels` counts those that have records.
+    """
 
     model: SourceModel
     target: Target
     code: ModelCode
     memory: tuple[MemoryReport, ...]
+    kernels: RecordCount
 
 
 def all_parameters(model: SourceModel) -> Parameters:

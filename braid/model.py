@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +44,31 @@ class Package:
         write_artifact(path, self.manifest, code, self.weights, self.devices)
 
 
+class RecordCount(NamedTuple):
+    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+
+    Of these `searched` were searched while it was compiled.
+    """
+
+    recorded: int = 0
+    total: int = 0
+    searched: int = 0
+
+    def __str__(self) -> str:
+        now = f", {self.searched} kernels searched now" if self.searched else ""
+        return f"{self.recorded} of {self.total} kernels have a record of a search{now}"
+
+
+_NO_KERNELS = RecordCount()
+
+
 class Model:
     """A model that can be called, from any number of threads at once.
 
     `inputs` and `outputs` describe the tensors by name, dtype and shape; `arena_bytes` is the
     memory for intermediates that each thread that calls the model takes. `memory` says what is in
-    it, for every function of a model that was just compiled.
+    it, for every function of a model that was just compiled, and `kernels` how many of its kernels
+    are made by records of searches.
     """
 
     def __init__(
@@ -60,12 +79,14 @@ class Model:
         arena_bytes: int = 0,
         package: Package | Artifact | None = None,
         memory: "Sequence[MemoryReport]" = (),
+        kernels: RecordCount = _NO_KERNELS,
     ) -> None:
         """Put a model together; users call `braid.compile`, `interpret` or `load`."""
         self.inputs = inputs
         self.outputs = outputs
         self.arena_bytes = arena_bytes
         self.memory = tuple(memory)
+        self.kernels = kernels
         self._executor = executor
         self._package = package
 

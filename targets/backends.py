@@ -13,6 +13,7 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
+from braid.targets.costs.schedule_records import was_searched
 from braid.targets.kernels.kernel_family import LIBRARY, Candidate, KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
@@ -35,7 +36,16 @@ class Kernels(StrEnum):
     BEST = "best"
 
 
-_KERNELS = ContextVar("_KERNELS", default=Kernels.GENERATED)
+@dataclass(frozen=True)
+class _Choice:
+    """Whose kernels; with `library_on_miss` the library's where no search is recorded."""
+
+    kernels: Kernels = Kernels.GENERATED
+    library_on_miss: bool = False
+
+
+_GENERATED = _Choice()
+_KERNELS = ContextVar("_KERNELS", default=_GENERATED)
 
 
 def backend(name: str) -> Backend:
@@ -94,11 +104,15 @@ def without_families() -> Generator[None]:
 
 
 @contextmanager
-def kernels_from(kernels: str) -> Generator[None]:
-    """Let kernels be whose `Kernels` says. Raises `BraidError` where it does not say that."""
+def kernels_from(kernels: str, *, library_on_miss: bool = False) -> Generator[None]:
+    """Let kernels be whose `Kernels` says. Raises `BraidError` where it does not say that.
+
+    With `library_on_miss`, groups of which no search is recorded, in whatever layouts, have the
+    library's kernels wherever it has one.
+    """
     if kernels not in list(Kernels):
         raise BraidError(f"kernels are {kernels!r}, expected one of {', '.join(Kernels)}")
-    token = _KERNELS.set(Kernels(kernels))
+    token = _KERNELS.set(_Choice(Kernels(kernels), library_on_miss))
     try:
         yield
     finally:
@@ -107,7 +121,12 @@ def kernels_from(kernels: str) -> Generator[None]:
 
 def kernels_chosen() -> Kernels:
     """What the innermost `kernels_from` says, by default generated ones."""
-    return _KERNELS.get()
+    return _KERNELS.get().kernels
+
+
+def is_library_on_miss() -> bool:
+    """Whether the innermost `kernels_from` says so."""
+    return _KERNELS.get().library_on_miss
 
 
 def _is_stood_for(name: str) -> bool:
@@ -125,25 +144,32 @@ def stand_ins(make: Callable[[str], Backend]) -> Generator[None]:
 
 
 @cache
-def _families(device: Device, machine: Machine, kernels: Kernels) -> tuple[KernelFamily, ...]:
+def _families(device: Device, machine: Machine, choice: _Choice) -> tuple[KernelFamily, ...]:
     """Made once for what is known of the machine, since families remember what they searched."""
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
     library = next((family for family in families if family.name == LIBRARY), None)
-    if library is None or kernels is Kernels.BEST:
+    kernels = choice.kernels
+    every = kernels is Kernels.BEST and not choice.library_on_miss
+    if library is None or every:
         return families
     others = (family for family in families if family is not library)
     if kernels is Kernels.GENERATED:
         return tuple(others)
-    return (library, *(_Elsewhere(family, library) for family in others))
+    if kernels is Kernels.LIBRARY:
+        return (library, *(_Elsewhere(family, library) for family in others))
+    return tuple(
+        family if family is library else _Elsewhere(family, library, machine) for family in families
+    )
 
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """`family` for the groups that `library` does not take."""
+    """`family` for the groups that `library` does not take, or that were searched on `exempt`."""
 
     family: KernelFamily
     library: KernelFamily
+    exempt: Machine | None = None
 
     @property
     def name(self) -> str:
@@ -158,6 +184,8 @@ class _Elsewhere:
         return self.family.match(group) if self._is_left(group) else None
 
     def _is_left(self, group: FusedOp) -> bool:
+        if self.exempt is not None and was_searched(group, self.exempt):
+            return True
         found = self.library.match(group)
         return found is None or not found.layouts
 

@@ -14,7 +14,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
 from braid.lowering.common.kernel_selection import KernelSelection
 from braid.targets.backends import kernel_families
-from braid.targets.costs.schedule_records import dense_choice, schedule_key
+from braid.targets.costs.schedule_records import body_key, dense_choice, schedule_key
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMatches
 from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
@@ -31,12 +31,13 @@ _HOPELESS = 8
 class KernelTask:
     """A kernel of a model: `group` has its tensors on their own, in the layouts of `choice`.
 
-    `default` is how it is made without a record; `seconds` are what all its expected runs in one
-    run of the model are predicted to take. `library` are the kernels of a vendor's library that
-    could stand in its place.
+    `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
+    record; `seconds` are what all its expected runs in one run of the model are predicted to take.
+    `library` are the kernels of a vendor's library that could stand in its place.
     """
 
     key: str
+    body: str
     group: FusedOp
     choice: LayoutChoice
     matches: Sequence[Match]
@@ -70,12 +71,13 @@ class KernelTask:
         return f"{' '.join(ops[:-1])} -> {shape}: {' '.join(layouts)}"
 
 
-def kernel_tasks(module: ModuleOp) -> list[KernelTask]:
+def kernel_tasks(module: ModuleOp, name: str | None = None) -> list[KernelTask]:
     """The kernels of the host that families make, those that take the most first.
 
-    Groups with open dims, and those whose operands lie in their results, are left out.
+    `name` is that of another target. Groups with open dims, and those whose operands lie in their
+    results, are left out.
     """
-    target, counts = target_of(module), ExecutionCounts.of(module)
+    target, counts = target_of(module, name), ExecutionCounts.of(module)
     families: Sequence[KernelFamily] = kernel_families(target.host_device)
     machine, matches = target.host_device.machine, GroupMatches(families)
     selection = KernelSelection(families)
@@ -103,7 +105,10 @@ def kernel_tasks(module: ModuleOp) -> list[KernelTask]:
             seconds = runs * first.seconds(choice)
             own = next(match for match in taking if match.family.name == first.family.name)
             library = library_kernels(op, choice, target.host_device)
-            tasks[key] = KernelTask(key, group, choice, taking, (own, default), seconds, library)
+            body = body_key(group, machine)
+            tasks[key] = KernelTask(
+                key, body, group, choice, taking, (own, default), seconds, library
+            )
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 
 

@@ -16,7 +16,7 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.kernel_runs import Reference, RunRequest
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
-from braid.tuning.search import Final, Found
+from braid.tuning.search import Final, Found, Rule
 from braid.tuning.timing import TimingRequest, stored_arguments
 from braid.tuning.timing_worker import TimingWorker
 
@@ -74,7 +74,7 @@ class MeasuredTask:
         self.requests[LIBRARY_SCHEDULE] = self.library.request()
         return times[self.library]
 
-    def confirmed(self, found: Found[KernelSchedule], default: float, final: Final) -> TunedKernel:
+    def confirmed(self, found: Found[KernelSchedule], default: float, rule: Rule) -> TunedKernel:
         """The fastest schedule that is right, and is faster than the default beyond the noise.
 
         The library's kernel is the result where it is faster than that beyond the noise, or where
@@ -89,7 +89,15 @@ class MeasuredTask:
         times = self._in_turns([best, schedule])
         match = next(m for m in self.task.matches if m.family.name == best.family)
         old = _middle(times[schedule], default)
-        kernel = TunedKernel(None, match.family.version, old, old, str(self.task))
+        kernel = TunedKernel(
+            None,
+            match.family.version,
+            old,
+            old,
+            str(self.task),
+            levels=rule.levels,
+            body=self.task.body,
+        )
         if best != schedule and _is_faster(times[best], times[schedule]):
             kernel = replace(kernel, chosen=best, seconds=_middle(times[best], old))
         if self.library is None or len(times[LIBRARY_SCHEDULE]) < _TURNS:
@@ -97,7 +105,7 @@ class MeasuredTask:
         library = _middle(times[LIBRARY_SCHEDULE], old)
         generated = times[schedule if kernel.chosen is None else best]
         keeps = found.point is None
-        if final is Final.FASTEST:
+        if rule.final is Final.FASTEST:
             keeps = _is_faster(times[LIBRARY_SCHEDULE], generated)
         return replace(kernel, library=library, keeps_library=keeps)
 

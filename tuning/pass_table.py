@@ -2,5 +2,6 @@
 
 PASSES: dict[str, str] = {
     "measure-order": "braid.tuning.measure_order:MeasureOrderPass",
+    "tune-schedules": "braid.tuning.tune_schedules:TuneSchedulesPass",
 }
 """Name of the pass -> `module:class`."""

@@ -8,8 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.support.cache_directory import cache_directory
 from braid.support.claims import claims
+from braid.support.errors import BraidError
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.machine import Machine
+from braid.targets.machines.resolve import target_of
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import MeasuredTask
 from braid.tuning.model_tuning import search_by_model
@@ -57,26 +61,28 @@ def tune_kernels(
     say: Callable[[str], None] = lambda _: None,
     goes_on: Callable[[Step], bool] = lambda _: True,
     clock: Clock = time.monotonic,
+    target: str | None = None,
 ) -> TuningReport:
     """Searches the kernels of `module`, whose layouts and storage are decided, and records them.
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
-    are searched once. What was searched before is left as it is, unless `again`. After `time_limit`
-    seconds no further kernel is compiled. A search `by_model` looks at all levels at once. `say`
-    gets a line for each step of a search, the last one when the result is recorded. A kernel that
-    another process searches meanwhile is left to that. Raises BraidError where the store cannot be
-    written.
+    are searched once. What was searched before, through as many levels, is left as it is, unless
+    `again`. After `time_limit` seconds no further kernel is compiled. A search `by_model` looks at
+    all levels at once. `say` gets a line for each step of a search, the last one when the result is
+    recorded. A kernel that another process searches meanwhile is left to that. Raises BraidError
+    where the store cannot be written, or the kernels are for another CPU than this one.
     """
+    _check_machine(target_of(module, target).host_device.machine)
     began, report = clock(), TuningReport()
-    known = frozenset(load_tuned())
+    known = _searched(rule)
 
     def is_spent() -> bool:
         return clock() - began > time_limit
 
     with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
-        for task in kernel_tasks(module):
+        for task in kernel_tasks(module, target):
             with claimed.claim(task.key) as is_ours:
-                now = frozenset(load_tuned()) if is_ours else known
+                now = _searched(rule) if is_ours else known
                 done = now - known if again else now
                 if task.key in done:
                     report.known += 1
@@ -87,6 +93,21 @@ def tune_kernels(
                     search = _Search(measured, rule, by_model, say, is_spent, goes_on)
                     _count(report, task, search.recorded())
     return report
+
+
+def _searched(rule: Rule) -> frozenset[str]:
+    """What was searched through as many levels."""
+    return frozenset(key for key, kernel in load_tuned().items() if kernel.levels >= rule.levels)
+
+
+def _check_machine(machine: Machine) -> None:
+    """Raises BraidError for one that is not this."""
+    here = cpu_machine(NATIVE)
+    if (machine.triple, machine.cpu) != (here.triple, here.cpu):
+        raise BraidError(
+            f"kernels for CPU '{machine.name}' are not timed on this one, '{here.name}'",
+            hint="search them there; braid records export and import move what was found",
+        )
 
 
 def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -> None:
@@ -126,7 +147,7 @@ class _Search:
         found = self._found(default if library is None else library)
         for step in found.steps:
             self.say(f"  {step}")
-        kernel = measured.confirmed(found, default, self.rule.final)
+        kernel = measured.confirmed(found, default, self.rule)
         append_tuned(task.key, kernel)
         measured.record_library(kernel)
         self.say(f"  {_verdict(kernel)}")

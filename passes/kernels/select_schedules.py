@@ -1,5 +1,6 @@
 """`select-schedules`: groups get the schedules that were searched for on this machine."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -11,7 +12,13 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backends import Kernels, backend_names, kernel_families, kernels_chosen
+from braid.targets.backends import (
+    Kernels,
+    backend_names,
+    is_library_on_miss,
+    kernel_families,
+    kernels_chosen,
+)
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned, schedule_key
 from braid.targets.kernels.group_matches import GroupMatches
 from braid.targets.kernels.kernel_family import LIBRARY
@@ -24,6 +31,8 @@ from braid.targets.kernels.kernel_schedule import (
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device
 
+_LIBRARY = KernelSchedule.of(LIBRARY, {})
+
 
 @dataclass(frozen=True)
 class SelectSchedulesPass(ModulePass):
@@ -32,7 +41,8 @@ class SelectSchedulesPass(ModulePass):
     Records are those of `braid tune`. In: layouts and storage are decided. What says
     `braid.schedule` already keeps it. A record that no family has in its space any more does not
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
-    (`--kernels=best`). Where there are records, a remark says of how many groups.
+    (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
+    vendor's kernel, where it has one. A remark says how many groups have a record.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -45,42 +55,55 @@ class SelectSchedulesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Looks up all groups of the model and of what it launches."""
-        tuned = load_tuned()
-        if not tuned:
-            return
         target = target_of(op, self.target)
-        matches: dict[Device, GroupMatches] = {}
+        selection = _Selection(load_tuned())
         for function in program_functions(op):
-            known, count = 0, 0
-            for group in function.walk():
-                if not isinstance(group, FusedOp):
-                    continue
-                count += 1
-                device = device_of(group, target)
-                if schedule_of(group) is None and device.backend in backend_names():
-                    found = tuned.get(schedule_key(group, device.machine))
-                    if found is not None:
-                        if device not in matches:
-                            matches[device] = GroupMatches(kernel_families(device))
-                        known += _decide(group, found, matches[device])
-            if known:
-                _say(function, known, count)
+            groups = [group for group in function.walk() if isinstance(group, FusedOp)]
+            known = sum(selection.decides(group, device_of(group, target)) for group in groups)
+            if groups:
+                _say(function, known, len(groups))
 
 
-def _decide(group: FusedOp, found: TunedKernel, matches: GroupMatches) -> bool:
-    """Whether the record counts; the default needs no attribute."""
-    if found.keeps_library and kernels_chosen() is Kernels.BEST:
-        library = KernelSchedule.of(LIBRARY, {})
-        if find_match(matches.in_choice(group, stored_choice(group)), library) is not None:
-            set_schedule(group, library)
+class _Selection:
+    """Decides for one group after the other, by the records `tuned`."""
+
+    def __init__(self, tuned: Mapping[str, TunedKernel]) -> None:
+        self._tuned, self._matches = tuned, dict[Device, GroupMatches]()
+
+    def decides(self, group: FusedOp, device: Device) -> bool:
+        """Whether a record does; the default needs no attribute."""
+        on_miss = is_library_on_miss()
+        if not self._tuned and not on_miss:
+            return False
+        if schedule_of(group) is not None or device.backend not in backend_names():
+            return False
+        found = self._tuned.get(schedule_key(group, device.machine))
+        if found is not None and self._follows(group, found, device):
             return True
-    if found.chosen is None:
-        return True
-    match = find_match(matches.in_choice(group, stored_choice(group)), found.chosen)
-    if match is None or match.family.version != found.version:
+        if on_miss:
+            self._takes(group, _LIBRARY, device)
         return False
-    set_schedule(group, found.chosen)
-    return True
+
+    def _follows(self, group: FusedOp, found: TunedKernel, device: Device) -> bool:
+        """Whether the record counts."""
+        is_best = kernels_chosen() is Kernels.BEST
+        if found.keeps_library and is_best and self._takes(group, _LIBRARY, device):
+            return True
+        if found.chosen is None:
+            return True
+        return self._takes(group, found.chosen, device, found.version)
+
+    def _takes(
+        self, group: FusedOp, chosen: KernelSchedule, device: Device, version: int | None = None
+    ) -> bool:
+        """Writes the schedule on `group`, if a family, of this version, has it for the group."""
+        if device not in self._matches:
+            self._matches[device] = GroupMatches(kernel_families(device))
+        match = find_match(self._matches[device].in_choice(group, stored_choice(group)), chosen)
+        if match is None or version not in (None, match.family.version):
+            return False
+        set_schedule(group, chosen)
+        return True
 
 
 def _say(function: FuncOp, known: int, count: int) -> None:

@@ -9,14 +9,15 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.targets.kernels.keys import GroupKey, stored_text
+from braid.targets.kernels.keys import GroupKey, canonical_kernel_text, stored_text
 from braid.targets.machines.identity import processor_name
 from braid.targets.machines.machine import Machine
 
@@ -30,6 +31,7 @@ class TunedKernel:
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
     family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result.
+    The search was one through up to so many `levels`; `body` is the `body_key` of the group.
     """
 
     chosen: KernelSchedule | None
@@ -39,6 +41,13 @@ class TunedKernel:
     what: str = ""
     library: float | None = None
     keeps_library: bool = False
+    levels: int = LEVELS
+    body: str = ""
+
+    @property
+    def gain(self) -> float:
+        """What a generated kernel takes now, as a part of what it takes by default."""
+        return self.seconds / self.baseline if self.baseline else 1.0
 
 
 def schedule_key(group: FusedOp, machine: Machine) -> str:
@@ -46,6 +55,18 @@ def schedule_key(group: FusedOp, machine: Machine) -> str:
     dense = dense_choice(stored_choice(group))
     text = GroupKey.of(stored_text(group, dense), machine).text
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def body_key(group: FusedOp, machine: Machine) -> str:
+    """As `schedule_key`, equal for all layouts."""
+    text = GroupKey.of(canonical_kernel_text(group), machine).text
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def was_searched(group: FusedOp, machine: Machine) -> bool:
+    """Whether this user's store has a record of what `group` computes, in whatever layouts."""
+    bodies = _read_from(default_store()).bodies
+    return bool(bodies) and body_key(group, machine) in bodies
 
 
 def dense_choice(choice: LayoutChoice) -> LayoutChoice:
@@ -58,9 +79,28 @@ def dense_choice(choice: LayoutChoice) -> LayoutChoice:
 
 def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:
     """By `schedule_key`, what is in a store, by default the user's; rows that do not hold not."""
-    found = (store or default_store()).read(SCHEDULE_KIND)
-    read = {key: _read(value) for key, value in found.items()}
-    return {key: kernel for key, kernel in read.items() if kernel is not None}
+    return _read_from(store or default_store()).kernels
+
+
+class _Loaded(NamedTuple):
+    """What rows say, and which groups they are of."""
+
+    rows: Mapping[str, Fields]
+    kernels: Mapping[str, TunedKernel]
+    bodies: frozenset[str]
+
+
+_loaded: list[_Loaded] = []
+"""What was read last."""
+
+
+def _read_from(store: RecordStore) -> _Loaded:
+    rows = store.read(SCHEDULE_KIND)
+    if not _loaded or _loaded[0].rows is not rows:
+        read = {key: _read(value) for key, value in rows.items()}
+        kernels = {key: kernel for key, kernel in read.items() if kernel is not None}
+        _loaded[:] = [_Loaded(rows, kernels, frozenset(k.body for k in kernels.values() if k.body))]
+    return _loaded[0]
 
 
 def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None) -> None:
@@ -75,6 +115,8 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "what": kernel.what,
         "library": kernel.library,
         "keeps_library": kernel.keeps_library,
+        "levels": kernel.levels,
+        "body": kernel.body,
     }
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
@@ -101,4 +143,7 @@ def _read(value: Fields) -> TunedKernel | None:
     known = library if isinstance(library, float) and 0 <= library < math.inf else None
     keeps = known is not None and value.get("keeps_library") is True
     what = str(value.get("what", ""))
-    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps)
+    levels, body = value.get("levels", LEVELS), str(value.get("body", ""))
+    if not isinstance(levels, int):
+        return None
+    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps, levels, body)

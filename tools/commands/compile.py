@@ -19,6 +19,8 @@ from braid.tools.commands.compile_options import (
     MeasureOrdersOption,
     MemoryJsonOption,
     MemoryReportOption,
+    OnMissOption,
+    OnMissSecondsOption,
     OrderSecondsOption,
     OutputOption,
     ProfileOption,
@@ -84,7 +86,9 @@ def compile_model(
     integers: IntegersOption = True,
     partition: PartitionOption = None,
     pin: PinOption = None,
-    kernels: KernelsOption = "generated",
+    kernels: KernelsOption = None,
+    on_miss: OnMissOption = "default",
+    on_miss_seconds: OnMissSecondsOption = 600.0,
     emulate: EmulateOption = False,
     verify_decisions: VerifyDecisionsOption = False,
 ) -> None:
@@ -121,6 +125,8 @@ def compile_model(
         partition=partition,
         pin=tuple(pin or ()),
         kernels=kernels,
+        on_miss=on_miss,
+        on_miss_seconds=on_miss_seconds,
     )
     if measure_layouts is not None:
         _measure_layouts(model, measure_layouts, source)
@@ -141,6 +147,8 @@ def compile_model(
             **decisions,
         )
         _save(compiled, what, output, memory_json)
+    if compiled.kernels.recorded or on_miss != "default":
+        print(compiled.kernels, file=sys.stderr)
     if memory_report:  # last: a reader that goes away takes nothing with it
         print("\n\n".join(map(str, compiled.memory)))
 

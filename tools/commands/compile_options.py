@@ -75,13 +75,26 @@ IntegersOption = Annotated[
     ),
 ]
 KernelsOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="WHOSE",
         help="Whose kernels: those that braid generates; a vendor's library, wherever that has one "
-        "(generated | library | best); or the best of both, as braid tune has measured them. What "
-        "calls the library needs it wherever it runs.",
+        "(generated | library | best); or the best of both, as braid tune has measured them. By "
+        "default generated, with --on-miss best. What calls the library needs it wherever it runs.",
     ),
+]
+OnMissOption = Annotated[
+    str,
+    typer.Option(
+        metavar="WHAT",
+        help="What a kernel gets of which braid tune has no record: the default schedule; the "
+        "library's kernel, where it has one; the fastest of both and few others, which are "
+        "measured and recorded (default | library | probe | tune); or what braid tune finds.",
+    ),
+]
+OnMissSecondsOption = Annotated[
+    float,
+    seconds_option("With --on-miss=probe or tune, search no further kernel after so long."),
 ]
 VerifyDecisionsOption = Annotated[
     bool,
@@ -136,7 +149,9 @@ class DecisionArguments(TypedDict):
     integers: bool
     partition: Any
     pin: Sequence[str]
-    kernels: str
+    kernels: str | None
+    on_miss: str
+    on_miss_seconds: float
 
 
 def is_stage(emit: str) -> bool:

@@ -1,0 +1,80 @@
+"""What kernels get of which no search is recorded: `on_miss` of `braid.compile`."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from xdsl.passes import ModulePass
+
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
+from braid.targets.backends import Kernels, kernels_from
+
+ON_MISS_SECONDS = 600.0
+"""How long kernels are searched where nothing else is said."""
+
+_SELECT = "select-schedules"
+
+
+class OnMiss(StrEnum):
+    """What the kernel of a group gets that has no record.
+
+    The default schedule; a vendor's kernel, where there is one; the fastest of these two and of the
+    coarsest space of schedules, which are measured; or what `braid tune` would find.
+    """
+
+    DEFAULT = "default"
+    LIBRARY = "library"
+    PROBE = "probe"
+    TUNE = "tune"
+
+
+@dataclass(frozen=True)
+class MissRule:
+    """`on_miss`, for `seconds` of searching at most."""
+
+    on_miss: OnMiss = OnMiss.DEFAULT
+    seconds: float = ON_MISS_SECONDS
+
+    @staticmethod
+    def of(on_miss: str, seconds: float = ON_MISS_SECONDS) -> "MissRule":
+        """Raises BraidError for what there is not."""
+        if on_miss not in list(OnMiss):
+            raise BraidError(
+                f"on_miss is {on_miss!r}, expected one of {', '.join(OnMiss)}",
+                hint=did_you_mean(str(on_miss), OnMiss),
+            )
+        return MissRule(OnMiss(on_miss), seconds)
+
+    def kernels_from(self, kernels: str | None) -> AbstractContextManager[None]:
+        """`kernels_from`, where None is `generated`, and the `best` if misses get something else.
+
+        Raises BraidError where the library's kernels are asked for and ruled out.
+        """
+        if kernels is None:
+            kernels = Kernels.GENERATED if self.on_miss is OnMiss.DEFAULT else Kernels.BEST
+        is_library = self.on_miss is OnMiss.LIBRARY
+        if is_library and kernels == Kernels.GENERATED:
+            raise BraidError(
+                "kernels without a record are to be the library's, and all to be generated",
+                hint="on_miss=library (--on-miss=library) goes with kernels=best, its default",
+            )
+        return kernels_from(kernels, library_on_miss=is_library)
+
+    def within(self, passes: Sequence[ModulePass], jobs: int | None) -> tuple[ModulePass, ...]:
+        """`passes` that search what has no record, where that is the rule.
+
+        Raises BraidError where none of them looks up records.
+        """
+        if self.on_miss not in (OnMiss.PROBE, OnMiss.TUNE):
+            return tuple(passes)
+        if not any(pass_.name == _SELECT for pass_ in passes):
+            raise BraidError(f"kernels are to be searched, and no pass is '{_SELECT}'")
+        # By name: what searches compiles, so that its module needs the one that needs this one.
+        levels = "levels=1 " if self.on_miss is OnMiss.PROBE else ""
+        workers = "" if jobs is None else f" jobs={jobs}"
+        text = f"tune-schedules{{{levels}time-limit={self.seconds}{workers}}}"
+        (searching,) = parse_pipeline(text)
+        return tuple(searching if pass_.name == _SELECT else pass_ for pass_ in passes)

@@ -1,0 +1,45 @@
+"""`tune-schedules`: searches schedules of groups that have no record, and selects all of them."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.passes.kernels.select_schedules import SelectSchedulesPass
+from braid.targets.backends import Kernels, kernels_from
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.tuning.search import Rule
+from braid.tuning.tune_kernels import tune_kernels
+
+
+@dataclass(frozen=True)
+class TuneSchedulesPass(ModulePass):
+    """Searches as `braid tune` does, then writes `braid.schedule` as `select-schedules`.
+
+    In: what `select-schedules` reads in the default pipeline. Groups that have a record of a search
+    through as many levels keep it. After `time_limit` seconds no further search is begun, and what
+    is left has the default. `jobs` processes compile. Layouts stay as they are: `braid tune`
+    chooses them again. Out: `braid.schedule`, and records; one remark says how many.
+
+    ```mlir
+    %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
+    ```
+    """
+
+    name = "tune-schedules"
+
+    levels: int = LEVELS
+    time_limit: float = 600.0
+    jobs: int | None = None
+    target: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Searches, and selects."""
+        with kernels_from(Kernels.GENERATED):  # the library's are measured beside them
+            report = tune_kernels(
+                op, Rule(levels=self.levels), self.time_limit, jobs=self.jobs, target=self.target
+            )
+        emit_remark(op, self.name, str(report), searched=report.searched, left=report.left)
+        SelectSchedulesPass(self.target).apply(ctx, op)
