@@ -11,6 +11,7 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError
 from braid.support.suggestions import did_you_mean
 from braid.targets.backends import Kernels, kernels_from
+from braid.targets.costs.schedule_records import was_searched
 
 ON_MISS_SECONDS = 600.0
 """How long kernels are searched where nothing else is said."""
@@ -61,7 +62,7 @@ class MissRule:
                 "kernels without a record are to be the library's, and all to be generated",
                 hint="on_miss=library (--on-miss=library) goes with kernels=best, its default",
             )
-        return kernels_from(kernels, library_on_miss=is_library)
+        return kernels_from(kernels, unless=was_searched if is_library else None)
 
     def within(self, passes: Sequence[ModulePass], jobs: int | None) -> tuple[ModulePass, ...]:
         """`passes` that search what has no record, where that is the rule.

@@ -13,7 +13,6 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
-from braid.targets.costs.schedule_records import was_searched
 from braid.targets.kernels.kernel_family import LIBRARY, Candidate, KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
@@ -36,12 +35,16 @@ class Kernels(StrEnum):
     BEST = "best"
 
 
+IsSearched = Callable[[FusedOp, Machine], bool]
+"""Whether anything is recorded of how a group is best made on a machine."""
+
+
 @dataclass(frozen=True)
 class _Choice:
-    """Whose kernels; with `library_on_miss` the library's where no search is recorded."""
+    """Whose kernels; if not `is_searched` the library's, where that is asked."""
 
     kernels: Kernels = Kernels.GENERATED
-    library_on_miss: bool = False
+    is_searched: IsSearched | None = None
 
 
 _GENERATED = _Choice()
@@ -104,15 +107,14 @@ def without_families() -> Generator[None]:
 
 
 @contextmanager
-def kernels_from(kernels: str, *, library_on_miss: bool = False) -> Generator[None]:
+def kernels_from(kernels: str, *, unless: IsSearched | None = None) -> Generator[None]:
     """Let kernels be whose `Kernels` says. Raises `BraidError` where it does not say that.
 
-    With `library_on_miss`, groups of which no search is recorded, in whatever layouts, have the
-    library's kernels wherever it has one.
+    Where `unless` is asked and says no, groups have the library's kernels wherever it has one.
     """
     if kernels not in list(Kernels):
         raise BraidError(f"kernels are {kernels!r}, expected one of {', '.join(Kernels)}")
-    token = _KERNELS.set(_Choice(Kernels(kernels), library_on_miss))
+    token = _KERNELS.set(_Choice(Kernels(kernels), unless))
     try:
         yield
     finally:
@@ -126,7 +128,7 @@ def kernels_chosen() -> Kernels:
 
 def is_library_on_miss() -> bool:
     """Whether the innermost `kernels_from` says so."""
-    return _KERNELS.get().library_on_miss
+    return _KERNELS.get().is_searched is not None
 
 
 def _is_stood_for(name: str) -> bool:
@@ -150,26 +152,28 @@ def _families(device: Device, machine: Machine, choice: _Choice) -> tuple[Kernel
     families = tuple(backend(device.backend).families(device, added))
     library = next((family for family in families if family.name == LIBRARY), None)
     kernels = choice.kernels
-    every = kernels is Kernels.BEST and not choice.library_on_miss
+    every = kernels is Kernels.BEST and choice.is_searched is None
     if library is None or every:
         return families
     others = (family for family in families if family is not library)
     if kernels is Kernels.GENERATED:
         return tuple(others)
     if kernels is Kernels.LIBRARY:
-        return (library, *(_Elsewhere(family, library) for family in others))
+        return (library, *(_Elsewhere(family, library, machine) for family in others))
     return tuple(
-        family if family is library else _Elsewhere(family, library, machine) for family in families
+        family if family is library else _Elsewhere(family, library, machine, choice.is_searched)
+        for family in families
     )
 
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """`family` for the groups that `library` does not take, or that were searched on `exempt`."""
+    """`family` for groups that `library` does not take, or that were searched on `machine`."""
 
     family: KernelFamily
     library: KernelFamily
-    exempt: Machine | None = None
+    machine: Machine
+    is_searched: IsSearched | None = None
 
     @property
     def name(self) -> str:
@@ -184,7 +188,7 @@ class _Elsewhere:
         return self.family.match(group) if self._is_left(group) else None
 
     def _is_left(self, group: FusedOp) -> bool:
-        if self.exempt is not None and was_searched(group, self.exempt):
+        if self.is_searched is not None and self.is_searched(group, self.machine):
             return True
         found = self.library.match(group)
         return found is None or not found.layouts
