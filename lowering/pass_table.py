@@ -1,6 +1,7 @@
 """The passes of this room by name, one line each, sorted; loaded when they are used."""
 
 PASSES: dict[str, str] = {
+    "apply-hls-schedule": "braid.lowering.fpga.apply_hls_schedule:ApplyHlsSchedulePass",
     "attach-streams": "braid.lowering.npu.attach_streams:AttachStreamsPass",
     "convert-braid-to-hls": "braid.lowering.fpga.convert_braid_to_hls:ConvertBraidToHlsPass",
     "convert-braid-to-linalg": (
@@ -12,5 +13,6 @@ PASSES: dict[str, str] = {
     "lower-to-instructions": "braid.lowering.npu.lower_to_instructions:LowerToInstructionsPass",
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
     "select-channel-depths": "braid.lowering.fpga.select_channel_depths:SelectChannelDepthsPass",
+    "select-hls-schedule": "braid.lowering.fpga.select_hls_schedule:SelectHlsSchedulePass",
 }
 """Name of the pass -> `module:class`."""

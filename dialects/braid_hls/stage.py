@@ -1,7 +1,7 @@
 """Stages: loop nests over the pixels of a tensor, with one iteration a cycle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -17,6 +17,7 @@ from xdsl.irdl import (
     IRDLOperation,
     attr_def,
     irdl_op_definition,
+    opt_attr_def,
     region_def,
     result_def,
     traits_def,
@@ -80,6 +81,10 @@ class Loops:
         outputs = self.outputs[0] * self.outputs[1]
         return self.positions + outputs * (self.folds[0] * self.folds[1] - 1)
 
+    def folded(self, folds: Pair) -> "Loops":
+        """The same in other folds."""
+        return replace(self, folds=folds)
+
     def fault(self) -> str:
         """Why windows do not end in the order of their outputs; empty where they do."""
         for dim, name in enumerate(("rows", "columns")):
@@ -99,10 +104,12 @@ class StageOp(IRDLOperation):
 
     The body has a window of each stream as its arguments: pixels by rows, the lanes of one
     together, `pad_value` where there is no pixel; see `Loops` for the other attributes. An
-    iteration begins each cycle (`ii` is 1) if what it reads is there, and if what it writes has a
-    place in all channels behind; what it writes is there `latency` cycles later.
+    iteration begins each cycle if what it reads is there, and if what it writes has a place in all
+    channels behind; what it writes is there `latency` cycles later. So an output takes `ii` cycles,
+    one for each fold. `unroll` = (channels, terms of each) is what an iteration is to compute, as
+    `select-hls-schedule` decides and `apply-hls-schedule` carries out.
     Fails verification where ops begin before their operands are there, several streams have
-    windows of more than a pixel, lanes do not fit, or `latency` is not that of the body.
+    windows of more than a pixel, lanes do not fit, or `latency` and `ii` are not those of the body.
 
     ```mlir
     %y = braid_hls.stage(%x) {label = "relu", image = array<i64: 4, 4>,
@@ -134,6 +141,7 @@ class StageOp(IRDLOperation):
     pad_value = attr_def(IntegerAttr[IntegerType])
     ii = attr_def(IntegerAttr[IntegerType])
     latency = attr_def(IntegerAttr[IntegerType])
+    unroll = opt_attr_def(DenseArrayBase[IntegerType])
     output = result_def(StreamType)
     body = region_def("single_block")
 
@@ -155,7 +163,7 @@ class StageOp(IRDLOperation):
         attributes |= {
             "label": StringAttr(label),
             "pad_value": IntegerAttr(pad_value, i64),
-            "ii": IntegerAttr(1, i64),
+            "ii": IntegerAttr(loops.folds[0] * loops.folds[1], i64),
             "latency": IntegerAttr(ready_cycle(_yielded(body)), i64),
         }
         super().__init__(
@@ -183,9 +191,12 @@ class StageOp(IRDLOperation):
                 raise VerifyException(f"{name} has {len(getattr(self, name))} entries, expected 2")
         if not isinstance(self.body.block.last_op, YieldOp):
             raise VerifyException("the body of a stage must end in braid_hls.yield")
-        if self.ii.value.data != 1:
-            raise VerifyException(f"ii is {self.ii.value.data}, expected 1")
         loops = self.loops
+        ii, folds = self.ii.value.data, loops.folds[0] * loops.folds[1]
+        if ii != folds:
+            raise VerifyException(f"ii is {ii}, but an output has {folds} folds")
+        if self.unroll is not None and len(self.unroll) != 2:
+            raise VerifyException(f"unroll has {len(self.unroll)} entries, expected 2")
         if fault := loops.fault():
             raise VerifyException(fault)
         self._verify_lanes(loops)

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report
+from braid.lowering.fpga.schedule.select import budget_of
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -101,7 +102,7 @@ class FpgaKernels:
         return self.job.device.machine.fact("clock")
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
-        """Each function has its part of the multipliers."""
-        multipliers = int(self.job.device.machine.fact("dsp")) // max(1, len(functions))
+        """Each function has its share of the part."""
+        budget = budget_of(self.job.device.machine, max(1, len(functions)))
         weights = self.job.weights()
-        return [Circuit.of(function, weights, multipliers, self._clock) for function in functions]
+        return [Circuit.of(function, weights, budget, self._clock) for function in functions]

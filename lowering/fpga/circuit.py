@@ -1,11 +1,11 @@
 """The circuit of a function: its design with depths, in SystemVerilog, and as a library."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
@@ -26,8 +26,9 @@ from braid.lowering.fpga.rtl.ports import Port
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.testbench import testbench
 from braid.lowering.fpga.rtl.verilate import shared_library
-from braid.lowering.fpga.streams import channels_of, depths_of, network_of
-from braid.solvers.streams.depths import fewest_depths
+from braid.lowering.fpga.schedule.select import Schedule, scheduled_design
+from braid.lowering.fpga.streams import depths_of, network_of
+from braid.solvers.hls.selection import Uses
 from braid.solvers.streams.timing import earliest
 from braid.support.errors import UnsupportedError
 
@@ -38,31 +39,27 @@ class Circuit:
 
     function: FuncOp
     converted: Converted
+    schedule: Schedule
     whole: FuncOp
     weights: Mapping[str, Array]
     clock: float
 
     @staticmethod
-    def of(
-        function: FuncOp, weights: Mapping[str, Array], multipliers: int, clock: float
-    ) -> "Circuit":
-        """The design with at most so many multipliers, and the fewest places in its channels.
+    def of(function: FuncOp, weights: Mapping[str, Array], budget: Uses, clock: float) -> "Circuit":
+        """The fastest design within a budget, with the fewest places in its channels.
 
-        Raises UnsupportedError naming what designs do not have, and BraidError where there are too
-        few multipliers.
+        Raises UnsupportedError naming what designs do not have, and BraidError where none fits.
         """
         whole = whole_function(function)
-        converted = design_of(whole, weights, multipliers)
+        converted = design_of(whole, weights)
         if any(value not in whole.body.block.args for value in converted.ports.inputs):
             raise UnsupportedError(
                 "a function on an FPGA that quantizes its arguments",
                 hint="let the host quantize: 'op:quantize=cpu' pins that",
             )
-        design = converted.design
-        found = fewest_depths(network_of(design))
-        for channel, depth in zip(channels_of(design), found.depths, strict=True):
-            channel.attributes["depth"] = IntegerAttr(depth, i64)
-        return Circuit(function, converted, whole, weights, clock)
+        design, schedule = scheduled_design(converted.design, budget)
+        converted = replace(converted, design=design)
+        return Circuit(function, converted, schedule, whole, weights, clock)
 
     @property
     def name(self) -> str:

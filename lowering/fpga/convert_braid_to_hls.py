@@ -7,9 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics.remarks import emit_remark
 from braid.lowering.fpga.convert.design_of import design_of
-from braid.lowering.fpga.remarks import optimum
 from braid.support.errors import BraidError
 
 
@@ -27,13 +25,13 @@ def function_named(module: ModuleOp, name: str) -> FuncOp:
 
 @dataclass(frozen=True)
 class ConvertBraidToHlsPass(ModulePass):
-    """The function `function` becomes a `braid_hls.design`, with at most `multipliers` in use.
+    """The function `function` becomes a `braid_hls.design`.
 
     In: a function of integer ops with constant weights, as `convert-qdq-to-integers` leaves it;
     quantization of arguments and dequantization of results stay with the caller. Out: stages, each
-    an op with windows and the elementwise ops behind it, scheduled by the cycle and folded so that
-    the slowest takes as few cycles as the multipliers allow, which a remark says. Channels have
-    places for what is under way in their writer; `select-channel-depths` decides theirs.
+    an op with windows and the elementwise ops behind it, scheduled by the cycle. They compute an
+    output at once; `select-hls-schedule` decides how much of it, and `select-channel-depths` how
+    many places channels have, which are those for what is under way in their writer.
     Raises UnsupportedError naming what stages do not have.
 
     ```mlir
@@ -46,21 +44,11 @@ class ConvertBraidToHlsPass(ModulePass):
     name = "convert-braid-to-hls"
 
     function: str = "main"
-    multipliers: int = 256
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Puts the design in the place of the function."""
         function = function_named(op, self.function)
-        converted = design_of(function, {}, self.multipliers)
-        folding = converted.folding
-        emit_remark(
-            op,
-            self.name,
-            f"{len(folding.folds)} stages, the slowest with {folding.iterations} iterations, which "
-            f"is the least with {self.multipliers} multipliers; {folding.multipliers} are used",
-            **optimum(folding.iterations),
-            multipliers=folding.multipliers,
-        )
+        converted = design_of(function, {})
         block = function.parent
         assert block is not None, "functions stand in the module"
         block.insert_op_before(converted.design, function)

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from braid.dialects.braid_hls.design import only_design
 from braid.lowering.fpga.cpp.project import write_project
+from braid.lowering.fpga.schedule.select import check_applied
 from braid.support.errors import BraidError, SourceLocation
 
 
@@ -19,8 +20,9 @@ class LowerHlsToCppPass(ModulePass):
     In: a design. Out: the same; the folder has `NAME.cpp` with the top function NAME (`top` for
     `main`), a driver, `hls.tcl` for `part` at a period of `clock` ns, a Makefile, and headers with
     which it runs without Vitis. Each call is one image; ports are AXI4-Stream.
-    Raises BraidError for another number of designs, for a design that breaks a rule of synthesis,
-    and where the folder cannot be written, and UnsupportedError for numbers of more than 64 bits.
+    Raises BraidError for another number of designs, a schedule that was not applied, a design
+    that breaks a rule of synthesis, and where the folder cannot be written, and UnsupportedError
+    for numbers of more than 64 bits.
 
     ```mlir
     braid_hls.design "main"
@@ -36,6 +38,7 @@ class LowerHlsToCppPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers, checks and writes."""
         design = only_design(op)
+        check_applied(design)
         try:
             write_project(design, Path(self.output), self.part, self.clock)
         except OSError as error:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid_hls.design import DesignOp
 from braid.lowering.fpga.remarks import optimum
-from braid.lowering.fpga.streams import channels_of, network_of
+from braid.lowering.fpga.schedule.select import check_applied
+from braid.lowering.fpga.streams import give_depths, network_of
 from braid.solvers.streams.depths import IMAGES, fewest_depths
 
 
@@ -35,13 +36,13 @@ class SelectChannelDepthsPass(ModulePass):
         """Decides for each design."""
         for design in op.ops:
             if isinstance(design, DesignOp):
+                check_applied(design)
                 self._decide(design)
 
     def _decide(self, design: DesignOp) -> None:
         network = network_of(design)
         found = fewest_depths(network, trials=self.trials)
-        for channel, depth in zip(channels_of(design), found.depths, strict=True):
-            channel.attributes["depth"] = IntegerAttr(depth, i64)
+        give_depths(design, found.depths)
         bits = sum(
             depth * channel.bits
             for depth, channel in zip(found.depths, network.channels, strict=True)

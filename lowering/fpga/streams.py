@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
@@ -18,6 +19,17 @@ def channels_of(design: DesignOp) -> list[ChannelOp]:
 def depths_of(design: DesignOp) -> list[int]:
     """The depth of each channel."""
     return [channel.depth.value.data for channel in channels_of(design)]
+
+
+def give_depths(design: DesignOp, depths: Sequence[int]) -> None:
+    """Writes the depth of each channel."""
+    for channel, depth in zip(channels_of(design), depths, strict=True):
+        channel.attributes["depth"] = IntegerAttr(depth, i64)
+
+
+def places_under_way(stream: SSAValue) -> int:
+    """Places in a channel with which its writer alone need not wait."""
+    return (stream.owner.latency.value.data if isinstance(stream.owner, StageOp) else 0) + 2
 
 
 def network_of(design: DesignOp) -> Network:

@@ -1,7 +1,7 @@
 """From a function of integer ops to a design."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,11 +16,9 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.pooling import PoolOp
-from braid.dialects.braid.scalar import Apply, walk
 from braid.dialects.braid_hls.body import YieldOp, lanes_type
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, OutputOp, StreamType, stream_of
 from braid.dialects.braid_hls.stage import Loops, Pair, StageOp, window_bits
-from braid.lowering.fpga.convert.folding import Folding, Work, fastest_folding
 from braid.lowering.fpga.convert.products import Head, head_of, pointwise
 from braid.lowering.fpga.convert.scalars import apply_scalar, type_limits
 from braid.lowering.fpga.convert.shapes import pixels_of
@@ -34,36 +32,34 @@ from braid.lowering.fpga.convert.stage_trees import (
     stage_trees,
 )
 from braid.lowering.fpga.convert.values import Array, BodyBuilder, Known, Lanes, Value
+from braid.lowering.fpga.streams import places_under_way
 from braid.support.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A design, the values of the function at its ports, and how its stages were folded."""
+    """A design, and the values of the function at its ports."""
 
     design: DesignOp
     ports: Ports
-    folding: Folding
 
 
-def design_of(function: FuncOp, parameters: Mapping[str, Array], multipliers: int) -> Converted:
+def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
     """The design of a function whose weights are constants, or `parameters` by key.
 
-    Its stages take at most `multipliers` multipliers. Raises UnsupportedError naming what stages do
-    not have, and BraidError where there are too few multipliers.
+    Its stages compute an output at once. Raises UnsupportedError naming what stages do not have.
     """
     trees, ports, plans = _planned(function, parameters)
-    folding = fastest_folding([plan.work for plan in plans], multipliers)
     block = Block(arg_types=[stream_type(argument) for argument in ports.inputs])
     streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
-    for plan, folds in zip(plans, folding.folds, strict=True):
+    for plan in plans:
         inputs = [_channel(block, streams[value]) for value in plan.inputs]
-        stage = _stage(trees, plan, folds, inputs)
+        stage = _stage(trees, plan, inputs)
         block.add_op(stage)
         streams[plan.value] = stage.output
     outputs = [_channel(block, streams[value]) for value in ports.outputs]
     block.add_op(OutputOp(outputs))
-    return Converted(DesignOp(function.sym_name.data, block), ports, folding)
+    return Converted(DesignOp(function.sym_name.data, block), ports)
 
 
 def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
@@ -73,7 +69,7 @@ def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
         if plan.head is None:
             block = Block(arg_types=[stream_type(value) for value in plan.inputs])
             inputs = [_channel(block, argument) for argument in block.args]
-            _stage(trees, plan, (plan.work.channels, 1), inputs)
+            _stage(trees, plan, inputs)
 
 
 def _planned(
@@ -109,7 +105,7 @@ class _Plan:
     value: SSAValue
     inputs: list[SSAValue]
     head: Head | None
-    work: Work
+    loops: Loops
 
 
 def _plan(trees: Trees, value: SSAValue) -> _Plan:
@@ -129,14 +125,7 @@ def _plan(trees: Trees, value: SSAValue) -> _Plan:
     if head is not None and head.channels != channels:
         raise UnsupportedError(f"{head.channels} channels repeated to {channels} on an FPGA")
     loops = pointwise(image) if head is None else head.loops
-    work = Work(
-        loops,
-        channels,
-        1 if head is None else head.terms,
-        head is not None and head.weights is not None,
-        _multiplications(trees, value),
-    )
-    return _Plan(value, inputs, head, work)
+    return _Plan(value, inputs, head, loops)
 
 
 def _head(trees: Trees, op: Operation) -> Head:
@@ -171,22 +160,6 @@ def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair],
     return ((low[2], low[3]), (high[2], high[3])), value
 
 
-def _multiplications(trees: Trees, value: SSAValue) -> int:
-    """Of numbers that are not known, for one channel behind its sum."""
-    count, open_values = 0, [value]
-    while open_values:
-        op = open_values.pop().owner
-        if not isinstance(op, ElementwiseOp):
-            continue
-        (stage,) = op.structure().stages
-        products = {node for node in walk(stage.body) if isinstance(node, Apply)}
-        count += sum(node.operation == "mul" for node in products)
-        for operand in operands_of(op.output):
-            if operand not in trees.known and operand not in trees.streams:
-                open_values.append(operand)
-    return count
-
-
 def stream_type(value: SSAValue) -> StreamType:
     """That of a tensor. Raises UnsupportedError where there is none."""
     kind = element_type_of(value)
@@ -196,20 +169,19 @@ def stream_type(value: SSAValue) -> StreamType:
 
 def _channel(block: Block, stream: SSAValue) -> SSAValue:
     """A channel with places for what is under way in its writer; see `select-channel-depths`."""
-    latency = stream.owner.latency.value.data if isinstance(stream.owner, StageOp) else 0
-    channel = ChannelOp(stream, latency + 2)
+    channel = ChannelOp(stream, places_under_way(stream))
     block.add_op(channel)
     return channel.output
 
 
-def _stage(trees: Trees, plan: _Plan, folds: Pair, inputs: list[SSAValue]) -> StageOp:
-    loops: Loops = replace(plan.work.loops, folds=folds)
+def _stage(trees: Trees, plan: _Plan, inputs: list[SSAValue]) -> StageOp:
+    loops = plan.loops
     taps = loops.window[0] * loops.window[1]
     kinds = [stream_of(value) for value in inputs]
     body = Block(
         arg_types=[lanes_type(kind.lanes.data * taps, window_bits(kind.element)) for kind in kinds]
     )
-    builder = BodyBuilder(*folds)
+    builder = BodyBuilder(*loops.folds)
     expression = _Expression(trees, plan, builder, dict(zip(plan.inputs, body.args, strict=True)))
     value = expression.value(plan.value, is_root=True)
     assert isinstance(value, Lanes), "an expression reads a stream"

@@ -61,7 +61,7 @@ class BodyBuilder:
         self.ops: list[Operation] = []
         self._made: dict[Hashable, SSAValue] = {}
 
-    def _add(self, op: ScheduledOp) -> SSAValue:
+    def add(self, op: ScheduledOp) -> SSAValue:
         """The op's result; that of one before that is the same."""
         key = (type(op), tuple(op.operands), op.output.type, frozenset(op.attributes.items()))
         if key in self._made:
@@ -82,7 +82,7 @@ class BodyBuilder:
     def table(self, rows: Integers, needed: int) -> SSAValue:
         """Known numbers [groups, parts, lanes], there in cycle `needed`."""
         values, by = self._folded(rows)
-        return self._add(TableOp(values, by, needed - (by != "none")))
+        return self.add(TableOp(values, by, needed - (by != "none")))
 
     def select(self, input: SSAValue, rows: Integers) -> SSAValue:
         """Lanes [groups, parts, lanes] of a window; the window itself where these are all."""
@@ -90,7 +90,7 @@ class BodyBuilder:
         everything = np.arange(lanes_of(input))[None, :]
         if np.array_equal(indices, everything):
             return input
-        return self._add(SelectOp(input, indices, by, ready_cycle(input)))
+        return self.add(SelectOp(input, indices, by, ready_cycle(input)))
 
     def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
         """A value as lanes; known numbers are there in cycle `needed`."""
@@ -108,16 +108,19 @@ class BodyBuilder:
         latency = int(kind not in _WITHOUT_REGISTER)
         if kind == "mul" and max(bits_for(*operand.limits) for operand in operands) > _WIDE:
             latency = 3
-        return Lanes(self._add(ComputeOp(kind, inputs, bits, start, latency)), limits)
+        return Lanes(self.add(ComputeOp(kind, inputs, bits, start, latency)), limits)
 
     def combine(self, kind: str, lanes: Lanes, count: int, limits: tuple[int, int]) -> Lanes:
         """As many lanes as there are channels in a group, and over all parts of a sum."""
-        bits, value = bits_for(*limits), lanes.value
+        return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
+
+    def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
+        """The same of a value, in so many bits."""
         if lanes_of(value) > count:
-            value = self._add(CombineOp(kind, value, count, bits, ready_cycle(value)))
+            value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
         if self.parts > 1:
-            value = self._add(AccumulateOp(kind, value, bits, ready_cycle(value)))
-        return Lanes(value, limits)
+            value = self.add(AccumulateOp(kind, value, bits, ready_cycle(value)))
+        return value
 
     def weights(self, rows: Integers, beside: SSAValue) -> Lanes:
         """Weights [groups, parts, lanes] that are there when `beside` is."""

@@ -1,13 +1,9 @@
-// A convolution with what stands behind it is one stage, and so is the pooling: they are folded until the
-// multipliers are few enough, and joined by channels.
-// RUN: %braid-opt %s -p 'convert-braid-to-hls{multipliers=5}' --remarks -o %t.mlir 2>&1 | FileCheck %s --check-prefix=REMARK
+// A convolution with what stands behind it is one stage, and so is the pooling, joined by channels.
+// RUN: %braid-opt %s -p 'convert-braid-to-hls' -o %t.mlir
 // RUN: FileCheck %s --input-file %t.mlir
 // RUN: %braid-opt %t.mlir -p select-channel-depths --remarks 2>&1 | FileCheck %s --check-prefix=DEPTHS
-// RUN: not %braid-opt %s -p 'convert-braid-to-hls{multipliers=1}' 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: not %braid-opt %s -p 'convert-braid-to-hls{function=other}' 2>&1 | FileCheck %s --check-prefix=OTHER
 
-// REMARK: remark: [convert-braid-to-hls] 2 stages, the slowest with 115 iterations, which is the least with 5 multipliers; 4 are used
-// FEW: error: the stages need 2 multipliers at their slowest, expected at most 1
 // OTHER: error: there is no function 'other'
 
 // Two rows and two pixels are read before the first output.
@@ -15,13 +11,11 @@
 // CHECK: braid_hls.channel %{{.*}} {depth = 2 : i64} : (!braid_hls.stream<1 x ui8>)
 // CHECK: braid_hls.stage
 // CHECK-SAME: image = array<i64: 6, 6>, window = array<i64: 3, 3>
-// CHECK-SAME: outputs = array<i64: 6, 6>, folds = array<i64: 1, 3>
+// CHECK-SAME: outputs = array<i64: 6, 6>, folds = array<i64: 1, 1>
 // CHECK-SAME: label = "conv", pad_value = 7 : i64
-// CHECK: braid_hls.select %{{.*}} by = "reduction"
-// CHECK: braid_hls.table {{.*}} by = "reduction"
+// CHECK: braid_hls.table {{.*}} by = "none"
 // CHECK: kind = "mul"
 // CHECK: braid_hls.combine
-// CHECK: braid_hls.accumulate
 // CHECK: kind = "shift_right"
 // CHECK: braid_hls.yield
 // CHECK: braid_hls.stage

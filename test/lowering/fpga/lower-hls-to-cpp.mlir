@@ -1,10 +1,10 @@
 // A design becomes a project for Vitis HLS, which a C++ compiler takes too.
-// RUN: rm -rf %t && %braid-opt %s -p 'convert-braid-to-hls{multipliers=8 function=product},select-channel-depths,lower-hls-to-cpp{output=%t part=xc7z020-clg400-1 clock=5}' -o /dev/null
+// RUN: rm -rf %t && %braid-opt %s -p 'convert-braid-to-hls{function=product},select-channel-depths,lower-hls-to-cpp{output=%t part=xc7z020-clg400-1 clock=5}' -o /dev/null
 // RUN: FileCheck %s --input-file %t/product.cpp
 // RUN: FileCheck %s --input-file %t/hls.tcl --check-prefix=TCL
 // RUN: make -s -C %t simulate && test -f %t/libproduct.so
 // RUN: not %braid-opt %s -p 'lower-hls-to-cpp{output=%t}' 2>&1 | FileCheck %s --check-prefix=NONE
-// RUN: not %braid-opt %s -p 'convert-braid-to-hls{multipliers=8 function=product},lower-hls-to-cpp{output=/dev/null/x}' 2>&1 | FileCheck %s --check-prefix=WHERE
+// RUN: not %braid-opt %s -p 'convert-braid-to-hls{function=product},lower-hls-to-cpp{output=/dev/null/x}' 2>&1 | FileCheck %s --check-prefix=WHERE
 
 // NONE: error: 0 designs in the module, expected one
 // WHERE: /dev/null/x{{.*}}error: cannot write the design

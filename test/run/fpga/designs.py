@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
 
@@ -18,7 +19,13 @@ from braid.lowering.fpga.rtl.ports import Array
 from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.verilate import lint
-from braid.lowering.fpga.streams import channels_of, depths_of, network_of
+from braid.lowering.fpga.schedule.select import (
+    WITHOUT_LIMIT,
+    Schedule,
+    apply_schedule,
+    select_schedule,
+)
+from braid.lowering.fpga.streams import depths_of, give_depths, network_of
 from braid.solvers.streams import earliest, fewest_depths
 from braid.universe import make_context
 
@@ -35,26 +42,38 @@ class Checked:
     """A design in which cycles and results were compared."""
 
     converted: Converted
+    schedule: Schedule
     verilated: VerilatedDesign
     cycles: int
 
 
+def scheduled(
+    function: FuncOp, parameters: Mapping[str, Array], dsp: int
+) -> tuple[Converted, Schedule]:
+    """The fastest design with so many DSP slices."""
+    converted = design_of(function, parameters)
+    schedule = select_schedule(converted.design, (dsp, *[WITHOUT_LIMIT] * 3))
+    assert schedule.lower_bound == schedule.cycles >= schedule.work_bound
+    assert schedule.uses[0] <= dsp
+    apply_schedule(converted.design)
+    return converted, schedule
+
+
 def check(
     module: ModuleOp,
-    multipliers: int,
+    dsp: int,
     parameters: Mapping[str, Array] | None = None,
     seeds: Sequence[int] = (1, 2, 3),
 ) -> Checked:
     """Results are the interpreter's whatever stalls, and cycles those that were predicted."""
     function = function_named(module, "main")
-    converted = design_of(function, parameters or {}, multipliers)
+    converted, schedule = scheduled(function, parameters or {}, dsp)
     design = converted.design
     design.verify()
     network = network_of(design)
     found = fewest_depths(network)
     assert found.fewest
-    for channel, depth in zip(channels_of(design), found.depths, strict=True):
-        channel.attributes["depth"] = IntegerAttr(depth, i64)
+    give_depths(design, found.depths)
     name = design.sym_name.data
     assert lint(name, system_verilog(design_modules(design))) == ""
     verilated = VerilatedDesign(design)
@@ -69,7 +88,7 @@ def check(
                 assert done.cycles == found.cycles
             else:
                 assert done.cycles >= found.cycles
-    return Checked(converted, verilated, found.cycles)
+    return Checked(converted, schedule, verilated, found.cycles)
 
 
 def predicted(converted: Converted, images: int) -> int:

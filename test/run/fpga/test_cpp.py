@@ -13,7 +13,7 @@ from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.cpp.simulate import CompiledDesign
 from braid.lowering.fpga.streams import channels_of, network_of
 from braid.solvers.streams import fewest_depths
-from test.run.fpga.designs import IMAGES, images, parse
+from test.run.fpga.designs import IMAGES, images, parse, scheduled
 from test.run.fpga.test_kernels import RESIDUAL, convolution, matmul
 
 KERNELS = {
@@ -35,8 +35,8 @@ MAXIMUM = b"""func.func @main(%x: tensor<1x2x4x4xi16>) -> tensor<1x2x4x4xf32> {
 def test_kernels_are_bit_exact(name: str) -> None:
     text, budgets = KERNELS[name]
     module = parse(text)
-    for multipliers in budgets:
-        converted = design_of(function_named(module, "main"), {}, multipliers)
+    for dsp in budgets:
+        converted, _ = scheduled(function_named(module, "main"), {}, dsp)
         compiled = CompiledDesign(converted.design)
         for seed in (1, 2, 3):
             given, expected = images(module, converted, None, seed)
@@ -49,7 +49,7 @@ def test_kernels_are_bit_exact(name: str) -> None:
 
 
 def test_streams_have_the_depths_that_were_chosen() -> None:
-    design = design_of(function_named(parse(RESIDUAL), "main"), {}, 64).design
+    design = scheduled(function_named(parse(RESIDUAL), "main"), {}, 64)[0].design
     depths = fewest_depths(network_of(design)).depths
     for channel, depth in zip(channels_of(design), depths, strict=True):
         channel.attributes["depth"] = type(channel.depth)(depth, channel.depth.type)
@@ -73,7 +73,7 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_rules_of_synthesis(name: str) -> None:
-    text = design_text(design_of(function_named(parse(RESIDUAL), "main"), {}, 64).design)
+    text = design_text(design_of(function_named(parse(RESIDUAL), "main"), {}).design)
     assert not list(broken_rules(text))
     pattern, replacement, expected = MUTANTS[name]
     mutant, count = re.subn(pattern, replacement, text, count=1)

@@ -110,10 +110,10 @@ func.func @main(%x: tensor<1x2x12x12xi8>) -> tensor<1x2x12x12xi8> {
 def test_convolution_and_pooling_take_a_pixel_a_cycle() -> None:
     text = convolution(1, (1, 2), (32, 32), pool=True)
     checked = check(parse(text), 64)
-    # 18 products, and one for each of two channels behind them.
-    assert checked.converted.folding.multipliers == 20
+    # 18 products, and a wide one for each of two channels behind them.
+    assert checked.schedule.resources.dsp == 18 + 2 * 2
     # A row and a pixel of the window are behind the image, and the second image follows the first.
-    assert checked.converted.folding.iterations == 32 * 32 + 33
+    assert checked.schedule.cycles == 32 * 32 + 33
     assert checked.cycles <= 2 * (32 * 32 + 33) + 40
 
 
@@ -171,7 +171,7 @@ def test_what_stages_do_not_have_is_refused_by_name(name: str) -> None:
       func.return {"%z" if "%z" in op else "%y"} : tensor<2x4xf32>
     }}"""
     with pytest.raises(UnsupportedError, match=name):
-        design_of(function_named(parse(text), "main"), {}, 256)
+        design_of(function_named(parse(text), "main"), {})
 
 
 def test_a_maximum_of_windows_of_floats_is_refused() -> None:
@@ -183,7 +183,7 @@ def test_a_maximum_of_windows_of_floats_is_refused() -> None:
       func.return %y : tensor<1x2x4x4xf32>
     }"""
     with pytest.raises(UnsupportedError, match="lanes of f32 on an FPGA"):
-        design_of(function_named(parse(text), "main"), {}, 256)
+        design_of(function_named(parse(text), "main"), {})
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.schedule.select import stages_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
@@ -120,13 +121,12 @@ def imported_integers(model: ModelProto) -> ImportedModel:
     return imported
 
 
-def run(model: ModelProto, multipliers: int, seeds: tuple[int, ...]) -> None:
+def run(model: ModelProto, dsp: int, seeds: tuple[int, ...]) -> None:
     imported = imported_integers(model)
-    checked = check(imported.module, multipliers, imported.parameters, seeds)
+    checked = check(imported.module, dsp, imported.parameters, seeds)
     (scores,) = checked.converted.ports.outputs
     print(
-        f"{checked.converted.folding.multipliers} multipliers, {checked.cycles} cycles for 2 "
-        f"images, result {scores.type}"
+        f"{checked.schedule.resources}, {checked.cycles} cycles for 2 images, result {scores.type}"
     )
 
 
@@ -157,10 +157,10 @@ def test_exported_models_become_designs_whole(name: str, unsigned: bool, per_cha
     model = quantized(MODELS[name](), unsigned=unsigned, per_channel=per_channel)
     imported = imported_integers(model)
     function = function_named(imported.module, "main")
-    converted = design_of(function, imported.parameters, 300)
+    converted = design_of(function, imported.parameters)
     heads = sum(node.op_type in WITH_WINDOWS for node in model.graph.node)
     adds = sum(node.op_type == "Add" for node in model.graph.node)
-    assert len(converted.folding.folds) <= heads + adds + 1
+    assert len(stages_of(converted.design)) <= heads + adds + 1
 
 
 @pytest.mark.slow

@@ -10,12 +10,11 @@ import pytest
 from onnx import ModelProto
 
 from braid.compiler import emit_model
-from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.design_module import design_modules, resources_of
 from braid.lowering.fpga.rtl.resources import Tally
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
-from test.run.fpga.designs import parse
+from test.run.fpga.designs import parse, scheduled
 from test.run.fpga.exported import plain, quantized
 from test.run.fpga.test_kernels import RESIDUAL, convolution, matmul
 
@@ -62,8 +61,8 @@ def test_a_report() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_counts_beside_those_of_yosys(name: str, tmp_path: Path) -> None:
-    text, multipliers = DESIGNS[name]
-    design = design_of(function_named(parse(text), "main"), {}, multipliers).design
+    text, dsp = DESIGNS[name]
+    design = scheduled(function_named(parse(text), "main"), {}, dsp)[0].design
     modules = system_verilog(design_modules(design), ("hw.module(hw-aggregate-to-comb)",))
     (tmp_path / "main.sv").write_text(modules)
     script = "read_verilog -sv main.sv; synth_xilinx -family xc7 -flatten -top main"

@@ -1,0 +1,1 @@
+"""How much of an output each stage computes in a cycle: chosen, and carried out."""

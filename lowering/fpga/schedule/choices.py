@@ -1,0 +1,131 @@
+"""Ways to fold a stage, and what each takes at least of a part, counted without building it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Block, SSAValue
+
+from braid.dialects.braid_hls.body import (
+    CombineOp,
+    ComputeOp,
+    Integers,
+    SelectOp,
+    TableOp,
+    bits_of,
+    lanes_of,
+)
+from braid.dialects.braid_hls.design import stream_of
+from braid.dialects.braid_hls.stage import Pair, StageOp
+from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
+from braid.lowering.fpga.schedule.fold_stage import rows_of, terms_before_sums, terms_of
+from braid.solvers.hls.selection import Choice, Uses
+
+
+def uses_of(resources: Resources) -> Uses:
+    """DSP slices, halves of block RAMs, look-up tables and flip-flops."""
+    return resources.dsp, round(2 * resources.bram36), resources.lut, resources.ff
+
+
+def resources_used(uses: Uses) -> Resources:
+    """The inverse of `uses_of`."""
+    dsp, halves, lut, ff = uses
+    return Resources(dsp, halves / 2, lut, ff)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """(groups of channels, parts of a sum), and what a stage so folded does and takes at least."""
+
+    folds: Pair
+    choice: Choice
+
+
+def folds_of(stage: StageOp) -> list[Fold]:
+    """All that divide the channels and terms of a stage without folds."""
+    channels, terms = stream_of(stage.output).lanes.data, terms_of(stage)
+    loops = stage.loops
+    found: list[Fold] = []
+    counter = _Counter(stage)
+    for groups in _divisors(channels):
+        for parts in _divisors(terms):
+            cycles = loops.folded((groups, parts)).iterations
+            found.append(Fold((groups, parts), Choice(cycles, counter.uses((groups, parts)))))
+    return found
+
+
+def _divisors(number: int) -> list[int]:
+    return [one for one in range(1, number + 1) if number % one == 0]
+
+
+class _Counter:
+    """Counts products, and choices between lanes of a window, of a stage in folds."""
+
+    def __init__(self, stage: StageOp) -> None:
+        self.body = stage.body.block
+        self.terms = terms_of(stage)
+        self.wide = terms_before_sums(self.body)
+        self.rows: dict[SSAValue, Integers] = {
+            op.output: op.rows[0] for op in self.body.ops if isinstance(op, TableOp | SelectOp)
+        }
+
+    def uses(self, folds: Pair) -> Uses:
+        """At least: tables of known numbers, sums and control are not counted."""
+        kinds: dict[SSAValue, Integers] = {}
+        dsp = lut = ff = 0
+        for op in self.body.ops:
+            if isinstance(op, SelectOp):
+                wide = op.output in self.wide
+                kinds[op.output], tables, registers = self._chosen(op.output, folds, wide=wide)
+                lut, ff = lut + tables, ff + registers
+            elif isinstance(op, ComputeOp):
+                wide = op.output in self.wide
+                operands = [self._kinds(one, kinds, folds, wide=wide) for one in op.inputs]
+                made = _numbered(np.stack(operands, axis=1))
+                kinds[op.output] = made
+                if op.kind.data == "mul":
+                    left, right = (bits_of(one) for one in op.inputs)
+                    slices, count = slices_of_product(left, right), int(made.max()) + 1
+                    dsp += slices * count
+                    lut += left * right * count * (slices == 0)
+            elif isinstance(op, CombineOp):
+                lanes = self._kinds(op.input, kinds, folds, wide=True)
+                kinds[op.output] = _numbered(lanes.reshape(-1, self.terms // folds[1]))
+        return dsp, 0, lut, ff
+
+    def _kinds(
+        self, value: SSAValue, kinds: dict[SSAValue, Integers], folds: Pair, *, wide: bool
+    ) -> Integers:
+        """A number for each lane; equal where it is the same wire."""
+        if value in kinds:
+            return kinds[value]
+        if value in self.rows:
+            return self._same(self.rows[value], folds, wide=wide)[0]
+        assert isinstance(value.owner, Block), "ops are visited in their order"
+        return self._same(np.arange(lanes_of(value)), folds, wide=wide)[0]
+
+    def _same(self, numbers: Integers, folds: Pair, *, wide: bool) -> tuple[Integers, Integers]:
+        """Numbers of lanes, and in how many folds each may be another one."""
+        rows = rows_of(numbers, folds, self.terms if wide else None)
+        varies = np.array([(rows != rows[:1]).any(), (rows != rows[:, :1]).any()])
+        if not varies.any():
+            once: Integers = np.ones_like(rows[0, 0])
+            return _numbered(rows[0, 0][:, None]), once
+        count = int(np.prod(np.where(varies, rows.shape[:2], 1)))
+        flat = rows.reshape(-1, rows.shape[2])
+        counts: Integers = np.where((flat != flat[0]).any(0), count, 1)
+        lanes: Integers = np.arange(flat.shape[1])
+        return lanes, counts
+
+    def _chosen(self, value: SSAValue, folds: Pair, *, wide: bool) -> tuple[Integers, int, int]:
+        """Numbers of lanes, and the tables and flip-flops that choose them."""
+        kinds, counts = self._same(self.rows[value], folds, wide=wide)
+        bits = bits_of(value)
+        choices = counts[counts > 1]
+        tables = int((-(-(choices - 1) // 3)).sum()) * bits
+        return kinds, tables, bits * choices.size
+
+
+def _numbered(rows: Integers) -> Integers:
+    """A number for each row; equal rows have the same."""
+    inverse: Integers = np.unique(rows, axis=0, return_inverse=True)[1]
+    return inverse.ravel()

@@ -1,0 +1,93 @@
+"""`select-hls-schedule`: how much of an output each stage of a design computes in a cycle."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.schedule.select import (
+    WITHOUT_LIMIT,
+    Schedule,
+    budget_of,
+    select_schedule,
+)
+from braid.solvers.hls.selection import Uses
+from braid.support.errors import BraidError
+from braid.targets.machines.machine import Machine
+from braid.targets.machines.resolve import target_of
+
+
+@dataclass(frozen=True)
+class SelectHlsSchedulePass(ModulePass):
+    """Writes `unroll` = (channels, terms of each) on the stages of all designs: what an iteration
+    computes.
+
+    In: designs as `convert-braid-to-hls` makes them. A stage that computes all of an output at once
+    takes an iteration for it, and one that computes a k-th takes k, with a k-th of the multipliers.
+    Of all that divide, those are chosen with which the slowest stage has the fewest iterations and
+    all stages fit the part of the target's FPGA; of these the cheapest, since a stage that is
+    faster than the slowest waits. `dsp`, `bram36`, `lut` and `ff` give other limits than the part;
+    of a target without an FPGA they are the only ones. A remark says cost, bound, gap and uses.
+    Raises BraidError where there are no limits, and where a design exceeds them at its smallest.
+
+    ```mlir
+    braid_hls.stage(%x) {unroll = array<i64: 2, 9>, …}
+    ```
+    """
+
+    name = "select-hls-schedule"
+
+    target: str | None = None
+    dsp: int | None = None
+    bram36: int | None = None
+    lut: int | None = None
+    ff: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decides for each design."""
+        designs = [design for design in op.ops if isinstance(design, DesignOp)]
+        for design in designs:
+            chosen = select_schedule(design, self._budget(op, len(designs)))
+            _say(design, chosen)
+
+    def _budget(self, module: ModuleOp, designs: int) -> Uses:
+        machine = _part(module, self.target)
+        halves = None if self.bram36 is None else 2 * self.bram36
+        given = (self.dsp, halves, self.lut, self.ff)
+        if machine is None and all(one is None for one in given):
+            raise BraidError(
+                "a schedule of a design for a target without an FPGA",
+                hint="give target=fpga-zynq7020, or limits such as dsp=64",
+            )
+        part = (WITHOUT_LIMIT,) * 4 if machine is None else budget_of(machine, designs)
+        return tuple(own if one is None else one for one, own in zip(given, part, strict=True))
+
+
+def _part(module: ModuleOp, target: str | None) -> Machine | None:
+    """That of the target's first device with DSP slices."""
+    for device in target_of(module, target).devices:
+        if any(name == "dsp" for name, _ in device.machine.facts):
+            return device.machine
+    return None
+
+
+def _say(design: DesignOp, chosen: Schedule) -> None:
+    used = chosen.resources
+    emit_remark(
+        design,
+        SelectHlsSchedulePass.name,
+        f"{len(chosen.folds)} stages, the slowest with {chosen.cycles} iterations, at least "
+        f"{chosen.lower_bound} with what there is; {used.dsp} DSP slices, {used.bram36:g} block "
+        f"RAMs, {used.lut} look-up tables and {used.ff} flip-flops",
+        cost=chosen.cycles,
+        lower_bound=chosen.lower_bound,
+        gap=(chosen.cycles - chosen.lower_bound) / chosen.cycles,
+        work_bound=chosen.work_bound,
+        dsp=used.dsp,
+        bram36=used.bram36,
+        lut=used.lut,
+        ff=used.ff,
+    )

@@ -1,0 +1,77 @@
+"""Schedules of designs: what choices take, and how folded stages are made."""
+
+import numpy as np
+import pytest
+
+from braid.lowering.fpga.convert.design_of import design_of
+from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.schedule.choices import folds_of
+from braid.lowering.fpga.schedule.select import (
+    WITHOUT_LIMIT,
+    measured_uses,
+    select_schedule,
+    stages_of,
+)
+from braid.solvers.hls.selection import fits
+from braid.support.errors import BraidError
+from test.run.fpga.designs import parse, scheduled
+from test.run.fpga.test_kernels import RESIDUAL, convolution, matmul
+
+KERNELS = {
+    "convolution": convolution(1, (3, 4), (8, 8), pool=True),
+    "depthwise": convolution(2, (4, 4), (9, 7), stride=2, groups=4),
+    "matmul": matmul(3, 8, 6, 4),
+    "equal weights": RESIDUAL,
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_choices_take_no_less_than_was_counted(name: str) -> None:
+    """What the search leaves out it leaves out rightly; multipliers are counted exactly."""
+    design = design_of(function_named(parse(KERNELS[name]), "main"), {}).design
+    choices = 0
+    for stage in stages_of(design):
+        for fold in folds_of(stage):
+            found = measured_uses(stage, fold.folds)
+            assert fits(fold.choice.uses, found), (fold, found)
+            assert fold.choice.uses[0] == found[0], (fold, found)
+            choices += 1
+    assert choices > 8
+
+
+def test_more_slices_are_never_slower_and_the_rest_is_balanced() -> None:
+    """The interval falls with the budget, and only the slowest stage needs what it takes."""
+    function = function_named(parse(KERNELS["convolution"]), "main")
+    cycles: list[int] = []
+    for dsp in (3, 5, 9, 20, 60, 200):
+        converted, schedule = scheduled(function, {}, dsp)
+        cycles.append(schedule.cycles)
+        intervals = [stage.loops.iterations for stage in stages_of(converted.design)]
+        assert max(intervals) == schedule.cycles
+        for stage, folds in zip(stages_of(converted.design), schedule.folds, strict=True):
+            assert stage.ii.value.data == np.prod(folds)
+    assert cycles == sorted(cycles, reverse=True) and len(set(cycles)) > 3
+
+
+def test_tables_are_a_limit_too() -> None:
+    """With few look-up tables a slower schedule is found, and none with fewer than it needs."""
+    text = KERNELS["convolution"]
+
+    def limited(lut: int) -> tuple[int, int]:
+        design = design_of(function_named(parse(text), "main"), {}).design
+        chosen = select_schedule(design, (60, WITHOUT_LIMIT, lut, WITHOUT_LIMIT))
+        assert chosen.resources.lut <= lut
+        return chosen.cycles, chosen.lower_bound
+
+    free = limited(WITHOUT_LIMIT)
+    design = design_of(function_named(parse(text), "main"), {}).design
+    needed = select_schedule(design, (60, *[WITHOUT_LIMIT] * 3)).resources.lut
+    assert limited(needed) == free
+    with pytest.raises(BraidError, match=r"look-up tables at their smallest, expected at most 10"):
+        limited(10)
+
+
+def test_a_design_is_scheduled_once() -> None:
+    design = scheduled(function_named(parse(KERNELS["matmul"]), "main"), {}, 2)[0].design
+    with pytest.raises(BraidError, match="have been folded"):
+        select_schedule(design, (2, *[WITHOUT_LIMIT] * 3))
