@@ -31,8 +31,9 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-FOLDS = ("none", "channel", "reduction", "both")
-"""Which of a stage's folds an op has one entry for: groups of channels, parts of sums."""
+FOLDS = ("none", "channel", "reduction", "both", "image")
+"""Which of a stage's folds an op has one entry for: groups of channels, parts of sums, both; or
+all iterations of an image."""
 COMPUTATIONS = {
     "add": 2,
     "sub": 2,
@@ -300,6 +301,8 @@ def levels(count: int) -> int:
 @irdl_op_definition
 class AccumulateOp(ReducingOp):
     """Combines what the folds of a sum give; complete in the last one. One register a lane.
+
+    In a stage over the image, those of all positions, with a register for each group of channels.
 
     ```mlir
     %y = braid_hls.accumulate %x {kind = "add", start = 6 : i64, latency = 1 : i64}

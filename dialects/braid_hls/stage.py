@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
     StringAttr,
+    UnitAttr,
     VectorType,
     i64,
 )
@@ -26,7 +27,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid_hls.body import ScheduledOp, YieldOp, bits_of, lanes_of
+from braid.dialects.braid_hls.body import AccumulateOp, ScheduledOp, YieldOp, bits_of, lanes_of
 from braid.dialects.braid_hls.design import StreamType, stream_of
 
 WINDOW_START = 2
@@ -41,7 +42,9 @@ class Loops:
 
     Position p of an image of `image` pixels takes pixel p, as long as there is one. Where the last
     pixel of an output's window is at p, `folds` = (groups of channels, parts of a sum) iterations
-    compute it, the parts innermost; any other position is one iteration.
+    compute it, the parts innermost; any other position is one iteration. `over_image`: each
+    position is computed in these folds, its pixel is the window, and the only output is what all
+    of them combine to.
     """
 
     image: Pair
@@ -51,6 +54,7 @@ class Loops:
     pad_low: Pair
     outputs: Pair
     folds: Pair
+    over_image: bool = False
 
     @property
     def reach(self) -> Pair:
@@ -72,12 +76,16 @@ class Loops:
     @property
     def positions(self) -> int:
         """Of one image: all pixels are read, and all outputs written."""
+        if self.over_image:
+            return self.pixels
         last = self.end_of(self.outputs[0] - 1, self.outputs[1] - 1)
         return max(self.pixels, last + 1)
 
     @property
     def iterations(self) -> int:
         """Of one image."""
+        if self.over_image:
+            return self.pixels * self.folds[0] * self.folds[1]
         outputs = self.outputs[0] * self.outputs[1]
         return self.positions + outputs * (self.folds[0] * self.folds[1] - 1)
 
@@ -87,6 +95,8 @@ class Loops:
 
     def fault(self) -> str:
         """Why windows do not end in the order of their outputs; empty where they do."""
+        if self.over_image and (self.window, self.outputs) != ((1, 1), (1, 1)):
+            return f"windows of {self.window} and outputs of {self.outputs} over an image"
         for dim, name in enumerate(("rows", "columns")):
             if not 0 <= self.pad_low[dim] <= self.reach[dim]:
                 return f"{self.pad_low[dim]} {name} of padding before windows of {self.window}"
@@ -141,6 +151,7 @@ class StageOp(IRDLOperation):
     pad_value = attr_def(IntegerAttr[IntegerType])
     ii = attr_def(IntegerAttr[IntegerType])
     latency = attr_def(IntegerAttr[IntegerType])
+    over_image = opt_attr_def(UnitAttr)
     unroll = opt_attr_def(DenseArrayBase[IntegerType])
     output = result_def(StreamType)
     body = region_def("single_block")
@@ -166,6 +177,8 @@ class StageOp(IRDLOperation):
             "ii": IntegerAttr(loops.folds[0] * loops.folds[1], i64),
             "latency": IntegerAttr(ready_cycle(_yielded(body)), i64),
         }
+        if loops.over_image:
+            attributes["over_image"] = UnitAttr()
         super().__init__(
             operands=[inputs],
             result_types=[output],
@@ -177,7 +190,7 @@ class StageOp(IRDLOperation):
     def loops(self) -> Loops:
         """The loop nest."""
         pairs = (tuple(getattr(self, name).get_values()) for name in _PAIRS)
-        return Loops(*pairs)
+        return Loops(*pairs, over_image=self.over_image is not None)
 
     @property
     def value(self) -> SSAValue:
@@ -202,6 +215,12 @@ class StageOp(IRDLOperation):
         self._verify_lanes(loops)
         for op in self.body.block.ops:
             _verify_order(op)
+        accumulates = any(isinstance(op, AccumulateOp) for op in self.body.block.ops)
+        if accumulates != (loops.over_image or loops.folds[1] > 1):
+            raise VerifyException(
+                f"a body {'with' if accumulates else 'without'} an accumulate, in "
+                f"{loops.folds[1]} parts{' over the image' * loops.over_image}"
+            )
         latency, ready = self.latency.value.data, ready_cycle(self.value)
         if latency != ready:
             raise VerifyException(f"latency is {latency}, but the result is there in cycle {ready}")

@@ -65,6 +65,10 @@ def process_of(stage: StageOp) -> Process:
 
 def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:
     """The iterations of an image that read, and those that write."""
+    if loops.over_image:
+        folds = loops.folds[0] * loops.folds[1]
+        every = np.arange(loops.pixels, dtype=np.int64) * folds
+        return every, np.array([loops.iterations - 1], np.int64)
     rows = np.arange(loops.outputs[0], dtype=np.int64) * loops.strides[0]
     columns = np.arange(loops.outputs[1], dtype=np.int64) * loops.strides[1]
     ends = loops.end_of(0, 0) + rows[:, None] * loops.image[1] + columns[None, :]

@@ -181,7 +181,7 @@ def _stage(trees: Trees, plan: _Plan, inputs: list[SSAValue]) -> StageOp:
     body = Block(
         arg_types=[lanes_type(kind.lanes.data * taps, window_bits(kind.element)) for kind in kinds]
     )
-    builder = BodyBuilder(*loops.folds)
+    builder = BodyBuilder(*loops.folds, over_image=loops.over_image)
     expression = _Expression(trees, plan, builder, dict(zip(plan.inputs, body.args, strict=True)))
     value = expression.value(plan.value, is_root=True)
     assert isinstance(value, Lanes), "an expression reads a stream"

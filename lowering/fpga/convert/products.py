@@ -27,9 +27,10 @@ _NONE: Pair = (0, 0)
 
 @dataclass(frozen=True)
 class Head:
-    """Channel c is `kind` over k of window lane `taps[c, k]`, times `weights[c, k]` if any.
+    """Channel c is `kind` over k of window lane `taps[c, k]`, times `weights[p, c, k]` if any.
 
-    `loops` are without folds; window lanes are pixels by rows, and the channels of a pixel.
+    `loops` are without folds; window lanes are pixels by rows, and the channels of a pixel. Weights
+    are of each pixel p of the image if `loops.over_image`, which `kind` goes over too.
     """
 
     op: Operation
@@ -47,38 +48,34 @@ class Head:
 
     @property
     def terms(self) -> int:
-        """That are combined for each channel."""
+        """That are combined for each channel in a window."""
         return self.taps.shape[1]
 
     def emit(self, builder: BodyBuilder, window: SSAValue) -> Lanes:
         """The ops for a group of channels. Raises UnsupportedError where sums exceed 32 bits."""
-        groups, parts = builder.groups, builder.parts
-
-        def rows(numbers: Integers) -> Integers:
-            shape = (groups, self.channels // groups, parts, self.terms // parts)
-            return numbers.reshape(shape).transpose(0, 2, 1, 3).reshape(groups, parts, -1)
-
         limits = type_limits(element_type_of(self.input))
         low, high = min(limits[0], self.pad_value), max(limits[1], self.pad_value)
-        value = Lanes(builder.select(window, rows(self.taps)), (low, high))
+        value = Lanes(builder.select(window, self.taps.reshape(1, 1, -1)), (low, high))
         if self.weights is not None:
             weights = self.weights
             ends = np.stack([weights * low, weights * high])
             least, most = ends.min(0), ends.max(0)
-            table = builder.weights(rows(weights), value.value)
+            table = builder.weights(weights.reshape(len(weights), 1, 1, -1), value.value)
             value = builder.compute("mul", [value, table], (int(least.min()), int(most.max())))
         else:
-            least = np.full(self.taps.shape, low)
-            most = np.full(self.taps.shape, high)
+            pixels = self.loops.pixels if self.loops.over_image else 1
+            least = np.full((pixels, *self.taps.shape), low)
+            most = np.full((pixels, *self.taps.shape), high)
         if self.kind == "maximum":
-            return builder.combine(self.kind, value, self.channels // groups, (low, high))
-        sums = (int(np.minimum(least, 0).sum(1).min()), int(np.maximum(most, 0).sum(1).max()))
+            return builder.combine(self.kind, value, self.channels, (low, high))
+        least, most = np.minimum(least, 0).sum((0, 2)), np.maximum(most, 0).sum((0, 2))
+        sums = (int(least.min()), int(most.max()))
         if not -(1 << 31) <= sums[0] <= sums[1] < 1 << 31:
             raise UnsupportedError(
                 f"sums from {sums[0]} to {sums[1]} in '{self.op.name}' on an FPGA",
                 hint="they have to fit 32 bits; use fewer channels or smaller weights",
             )
-        return builder.combine("add", value, self.channels // groups, sums)
+        return builder.combine("add", value, self.channels, sums)
 
 
 def head_of(
@@ -118,7 +115,7 @@ def head_of(
     channels, depth = int(weights.shape[0]), int(weights.shape[1])
     taps = _taps(channels, depth, size, lanes, op.groups.value.data)
     by_pixel = weights.reshape(channels, depth, size).transpose(0, 2, 1).reshape(channels, -1)
-    return Head(op, input, loops, taps, by_pixel, "add", pad)
+    return Head(op, input, loops, taps, by_pixel[None], "add", pad)
 
 
 def _taps(channels: int, depth: int, size: int, lanes: int, groups: int) -> Integers:
@@ -138,25 +135,29 @@ def pointwise(image: Pair) -> Loops:
     return Loops(image, _ONE, _ONE, _ONE, _NONE, image, _ONE)
 
 
+def whole_image(image: Pair) -> Loops:
+    """One output of all pixels, which are taken one by one."""
+    return Loops(image, _ONE, _ONE, _ONE, _NONE, _ONE, _ONE, over_image=True)
+
+
 def _matmul(
     op: MatmulOp, input: SSAValue, image: Pair, lanes: int, weights: Integers | None
 ) -> Head:
-    """Rows are pixels; of a feature map that was flattened, the whole image is one window."""
+    """Rows are pixels; of a feature map that was flattened, the sums are over the image."""
     assert weights is not None
     if weights.ndim != 2:
         raise UnsupportedError(f"weights of rank {weights.ndim} in '{op.name}' on an FPGA")
     loops = pointwise(image)
-    by_output = weights.T
+    by_output = weights.T[None]
     if weights.shape[0] != lanes:
-        loops = Loops(image, image, _ONE, _ONE, _NONE, _ONE, _ONE)
-        shape = (by_output.shape[0], lanes, image[0] * image[1])
-        by_output = by_output.reshape(shape).transpose(0, 2, 1).reshape(shape[0], -1)
-    taps = np.broadcast_to(np.arange(by_output.shape[1]), by_output.shape)
+        loops = whole_image(image)
+        by_output = weights.reshape(lanes, loops.pixels, -1).transpose(1, 2, 0)
+    taps = np.broadcast_to(np.arange(lanes), by_output.shape[1:])
     return Head(op, input, loops, taps, by_output, "add", 0)
 
 
 def _reduce(op: ReduceOp, input: SSAValue, image: Pair, lanes: int) -> Head:
-    """Over all pixels: the image is one window."""
+    """Over all pixels."""
     rank = len(shape_of(input))
     dims = tuple(sorted(dim % rank for dim in op.dims.get_values()))
     kind = op.kind.data
@@ -165,6 +166,4 @@ def _reduce(op: ReduceOp, input: SSAValue, image: Pair, lanes: int) -> Head:
             f"'{op.name}' of kind '{op.kind.data}' over dims {list(dims)} on an FPGA",
             hint="stages have sums and maxima over both spatial dims",
         )
-    loops = Loops(image, image, _ONE, _ONE, _NONE, _ONE, _ONE)
-    taps = np.arange(lanes)[:, None] + np.arange(image[0] * image[1])[None, :] * lanes
-    return Head(op, input, loops, taps, None, kind, 0)
+    return Head(op, input, whole_image(image), np.arange(lanes)[:, None], None, kind, 0)

@@ -53,11 +53,15 @@ Value = Known | Lanes
 
 
 class BodyBuilder:
-    """Adds scheduled ops for `groups` groups of channels and `parts` parts of a sum."""
+    """Adds scheduled ops for `groups` groups of channels and `parts` parts of a sum.
 
-    def __init__(self, groups: int, parts: int) -> None:
+    Sums go on until the last part, or the last pixel where they are `over_image`.
+    """
+
+    def __init__(self, groups: int, parts: int, *, over_image: bool = False) -> None:
         self.groups = groups
         self.parts = parts
+        self.over_image = over_image
         self.ops: list[Operation] = []
         self._made: dict[Hashable, SSAValue] = {}
 
@@ -83,6 +87,10 @@ class BodyBuilder:
         """Known numbers [groups, parts, lanes], there in cycle `needed`."""
         values, by = self._folded(rows)
         return self.add(TableOp(values, by, needed - (by != "none")))
+
+    def image_table(self, values: Integers, needed: int) -> SSAValue:
+        """Known numbers [iterations of an image, lanes], there in cycle `needed`."""
+        return self.add(TableOp(values, "image", needed - 1))
 
     def select(self, input: SSAValue, rows: Integers) -> SSAValue:
         """Lanes [groups, parts, lanes] of a window; the window itself where these are all."""
@@ -118,11 +126,13 @@ class BodyBuilder:
         """The same of a value, in so many bits."""
         if lanes_of(value) > count:
             value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
-        if self.parts > 1:
+        if self.parts > 1 or self.over_image:
             value = self.add(AccumulateOp(kind, value, bits, ready_cycle(value)))
         return value
 
     def weights(self, rows: Integers, beside: SSAValue) -> Lanes:
-        """Weights [groups, parts, lanes] that are there when `beside` is."""
-        limits = int(rows.min()), int(rows.max())
-        return Lanes(self.table(rows, ready_cycle(beside)), limits)
+        """Weights [pixels, groups, parts, lanes] that are there when `beside` is."""
+        limits, needed = (int(rows.min()), int(rows.max())), ready_cycle(beside)
+        if len(rows) > 1:
+            return Lanes(self.image_table(rows.reshape(-1, rows.shape[-1]), needed), limits)
+        return Lanes(self.table(rows[0], needed), limits)

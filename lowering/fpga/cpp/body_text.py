@@ -14,6 +14,7 @@ from braid.dialects.braid_hls.body import (
     bits_of,
     lanes_of,
 )
+from braid.dialects.braid_hls.stage import Loops
 from braid.support.errors import UnsupportedError
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -24,8 +25,8 @@ MOST_BITS = 64
 class BodyText:
     """Names of a body's values, and the statements that compute them."""
 
-    def __init__(self, folds: tuple[int, int]) -> None:
-        self.folds = folds
+    def __init__(self, loops: Loops) -> None:
+        self.loops = loops
         self.names: dict[SSAValue, str] = {}
         self.outside: list[str] = []
         """Constants and registers, in front of the loop."""
@@ -61,7 +62,8 @@ class BodyText:
                 pass
 
     def _index(self, by: str) -> str:
-        return {"none": "0", "channel": "group", "reduction": "part", "both": "fold"}[by]
+        counters = {"channel": "group", "reduction": "part", "both": "fold", "image": "it"}
+        return counters.get(by, "0")
 
     def _constants(self, rows: Integers, kind: str, bits: int) -> str:
         name = f"t{len(self.outside)}"
@@ -108,14 +110,19 @@ class BodyText:
     def _accumulate(self, op: AccumulateOp) -> Iterator[str]:
         register = f"sum{len(self.outside)}"
         lanes, bits = lanes_of(op.output), bits_of(op.output)
+        over_image = self.loops.over_image
+        groups = self.loops.folds[0] if over_image else 1
+        # Parts of a sum follow each other, and the groups of an image's sums are in between.
         self.outside += [
-            f"ap_int<{bits}> {register}[{lanes}];",
-            f"#pragma HLS ARRAY_PARTITION variable={register} complete",
+            f"ap_int<{bits}> {register}s[{groups}][{lanes}];",
+            f"#pragma HLS ARRAY_PARTITION variable={register}s complete dim=0",
         ]
+        register += f"s[{'group' if groups > 1 else 0}]"
+        begins = "part == 0 && position == 0" if over_image else "part == 0"
         given = f"{self.name(op.input)}[i]"
         more = computed(op.kind.data, f"{register}[i]", given, bits=bits)
         yield from self._lanes(
-            op.output, f"part == 0 ? ap_int<{bits}>({given}) : ap_int<{bits}>({more})"
+            op.output, f"{begins} ? ap_int<{bits}>({given}) : ap_int<{bits}>({more})"
         )
         yield f"for (int i = 0; i < {lanes}; i++) {{"
         yield "#pragma HLS UNROLL"

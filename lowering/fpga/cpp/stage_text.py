@@ -33,13 +33,13 @@ def stage_function(name: str, stage: StageOp, copies: int) -> str:
         f"hls::stream<{beat_text(kind)}> &{one}"
         for kind, one in zip(kinds, inputs + outputs, strict=True)
     )
-    body = BodyText(loops.folds)
+    body = BodyText(loops)
     for argument in stage.body.block.args:
         body.name(argument)
-    inner = [*_reads(stage, inputs), "if (position == end) {"]
+    inner = [*_reads(stage, inputs), "{" if loops.over_image else "if (position == end) {"]
     inner += _indented([*_windows(stage, body), *body.statements(stage.body.block)])
     inner += _indented(_writes(stage, body, outputs))
-    inner += ["}", *_steps(loops)]
+    inner += ["}", *(_steps_over_image(loops) if loops.over_image else _steps(loops))]
     lines = [*_state(stage), *body.outside, f"for (int it = 0; it < {loops.iterations}; it++) {{"]
     lines += ["#pragma HLS PIPELINE II=1", *_indented(inner), "}"]
     return "\n".join(
@@ -65,7 +65,8 @@ def _state(stage: StageOp) -> Iterator[str]:
         yield f"{element} pixels{at}[{rows + 1}][{columns + 1}][{lanes}];"
         yield f"#pragma HLS ARRAY_PARTITION variable=pixels{at} complete dim=0"
     yield f"{beat_text(stream_of(stage.output))} beat;"
-    yield f"int position = 0, column = 0, end = {loops.end_of(0, 0)}, row_out = 0, column_out = 0;"
+    ends = "" if loops.over_image else f", column = 0, end = {loops.end_of(0, 0)}"
+    yield f"int position = 0{ends}, row_out = 0, column_out = 0;"
     yield "int group = 0, part = 0;"
 
 
@@ -142,9 +143,18 @@ def _writes(stage: StageOp, body: BodyText, outputs: Sequence[str]) -> Iterator[
     yield "#pragma HLS UNROLL"
     yield f"  beat.lane[group * {lanes} + i] = {body.name(value)}[i];"
     yield "}"
-    yield f"if (group == {groups - 1} && part == {parts - 1}) {{"
+    last = f" && position == {stage.loops.pixels - 1}" if stage.loops.over_image else ""
+    yield f"if (group == {groups - 1} && part == {parts - 1}{last}) {{"
     yield from (f"  {one}.write(beat);" for one in outputs)
     yield "}"
+
+
+def _steps_over_image(loops: Loops) -> Iterator[str]:
+    """Counters: all folds of each pixel."""
+    groups, parts = loops.folds
+    yield f"position += group == {groups - 1} && part == {parts - 1};"
+    yield f"group = part == {parts - 1} ? (group == {groups - 1} ? 0 : group + 1) : group;"
+    yield f"part = part == {parts - 1} ? 0 : part + 1;"
 
 
 def _steps(loops: Loops) -> Iterator[str]:

@@ -14,7 +14,7 @@ from braid.dialects.braid_hls.body import (
     bits_of,
     lanes_of,
 )
-from braid.dialects.braid_hls.stage import ready_cycle
+from braid.dialects.braid_hls.stage import Loops, ready_cycle
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 
 
@@ -22,7 +22,8 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 class Folds:
     """In cycle 0 of an iteration: which part of the sum and which group of channels it is of.
 
-    `step` says that it begins, and computes something.
+    `step` says that it begins, and computes something, and `begins` that sums do; `iteration` is
+    its number in an image that is summed up.
     """
 
     part: Wire
@@ -30,11 +31,14 @@ class Folds:
     fold: Wire
     last_part: Wire
     step: Wire
-    parts: int
+    iteration: Wire
+    begins: Wire
+    loops: Loops
 
     def index(self, by: str) -> Wire:
         """What counts the folds of `by`."""
-        return {"channel": self.group, "reduction": self.part}.get(by, self.fold)
+        counters = {"channel": self.group, "reduction": self.part, "image": self.iteration}
+        return counters.get(by, self.fold)
 
 
 class Pipeline:
@@ -145,16 +149,34 @@ class Pipeline:
 
     def _accumulate(self, op: AccumulateOp) -> list[Wire]:
         module, bits = self.module, bits_of(op.output)
-        first = module.later(module.equals(self.folds.part, 0), op.begins)
+        first = module.later(self.folds.begins, op.begins)
         step = module.later(self.folds.step, op.begins, reset=0)
+        groups = self.folds.loops.folds[0] if self.folds.loops.over_image else 1
         sums: list[Wire] = []
         for lane in self.at(op.input, op.begins):
             wire = Wire(module.name_for("sum"), bits)
             given = module.resize(lane, bits)
-            more = self._computed(op.kind.data, (wire, given), bits)
+            before = wire
+            if groups > 1:
+                before = self._sum_of_group(groups, op.begins, wire)
+            more = self._computed(op.kind.data, (before, given), bits)
             module.define_register(wire, module.mux(first, given, more), step)
             sums.append(wire)
         return sums
+
+    def _sum_of_group(self, groups: int, cycle: int, newest: Wire) -> Wire:
+        """The sum so far of the group of channels in this cycle.
+
+        `newest` is that of the iteration before, which is in the file a cycle later.
+        """
+        module, folds = self.module, self.folds
+        group = module.later(folds.group, cycle)
+        done = module.later(module.apply("and", folds.step, folds.last_part), cycle + 1, reset=0)
+        written = module.later(folds.group, cycle + 1)
+        stored = module.register_file(groups, group, written, newest, done)
+        if folds.loops.folds[1] == 1:
+            return stored
+        return module.mux(module.later(module.equals(folds.part, 0), cycle), stored, newest)
 
 
 def _word(numbers: Sequence[int], bits: int) -> int:

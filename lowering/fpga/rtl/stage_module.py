@@ -52,7 +52,8 @@ def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wir
     go = Wire("%go", 1)
     groups, parts = loops.folds
     position, next_end = _position_registers(module, loops)
-    emits = module.compare("eq", position, next_end)
+    over_image = loops.over_image
+    emits = module.constant(1, 1) if over_image else module.compare("eq", position, next_end)
     step = module.apply("and", go, emits)
     part, last_part = module.counter(parts, step, "part")
     group, _ = module.counter(groups, module.apply("and", step, last_part), "group")
@@ -62,7 +63,12 @@ def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wir
     advance = module.apply("and", go, done)
     pixels = module.constant(loops.pixels, position.bits)
     reads = module.apply("and", module.compare("ult", position, pixels), first_fold)
-    writes = module.apply("and", emits, last_fold)
+    is_last = module.equals(position, loops.positions - 1) if over_image else emits
+    writes = module.apply("and", is_last, last_fold)
+    iteration = module.counter(loops.iterations, step, "iteration")[0] if over_image else fold
+    begins = module.equals(part, 0)
+    if over_image:
+        begins = module.apply("and", begins, module.equals(position, 0))
     there = module.apply("or", module.invert(reads), module.apply("and", *valids))
     free = module.apply("or", module.invert(writes), room)
     module.line(f"%go = comb.and {there.name}, {free.name} : i1")
@@ -74,7 +80,7 @@ def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wir
         column=module.counter(loops.image[1], advance, "column")[0]
         if loops.positions % loops.image[1] == 0
         else _column(module, loops, position, advance),
-        folds=Folds(part, group, fold, last_part, step, parts),
+        folds=Folds(part, group, fold, last_part, step, iteration, begins, loops),
     )
     _define_positions(module, loops, position, next_end, advance, step, last_fold, control)
     return control
@@ -118,6 +124,10 @@ def _define_positions(
     wraps = module.equals(position, loops.positions - 1)
     after = module.mux(wraps, zero, module.apply("add", position, one))
     module.define_register(position, after, advance, reset=0)
+    if loops.over_image:
+        control.rows_inside.append(module.constant(1, 1))
+        control.columns_inside.append(module.constant(1, 1))
+        return
     emitted = module.apply("and", step, last_fold)
     rows, columns = loops.outputs
     column, last_column = module.counter(columns, emitted, "out_column")

@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import Block, SSAValue
 
 from braid.dialects.braid_hls.body import (
+    AccumulateOp,
     CombineOp,
     ComputeOp,
     Integers,
@@ -67,6 +68,9 @@ class _Counter:
         self.rows: dict[SSAValue, Integers] = {
             op.output: op.rows[0] for op in self.body.ops if isinstance(op, TableOp | SelectOp)
         }
+        self.by_pixel = {
+            op.output for op in self.body.ops if isinstance(op, TableOp) and op.by.data == "image"
+        }
 
     def uses(self, folds: Pair) -> Uses:
         """At least: tables of known numbers, sums and control are not counted."""
@@ -90,6 +94,8 @@ class _Counter:
             elif isinstance(op, CombineOp):
                 lanes = self._kinds(op.input, kinds, folds, wide=True)
                 kinds[op.output] = _numbered(lanes.reshape(-1, self.terms // folds[1]))
+            elif isinstance(op, AccumulateOp):
+                kinds[op.output] = np.arange(lanes_of(op.output) // folds[0])
         return dsp, 0, lut, ff
 
     def _kinds(
@@ -98,6 +104,8 @@ class _Counter:
         """A number for each lane; equal where it is the same wire."""
         if value in kinds:
             return kinds[value]
+        if value in self.by_pixel:
+            return np.arange(self.rows[value].size // (folds[0] * folds[1]))
         if value in self.rows:
             return self._same(self.rows[value], folds, wide=wide)[0]
         assert isinstance(value.owner, Block), "ops are visited in their order"

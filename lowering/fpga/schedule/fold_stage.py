@@ -1,12 +1,12 @@
 """A stage that computes a part of an output in each iteration, of one that computes all at once."""
 
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid_hls.body import (
+    AccumulateOp,
     CombineOp,
     ComputeOp,
     Integers,
@@ -36,7 +36,7 @@ def folded(stage: StageOp, folds: Pair) -> StageOp:
     `stage` has no folds: it computes all channels and terms of an output in one iteration.
     """
     assert stage.loops.folds == (1, 1), "a stage is folded once"
-    loops = replace(stage.loops, folds=folds)
+    loops = stage.loops.folded(folds)
     body = _Folder(stage, folds).body()
     kind = stream_of(stage.output)
     return StageOp(stage.label.data, stage.inputs, kind, loops, stage.pad_value.value.data, body)
@@ -48,7 +48,7 @@ class _Folder:
         self.groups, self.parts = folds
         self.terms = terms_of(stage)
         self.block = Block(arg_types=[argument.type for argument in self.old.args])
-        self.builder = BodyBuilder(*folds)
+        self.builder = BodyBuilder(*folds, over_image=stage.loops.over_image)
         self.made: dict[SSAValue, SSAValue] = dict(zip(self.old.args, self.block.args, strict=True))
         self.wide = terms_before_sums(self.old)
 
@@ -67,6 +67,9 @@ class _Folder:
 
     def _operand(self, value: SSAValue, needed: int, *, wide: bool = False) -> SSAValue:
         """A value in the folded body; numbers that are known are there in cycle `needed`."""
+        if isinstance(value.owner, TableOp) and value.owner.by.data == "image":
+            rows = [self._rows(row, wide=wide) for row in value.owner.rows]
+            return self.builder.image_table(np.stack(rows).reshape(-1, rows[0].shape[2]), needed)
         if isinstance(value.owner, TableOp):
             return self.builder.table(self._rows(value.owner.rows[0], wide=wide), needed)
         if isinstance(value.owner, Block):
@@ -82,13 +85,20 @@ class _Folder:
                 self.made[op.output] = self.builder.select(self.made[op.input], rows)
             case ComputeOp():
                 self.made[op.output] = self._compute(op, wide=wide)
-            case CombineOp():
-                value = self._operand(op.input, 0, wide=True)
+            case CombineOp() | AccumulateOp():
+                wide = isinstance(op, CombineOp)
+                value = self._operand(op.input, 0, wide=wide)
                 count = lanes_of(op.output) // self.groups
-                made = self.builder.combined(op.kind.data, value, count, bits_of(op.output))
-                self.made[op.output] = made
+                self.made[op.output] = self._combined(op, value, count)
             case _:
                 pass
+
+    def _combined(self, op: CombineOp | AccumulateOp, value: SSAValue, count: int) -> SSAValue:
+        """Sums over the image have a combine, an accumulate, or both, which become one sum."""
+        goes_on = any(isinstance(use.operation, AccumulateOp) for use in op.output.uses)
+        if goes_on:
+            return value
+        return self.builder.combined(op.kind.data, value, count, bits_of(op.output))
 
     def _compute(self, op: ComputeOp, *, wide: bool) -> SSAValue:
         wires = {

@@ -128,6 +128,49 @@ def test_matmul() -> None:
     assert 4096 <= one <= 4096 + 20
 
 
+MEAN = """
+func.func @main(%x: tensor<1x6x5x4xi8>) -> tensor<1x6x1x1xi16> {
+  %c = braid.cast %x : (tensor<1x6x5x4xi8>) -> tensor<1x6x5x4xi16>
+  %y = braid.reduce %c {kind = "add", dims = array<i64: 2, 3>}
+      : (tensor<1x6x5x4xi16>) -> tensor<1x6x1x1xi16>
+  func.return %y : tensor<1x6x1x1xi16>
+}"""
+
+
+def flattened(seed: int, lanes: int, size: tuple[int, int], columns: int) -> str:
+    """A product with all numbers of an image."""
+    depth = lanes * size[0] * size[1]
+    weights = np.random.default_rng(seed).integers(-128, 128, (depth, columns))
+    x, flat, y = (
+        f"tensor<1x{lanes}x{size[0]}x{size[1]}xi8>",
+        f"tensor<1x{depth}xi8>",
+        f"tensor<1x{columns}xi32>",
+    )
+    return f"""
+    func.func @main(%x: {x}) -> {y} {{
+      %w = braid.constant {{value = dense<{dense(weights)}> : tensor<{depth}x{columns}xi8>}}
+          : tensor<{depth}x{columns}xi8>
+      %f = braid.reshape %x : ({x}) -> {flat}
+      %y = braid.matmul %f, %w {{accumulator = i32}}
+          : ({flat}, tensor<{depth}x{columns}xi8>) -> {y}
+      func.return %y : {y}
+    }}"""
+
+
+@pytest.mark.parametrize(("dsp", "cycles"), [(1, 480), (2, 240), (8, 60), (24, 20)])
+def test_sums_over_the_image_take_its_pixels_one_by_one(dsp: int, cycles: int) -> None:
+    """Groups of channels have sums of their own; no pixel is kept."""
+    checked = check(parse(flattened(5, 4, (5, 4), 6)), dsp, seeds=(1,))
+    assert checked.schedule.cycles == cycles
+    assert checked.schedule.resources.dsp <= dsp
+
+
+def test_a_sum_of_an_image_keeps_no_image() -> None:
+    checked = check(parse(MEAN), 1, seeds=(1,))
+    assert checked.schedule.cycles in (20, 20 * 6)
+    assert checked.schedule.resources.ff < 6 * 5 * 4 * 8
+
+
 def test_residual_block_at_the_computed_depths_and_one_less() -> None:
     checked = check(parse(RESIDUAL), 64, seeds=(1,))
     design = checked.converted.design

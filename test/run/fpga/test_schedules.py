@@ -15,13 +15,15 @@ from braid.lowering.fpga.schedule.select import (
 from braid.solvers.hls.selection import fits
 from braid.support.errors import BraidError
 from test.run.fpga.designs import parse, scheduled
-from test.run.fpga.test_kernels import RESIDUAL, convolution, matmul
+from test.run.fpga.test_kernels import MEAN, RESIDUAL, convolution, flattened, matmul
 
 KERNELS = {
     "convolution": convolution(1, (3, 4), (8, 8), pool=True),
     "depthwise": convolution(2, (4, 4), (9, 7), stride=2, groups=4),
     "matmul": matmul(3, 8, 6, 4),
     "equal weights": RESIDUAL,
+    "flattened": flattened(5, 4, (5, 4), 6),
+    "mean": MEAN,
 }
 
 
@@ -36,7 +38,7 @@ def test_choices_take_no_less_than_was_counted(name: str) -> None:
             assert fits(fold.choice.uses, found), (fold, found)
             assert fold.choice.uses[0] == found[0], (fold, found)
             choices += 1
-    assert choices > 8
+    assert choices > 3
 
 
 def test_more_slices_are_never_slower_and_the_rest_is_balanced() -> None:
