@@ -1,77 +1,126 @@
-"""What a tile (a box of an op's result) needs of the operands, and the op that computes it."""
+"""Tiles of ops and of groups, and the ops that compute them."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
-from braid.analysis.tiles.access_boxes import read_boxes
-from braid.analysis.tiles.boxes import Box, Range, reshaped, sizes, whole
-from braid.dialects.braid.base import StructuredOp, TensorOp, element_type_of, integers, shape_of
-from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import is_float
-from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp
-from braid.dialects.braid.pooling import PoolOp
-from braid.dialects.braid.resampling import Taps
-from braid.dialects.braid.resize import ResizeOp, resample
+from braid.analysis.tiles.tiles import GroupTile, group_tile, is_splat
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.boxes import Box, hull, sizes, whole, within
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.tiling import IterationDim, Tile
 
 
-@dataclass(frozen=True)
-class OpTile:
-    """A part of an op: the box of each operand (None: not read), and what changes in the op.
-
-    `attributes` replace those of the op; `taps` are those of a resize, counted from the box.
-    """
-
-    operands: tuple[Box | None, ...]
-    attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
-    taps: Mapping[int, Taps] = field(default_factory=dict[int, Taps])
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for tiles that are computed by the same op, but for where they lie."""
-        taps = [
-            (dim, t.indices.tobytes(), t.weights.tobytes(), t.offset.tobytes())
-            for dim, t in self.taps.items()
-        ]
-        extents = [None if box is None else sizes(box) for box in self.operands]
-        return (tuple(extents), tuple(self.attributes.items()), tuple(taps))
+def iteration_domain(op: Operation) -> list[IterationDim]:
+    """The dims along which parts of an op, or of a group with one result, can be computed."""
+    if isinstance(op, FusedOp):
+        shapes = [shape_of(result) for result in op.results]
+        return [IterationDim(extent) for extent in shapes[0]] if len(shapes) == 1 else []
+    return op.iteration_domain() if isinstance(op, TensorOp) and op.results else []
 
 
-def op_tile(op: Operation, box: Box) -> OpTile | None:
-    """The tile of `op` whose result is the elements `box`; None where `op` cannot be cut so."""
-    if not isinstance(op, TensorOp) or len(op.results) != 1:
+def op_tile(op: Operation, box: Box) -> Tile | None:
+    """How a box of the iteration domain is computed; None where it cannot be."""
+    if isinstance(op, TensorOp):
+        return op.tile(box)
+    if not isinstance(op, FusedOp) or (tile := _tile_of_group(op, box)) is None:
         return None
-    for kind, rule in _RULES.items():
-        if isinstance(op, kind):
-            return rule(op, box)
-    return _structured(op, box) if isinstance(op, StructuredOp) else None
+    known = _argument_boxes(tile)
+    return Tile(tuple(known.get(argument) for argument in op.body.block.args))
 
 
-def emit_tile(
-    builder: Builder, op: TensorOp, tile: OpTile, box: Box, operands: Sequence[SSAValue]
-) -> SSAValue:
-    """Inserts the op that computes a tile; `operands` are the boxes of those that are read."""
-    element_type, shape = element_type_of(op.results[0]), sizes(box)
-    if isinstance(op, ResizeOp):
-        value = operands[0]
-        for dim, taps in tile.taps.items():
-            value = resample(builder, value, dim, taps)
-        return value
-    if _is_whole_operand(op, operands, shape):
-        return operands[0]
-    attributes = {**op.attributes, **tile.attributes}
-    result = TensorType(element_type, shape)
-    new = type(op).create(operands=operands, result_types=[result], attributes=attributes)
-    new.location = op.location
-    return builder.insert(new).results[0]
+def tiled(op: Operation, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> Operation:
+    """The op that computes `tile`, which is that of `box`; not inserted.
+
+    `operands` are the slices of those that are read.
+    """
+    if isinstance(op, TensorOp):
+        return op.tiled(tile, box, operands)
+    assert isinstance(op, FusedOp)
+    members = _tile_of_group(op, box)
+    assert members is not None, "only what has a tile is cut"
+    read = [a for a, part in zip(op.body.block.args, tile.operands, strict=True) if part]
+    block = Block(arg_types=[operand.type for operand in operands])
+    writer = _GroupWriter(members, block, dict(zip(read, block.args, strict=True)))
+    for member in members.ops:
+        writer.values[member.results[0]] = writer.emit(member)
+    result = writer.values[members.result]
+    writer.builder.insert(YieldOp(result))
+    return FusedOp(operands, [result.type], block, dict(op.attributes))
 
 
-def _is_whole_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequence[int]) -> bool:
+def _tile_of_group(op: FusedOp, box: Box) -> GroupTile | None:
+    """The tile of the members; None for groups with layouts, or with more than one result."""
+    block = op.body.block
+    members = [o for o in block.ops if not isinstance(o, ConstantOp | YieldOp)]
+    (result, *others) = op.terminator.arguments
+    values = [*block.args, *(value for member in members for value in member.results)]
+    if others or result.owner not in members:
+        return None
+    if not all(layout_of(value.type).is_row_major for value in values):
+        return None
+    return group_tile(members, result, box)
+
+
+def _argument_boxes(tile: GroupTile) -> dict[SSAValue, Box]:
+    """What is read of every block argument, all readers together."""
+    found: dict[SSAValue, Box] = {}
+    for value, box in tile.inputs:
+        if isinstance(value, BlockArgument):
+            found[value] = hull(found[value], box) if value in found else box
+    return found
+
+
+class TileWriter(ABC):
+    """Inserts the members of a tile; a subclass says what stands for parts of values outside."""
+
+    def __init__(self, tile: GroupTile, block: Block) -> None:
+        self.tile = tile
+        self.block = block
+        self.builder = Builder(InsertPoint.at_end(block))
+        self.values: dict[SSAValue, SSAValue] = {}
+
+    @abstractmethod
+    def outside(self, value: SSAValue, box: Box) -> SSAValue:
+        """A part of a value that no member computes, and that is not a splat."""
+
+    def emit(self, op: TensorOp) -> SSAValue:
+        """Inserts the op that computes the tile of `op`; a piece that is not changed needs none."""
+        tile, box = self.tile.ops[op], self.tile.boxes[op.results[0]]
+        read = [index for index, part in enumerate(tile.operands) if part is not None]
+        operands = [self.operand(op, index) for index in read]
+        if _is_operand(op, operands, sizes(box)):
+            return operands[0]
+        return self.builder.insert(op.tiled(tile, box, operands)).results[0]
+
+    def operand(self, op: TensorOp, index: int) -> SSAValue:
+        """The part of its operand that the tile of `op` reads."""
+        value, box = op.operands[index], self.tile.ops[op].operands[index]
+        assert box is not None
+        if is_splat(value):
+            assert isinstance(value.owner, ConstantOp)
+            number, dtype = value.owner.value.get_values()[0], to_numpy(element_type_of(value))
+            return self.builder.insert(ConstantOp.of(np.full(sizes(box), number, dtype))).output
+        if value not in self.tile.boxes:
+            return self.outside(value, box)
+        return self.part(self.values[value], within(box, self.tile.boxes[value]))
+
+    def part(self, value: SSAValue, box: Box) -> SSAValue:
+        """A box of what was inserted."""
+        if box == whole(shape_of(value)):
+            return value
+        return self.builder.insert(SliceOp.get(value, [a for a, _ in box], sizes(box))).output
+
+
+def _is_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequence[int]) -> bool:
     """Whether the tile is its operand as it is: a piece, a part that is read without gaps."""
     moves = isinstance(op, BroadcastOp | ConcatOp | PadOp) or (
         isinstance(op, SliceOp) and set(op.strides.get_values()) <= {1}
@@ -79,130 +128,18 @@ def _is_whole_operand(op: TensorOp, operands: Sequence[SSAValue], shape: Sequenc
     return moves and len(operands) == 1 and shape_of(operands[0]) == tuple(shape)
 
 
-def _structured(op: StructuredOp, box: Box) -> OpTile | None:
-    shapes = [shape_of(operand) for operand in op.operands]
-    reads = read_boxes(op.structure(), shapes, box)
-    if reads is None or len(reads.operands) != len(op.operands):
-        return None
-    attributes: dict[str, Attribute] = {}
-    if reads.pads:
-        attributes = _pad_attributes(op, reads.pads[0])
-    tile = OpTile(tuple(reads.operands[index] for index in range(len(op.operands))), attributes)
-    return tile if _makes(op, tile, box) else None
+class _GroupWriter(TileWriter):
+    """Writes the part of a group; `arguments` stand for what is read of the group's."""
 
+    def __init__(
+        self, tile: GroupTile, block: Block, arguments: Mapping[SSAValue, SSAValue]
+    ) -> None:
+        super().__init__(tile, block)
+        self.arguments = arguments
+        self.boxes = _argument_boxes(tile)
 
-def _pad_attributes(op: StructuredOp, pads: Sequence[tuple[int, int]]) -> dict[str, Attribute]:
-    low, high = integers([a for a, _ in pads]), integers([b for _, b in pads])
-    if isinstance(op, PadOp):
-        return {"low": low, "high": high}
-    assert isinstance(op, ConvOp | PoolOp), "no other op has padding"
-    spatial = pads[2:]
-    return {
-        "pad_low": integers([a for a, _ in spatial]),
-        "pad_high": integers([b for _, b in spatial]),
-    }
-
-
-def _makes(op: StructuredOp, tile: OpTile, box: Box) -> bool:
-    """Whether the op on the operands' boxes has just the box as its result.
-
-    It has more where a dim cannot be cut: the row of a softmax, channels of a grouped convolution.
-    """
-    boxes = [b for b in tile.operands if b is not None]
-    types = [
-        TensorType(element_type_of(operand), sizes(part))
-        for operand, part in zip(op.operands, boxes, strict=True)
-    ]
-    probe = type(op).create(
-        operands=Block(arg_types=types).args,
-        result_types=[TensorType(element_type_of(op.results[0]), sizes(box))],
-        attributes={**op.attributes, **tile.attributes},
-    )
-    try:
-        (inferred,) = probe.infer_result_types()
-    except VerifyException:
-        return False
-    finally:
-        probe.drop_all_references()
-    return inferred.get_shape() == sizes(box)
-
-
-def _slice(op: SliceOp, box: Box) -> OpTile:
-    """From the first to the last element that is read; the slice begins at one of these."""
-    needed: list[Range] = []
-    offsets: list[int] = []
-    lows, steps = op.offsets.get_values(), op.strides.get_values()
-    for (start, size), low, step in zip(box, lows, steps, strict=True):
-        first, last = low + start * step, low + (start + size - 1) * step
-        begin = min(first, last)
-        needed.append((begin, max(first, last) - begin + 1))
-        offsets.append(first - begin)
-    return OpTile((tuple(needed),), {"offsets": integers(offsets), "sizes": integers(sizes(box))})
-
-
-def _reshape(op: ReshapeOp, box: Box) -> OpTile | None:
-    needed = reshaped(box, shape_of(op.output), shape_of(op.input))
-    return None if needed is None else OpTile((needed,))
-
-
-def _concat(op: ConcatOp, box: Box) -> OpTile:
-    """Of every operand the elements that are in the box."""
-    dim, begin = op.dim.value.data, 0
-    start, size = box[dim]
-    needed: list[Box | None] = []
-    for operand in op.inputs:
-        end = begin + shape_of(operand)[dim]
-        first, last = max(begin, start), min(end, start + size)
-        part = (first - begin, last - first)
-        needed.append((*box[:dim], part, *box[dim + 1 :]) if first < last else None)
-        begin = end
-    return OpTile(tuple(needed))
-
-
-def _gather(op: GatherOp, box: Box) -> OpTile:
-    """The dim that is gathered along is needed whole."""
-    dim, rank = op.dim.value.data, len(shape_of(op.indices))
-    data = (*box[:dim], (0, shape_of(op.data)[dim]), *box[dim + rank :])
-    return OpTile((data, box[dim : dim + rank]))
-
-
-def _gather_elements(op: GatherElementsOp, box: Box) -> OpTile:
-    dim = op.dim.value.data
-    return OpTile(((*box[:dim], (0, shape_of(op.data)[dim]), *box[dim + 1 :]), box))
-
-
-def _gather_nd(op: GatherNdOp, box: Box) -> OpTile:
-    """Tuples of indices are needed whole, and so are the dims that they address."""
-    batch, shape = op.batch_dims.value.data, shape_of(op.indices)
-    outer, length = len(shape) - 1, shape[-1]
-    addressed = whole(shape_of(op.data))[batch : batch + length]
-    return OpTile(((*box[:batch], *addressed, *box[outer:]), (*box[:outer], (0, length))))
-
-
-def _resize(op: ResizeOp, box: Box) -> OpTile | None:
-    """The elements under the taps."""
-    if op.mode.data != "nearest" and not is_float(element_type_of(op.input)):
-        return None
-    needed, taps = list(box), dict[int, Taps]()
-    for dim, every in op.taps().items():
-        start, size = box[dim]
-        indices = every.indices[:, start : start + size]
-        first, last = int(indices.min()), int(indices.max())
-        needed[dim] = (first, last - first + 1)
-        taps[dim] = Taps(
-            indices - first,
-            every.weights[:, start : start + size],
-            every.offset[start : start + size],
-        )
-    return OpTile((tuple(needed),), {}, taps)
-
-
-_RULES: dict[type[TensorOp], Callable[..., OpTile | None]] = {
-    SliceOp: _slice,
-    ReshapeOp: _reshape,
-    ConcatOp: _concat,
-    GatherOp: _gather,
-    GatherElementsOp: _gather_elements,
-    GatherNdOp: _gather_nd,
-    ResizeOp: _resize,
-}
+    def outside(self, value: SSAValue, box: Box) -> SSAValue:
+        """A part of an argument, or of a constant."""
+        if isinstance(value.owner, ConstantOp):
+            return self.part(self.builder.insert(value.owner.clone()).output, box)
+        return self.part(self.arguments[value], within(box, self.boxes[value]))

@@ -5,9 +5,9 @@ import math
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.tiles.boxes import count, whole
 from braid.analysis.tiles.op_tiles import op_tile
 from braid.dialects.braid.base import IndirectOp, shape_of
+from braid.dialects.braid.boxes import count, whole
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.scalar import Load, walk

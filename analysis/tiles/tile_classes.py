@@ -12,9 +12,9 @@ from itertools import pairwise, product
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.tiles.boxes import reshaped
 from braid.analysis.tiles.tiles import GroupTile, group_tile, tiled_shape
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.boxes import reshaped
 
 _MOST_CLASSES = 27
 """More kinds of tiles would be more code than they are worth: three along each of three dims."""

@@ -8,7 +8,6 @@ from functools import cached_property
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.tiles.boxes import whole
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tiles import (
     GroupTile,
@@ -19,6 +18,7 @@ from braid.analysis.tiles.tiles import (
     tiled_shape,
 )
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.boxes import whole
 from braid.dialects.braid.matmul import MatmulOp
 
 SCRATCH_TARGET = 768 * 1024

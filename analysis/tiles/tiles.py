@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.tiles.boxes import (
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.boxes import (
     Box,
     count,
     hull,
@@ -21,11 +22,10 @@ from braid.analysis.tiles.boxes import (
     whole,
     within,
 )
-from braid.analysis.tiles.op_tiles import OpTile, op_tile
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of, dense_is_splat
 from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.tiling import Tile
 
 Input = tuple[SSAValue, Box]
 """A part of a value from outside of the group."""
@@ -42,7 +42,7 @@ class GroupTile:
 
     result: SSAValue
     boxes: Mapping[SSAValue, Box]
-    ops: Mapping[TensorOp, OpTile]
+    ops: Mapping[TensorOp, Tile]
     inputs: tuple[Input, ...]
 
     @property
@@ -78,14 +78,14 @@ def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> Grou
     """
     inside = {op.results[0] for op in members if len(op.results) == 1}
     boxes: dict[SSAValue, Box] = {result: box}
-    ops: dict[TensorOp, OpTile] = {}
+    ops: dict[TensorOp, Tile] = {}
     inputs: dict[Input, None] = {}
     for op in reversed(members):
         if not isinstance(op, TensorOp) or len(op.results) != 1 or isinstance(op, ConstantOp):
             return None
         if op.results[0] not in boxes:
             continue
-        tile = op_tile(op, boxes[op.results[0]])
+        tile = op.tile(boxes[op.results[0]])
         if tile is None:
             return None
         ops[op] = tile

@@ -1,22 +1,24 @@
 """The common parts of braid's ops: type inference, verification, semantics, structure."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure
 from braid.dialects.braid.structure_check import structure_fault
+from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
 
 AnyTensor = TensorType[Any]
 
@@ -68,6 +70,32 @@ class TensorOp(IRDLOperation, ABC):
         for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
             verify_logical_type(f"result {index}", want, result.type)
 
+    def iteration_domain(self) -> list[IterationDim]:
+        """The dims of the loop nest: those of the (first) result, then reduced ones."""
+        return [IterationDim(extent) for extent in self.result_type().get_shape()]
+
+    def tile(self, box: Box) -> Tile | None:
+        """How the iterations `box` are computed; None where parts like it cannot be.
+
+        Dims of the iteration domain behind those of `box` are whole.
+        """
+        return None
+
+    def tiled(self, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> Operation:
+        """The op of this kind that computes `tile`, not inserted; its types have no layouts.
+
+        `operands` are the slices of those that are read. Partial results of reduced dims are as
+        large as the whole ones.
+        """
+        results: list[AnyTensor] = []
+        for index in range(len(self.results)):
+            type = self.result_type(index)
+            results.append(TensorType(type.element_type, sizes(box)[: type.get_num_dims()]))
+        attributes = {**self.attributes, **tile.attributes}
+        op = self.__class__.create(operands=operands, result_types=results, attributes=attributes)
+        op.location = self.location
+        return op
+
     def operand_type(self, index: int) -> AnyTensor:
         """The type of operand `index`."""
         return cast(AnyTensor, self.operands[index].type)
@@ -83,6 +111,53 @@ class StructuredOp(TensorOp, ABC):
     @abstractmethod
     def structure(self) -> Structure:
         """The stages that compute the results, on logical indices."""
+
+    def iteration_domain(self) -> list[IterationDim]:
+        """The iterations of the last stage."""
+        return domain_of(self.structure())
+
+    def tile(self, box: Box) -> Tile | None:
+        """The slices that the structure reads, where the op computes just the box from them."""
+        structure = self.structure()
+        reads = structured_reads(structure, [shape_of(value) for value in self.operands], box)
+        if reads is None or len(reads.operands) != len(self.operands):
+            return None
+        attributes = self.tile_attributes(box, reads)
+        if attributes is None:
+            return None
+        slices = tuple(reads.operands[index] for index in range(len(self.operands)))
+        tile = Tile(slices, attributes)
+        return tile if self._computes(tile, box, structure, reads) else None
+
+    def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
+        """The attributes that are others in the op that computes `box`; None where none does."""
+        return {}
+
+    def _computes(self, tile: Tile, box: Box, structure: Structure, reads: Reads) -> bool:
+        """Whether the op on the slices is this one's loop nest on the box.
+
+        It makes more where a dim cannot be cut, as the row of a softmax, or something else where
+        a body knows the extents.
+        """
+        types = [
+            TensorType(element_type_of(value), sizes(part))
+            for value, part in zip(self.operands, tile.operands, strict=True)
+            if part is not None
+        ]
+        part = self.tiled(tile, box, Block(arg_types=types).args)
+        assert isinstance(part, StructuredOp)
+        try:
+            (inferred,) = part.infer_result_types()
+            stages = part.structure().stages
+        except VerifyException:
+            return False
+        finally:
+            part.drop_all_references()
+        return inferred.get_shape() == part.result_type().get_shape() and all(
+            (stages[number].extents, stages[number].body)
+            == (sizes(iterations), structure.stages[number].body)
+            for number, iterations in reads.iterations.items()
+        )
 
     def verify_(self) -> None:
         """The types; in ops of other packages, also whether the structure fits the op."""

@@ -1,11 +1,12 @@
 """Convolution."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
@@ -14,10 +15,12 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    integer,
     require,
     require_summable,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
@@ -30,7 +33,8 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
-from braid.dialects.braid.windowed import WindowedOp, window_attributes
+from braid.dialects.braid.tiling import IterationDim, Reads
+from braid.dialects.braid.windowed import WindowedOp, padding_of, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 
@@ -150,3 +154,20 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
             "add",
         )
         return Structure((stage,), (0,))
+
+    def iteration_domain(self) -> list[IterationDim]:
+        """Output channels in whole groups."""
+        dims = super().iteration_domain()
+        if (groups := self.groups.value.data) > 1:
+            dims[1] = replace(dims[1], unit=dims[1].extent // groups)
+        return dims
+
+    def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
+        """The padding that is left, and the number of whole groups."""
+        if (groups := self.groups.value.data) == 1:
+            return padding_of(reads)
+        start, size = box[1]
+        unit = shape_of(self.weight)[0] // groups
+        if start % unit or size % unit:
+            return None
+        return {**padding_of(reads), "groups": integer(size // unit)}

@@ -19,11 +19,13 @@ from braid.dialects.braid.base import (
     require_dim,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.dtypes import i1, i64
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
+from braid.dialects.braid.tiling import Tile
 
 
 def require_index_type(indices: SSAValue) -> None:
@@ -103,6 +105,12 @@ class GatherOp(GatherBase):
         index = [*positions[:dim], Argument(0), *positions[dim + count :]]
         return loading_stage(self.result_type(), [d[dim : dim + count]], index)
 
+    def tile(self, box: Box) -> Tile:
+        """The dim that is gathered along is needed whole."""
+        dim, rank = self.dim.value.data, len(shape_of(self.indices))
+        data = (*box[:dim], (0, shape_of(self.data)[dim]), *box[dim + rank :])
+        return Tile((data, box[dim : dim + rank]))
+
 
 @irdl_op_definition
 class GatherElementsOp(GatherBase):
@@ -149,6 +157,14 @@ class GatherElementsOp(GatherBase):
         index[dim] = Argument(0)
         d = [AffineExpr.dimension(i) for i in range(rank)]
         return loading_stage(self.result_type(), [d], index)
+
+    def tile(self, box: Box) -> Tile:
+        """Of the data the dim that is gathered along whole, of the indices the box."""
+        shape, dim = shape_of(self.data), self.dim.value.data
+        extents = zip(box, shape_of(self.output), shape, strict=True)
+        data = [(0, most) if part == (0, extent) else part for part, extent, most in extents]
+        data[dim] = (0, shape[dim])
+        return Tile((tuple(data), box))
 
 
 @irdl_op_definition
@@ -208,6 +224,13 @@ class GatherNdOp(GatherBase):
         index += [Argument(entry) for entry in range(indices[-1])]
         index += [Position(i, i64) for i in range(outer, rank)]
         return loading_stage(self.result_type(), reads, index)
+
+    def tile(self, box: Box) -> Tile:
+        """Tuples of indices are needed whole, and so are the dims that they address."""
+        batch, shape = self.batch_dims.value.data, shape_of(self.indices)
+        outer, length = len(shape) - 1, shape[-1]
+        addressed = whole(shape_of(self.data))[batch : batch + length]
+        return Tile(((*box[:batch], *addressed, *box[outer:]), (*box[:outer], (0, length))))
 
 
 def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) -> None:

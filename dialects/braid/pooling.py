@@ -1,9 +1,9 @@
 """Pooling: a reduction over sliding windows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
     require_summable,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_sum
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import (
@@ -29,7 +30,8 @@ from braid.dialects.braid.structure import (
     parallel,
     reduction,
 )
-from braid.dialects.braid.windowed import WindowedOp, window_attributes
+from braid.dialects.braid.tiling import Reads
+from braid.dialects.braid.windowed import WindowedOp, padding_of, window_attributes
 from braid.dialects.braid.windows import Windows, padded_windows
 
 COMBINES = {"max": "maximum", "add": "add"}
@@ -139,3 +141,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
             self.combine,
         )
         return Structure((stage,), (0,))
+
+    def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute]:
+        """The padding that is left."""
+        return padding_of(reads)

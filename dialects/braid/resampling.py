@@ -53,6 +53,11 @@ class Taps:
     weights: Floats
     offset: Floats
 
+    def of(self, first: int, count: int, skipped: int) -> "Taps":
+        """Those of `count` outputs from `first` on, from an input without its first elements."""
+        wanted = slice(first, first + count)
+        return Taps(self.indices[:, wanted] - skipped, self.weights[:, wanted], self.offset[wanted])
+
     @property
     def outside(self) -> npt.NDArray[np.bool_]:
         """Of which outputs no input is a part."""

@@ -10,22 +10,25 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     TensorType,
     f64,
 )
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
 
 from braid.dialects.braid.base import (
     AnyTensor,
     DecomposableOp,
     element_type_of,
+    integers,
     require,
     require_one_of,
     set_result_types,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, Range
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import f32, i1, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
@@ -41,6 +44,7 @@ from braid.dialects.braid.resampling import (
     Taps,
     resampling_taps,
 )
+from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
 
 
@@ -52,8 +56,10 @@ class ResizeOp(DecomposableOp):
     `mode` is `nearest`, `linear` or `cubic`; the other attributes are those of ONNX `Resize`,
     see `Resampling`. `region` (start of every dim, then end of every dim, in units of the
     extent) is what `tf_crop_and_resize` crops to. Integers are computed in f32 and truncated.
-    Fails verification for names that mean nothing, lists of the wrong length, or scales that
-    are not positive.
+    With `part` the op makes a part of a larger resize: per dim the extent of that one's input and
+    where the operand begins in it, and the same of its output.
+    Fails verification for names that mean nothing, lists of the wrong length, scales that are not
+    positive, or a part that is not in the whole.
 
     ```mlir
     %y = braid.resize %x {mode = "nearest", coordinates = "asymmetric", nearest_mode = "floor",
@@ -75,6 +81,7 @@ class ResizeOp(DecomposableOp):
     exclude_outside = attr_def(BoolAttr)
     antialias = attr_def(BoolAttr)
     extrapolation = attr_def(FloatAttr[Float64Type])
+    part = opt_attr_def(DenseArrayBase[IntegerType])
     output = result_def(TensorType)
 
     @staticmethod
@@ -131,7 +138,38 @@ class ResizeOp(DecomposableOp):
             len(region) in (0, 2 * rank),
             f"region has {len(region)} entries, expected {2 * rank} or none",
         )
+        self._verify_part()
         return [TensorType(element_type_of(self.input), sizes)]
+
+    def _verify_part(self) -> None:
+        if self.part is None:
+            return
+        shape, sizes = shape_of(self.input), self.result_type().get_shape()
+        entries = self.part.get_values()
+        require(
+            len(entries) == 4 * len(shape),
+            f"part has {len(entries)} entries, expected {4 * len(shape)}",
+        )
+        for dim, places in enumerate(self._places()):
+            for extent, (most, first) in zip((shape[dim], sizes[dim]), places, strict=True):
+                require(
+                    first >= 0 and first + extent <= most,
+                    f"dim {dim}: part of {extent} elements from {first}, expected within {most}",
+                )
+        for dim, taps in self.taps().items():
+            last, extent = int(taps.indices.max(initial=0)), shape[dim]
+            require(
+                taps.indices.min(initial=0) >= 0 and last < extent,
+                f"dim {dim}: the part reads more of the input than the operand is",
+            )
+
+    def _places(self) -> list[tuple[Range, Range]]:
+        """Per dim the extents of the whole input and output, and where the op's begin in them."""
+        if self.part is None:
+            shapes = zip(shape_of(self.input), self.result_type().get_shape(), strict=True)
+            return [((extent, 0), (size, 0)) for extent, size in shapes]
+        entries = iter(self.part.get_values())
+        return [((a, b), (c, d)) for a, b, c, d in zip(*[entries] * 4, strict=True)]
 
     def taps(self) -> dict[int, Taps]:
         """The taps of every dim that changes. Raises UnsupportedError if one is open."""
@@ -139,14 +177,39 @@ class ResizeOp(DecomposableOp):
         scales, region = self.scales.get_values(), self.region.get_values()
         how, rank = self.resampling, len(shape)
         found: dict[int, Taps] = {}
-        for number, (extent, size, scale) in enumerate(zip(shape, sizes, scales, strict=True)):
+        for number, (places, size, scale) in enumerate(
+            zip(self._places(), sizes, scales, strict=True)
+        ):
+            (extent, skipped), (whole, first) = places
             bounds = (region[number], region[rank + number]) if region else (0.0, 1.0)
-            if extent == size and scale == 1 and bounds == (0.0, 1.0):
+            if extent == whole and scale == 1 and bounds == (0.0, 1.0):
                 continue
-            if DYNAMIC in (extent, size):
+            if DYNAMIC in (extent, whole):
                 raise UnsupportedError(f"{self.name} along dim {number}, which is open")
-            found[number] = resampling_taps(Dim(extent, size, scale, bounds), how)
+            taps = resampling_taps(Dim(extent, whole, scale, bounds), how)
+            found[number] = taps.of(first, size, skipped)
         return found
+
+    def tile(self, box: Box) -> Tile:
+        """The elements under the taps."""
+        shape = self.result_type().get_shape()
+        needed, places = list(box), self._places()
+        alike: list[tuple[int, bytes, bytes, bytes]] = []
+        for dim, taps in self.taps().items():
+            if box[dim] == (0, shape[dim]):
+                needed[dim] = (0, shape_of(self.input)[dim])
+                continue
+            own = taps.of(*box[dim], 0)
+            first, last = int(own.indices.min()), int(own.indices.max())
+            needed[dim] = (first, last - first + 1)
+            (extent, skipped), (whole, begin) = places[dim]
+            places[dim] = ((extent, skipped + first), (whole, begin + box[dim][0]))
+            moved = (own.indices - first).tobytes()
+            alike.append((dim, moved, own.weights.tobytes(), own.offset.tobytes()))
+        if not alike:
+            return Tile((tuple(needed),))
+        entries = [entry for place in places for pair in place for entry in pair]
+        return Tile((tuple(needed),), {"part": integers(entries)}, tuple(alike))
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Sums of weighted taps per dim, in double precision."""

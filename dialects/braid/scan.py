@@ -16,6 +16,7 @@ from braid.dialects.braid.base import (
     require_dim,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.elementwise import elementwise
@@ -24,6 +25,7 @@ from braid.dialects.braid.movement import PadOp, SliceOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
 
 
@@ -105,6 +107,11 @@ class ScanOp(DecomposableOp):
             value = builder.insert(elementwise(self.kind.data, shifted, value)).results[0]
             step *= 2
         return [value]
+
+    def tile(self, box: Box) -> Tile | None:
+        """All elements along `dim`."""
+        dim = self.dim.value.data
+        return Tile((box,)) if box[dim] == (0, shape_of(self.input)[dim]) else None
 
     def _shifted(self, builder: Builder, value: SSAValue, step: int) -> SSAValue:
         """`value` moved by `step`, with neutral elements where it has moved away."""

@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
     require_summable,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.indexing import (
     element_index,
     require_elements_fit,
@@ -26,6 +27,7 @@ from braid.dialects.braid.indexing import (
 )
 from braid.dialects.braid.reduction import UFUNCS
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.tiling import Tile
 
 REDUCTIONS = ("none", "add", "mul", "maximum", "minimum")
 """How an update meets what is there: `none` replaces it."""
@@ -120,6 +122,15 @@ class ScatterElementsOp(ScatterOp):
         data, indices, updates = operands
         return (self.combined(data, element_index(indices, self.dim.value.data), updates),)
 
+    def tile(self, box: Box) -> Tile | None:
+        """Of all operands the same, along dims in which no element moves and all are written."""
+        shape, indices = shape_of(self.data), shape_of(self.indices)
+        cut = [dim for dim, part in enumerate(box) if part != (0, shape[dim])]
+        if any(dim == self.dim.value.data or indices[dim] != shape[dim] for dim in cut):
+            return None
+        part = tuple(box[dim] if dim in cut else (0, n) for dim, n in enumerate(indices))
+        return Tile((box, part, part))
+
 
 @irdl_op_definition
 class ScatterNdOp(ScatterOp):
@@ -161,3 +172,11 @@ class ScatterNdOp(ScatterOp):
         """Index arrays of the tuples."""
         data, indices, updates = operands
         return (self.combined(data, tuple_index(indices, 0), updates),)
+
+    def tile(self, box: Box) -> Tile | None:
+        """Of data and updates a part of the slices that are written, which tuples address whole."""
+        indices = whole(shape_of(self.indices))
+        addressed = indices[-1][1]
+        if box[:addressed] != whole(shape_of(self.data))[:addressed]:
+            return None
+        return Tile((box, indices, (*indices[:-1], *box[addressed:])))

@@ -19,11 +19,13 @@ from braid.dialects.braid.base import (
     set_result_types,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, reshaped
 from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.moved import moved
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure
+from braid.dialects.braid.tiling import Tile
 
 
 @irdl_op_definition
@@ -148,3 +150,8 @@ class ReshapeOp(DeclaredShapeOp):
         """numpy's reshape."""
         shape = self.result_type().get_shape()
         return (operands[0].reshape([-1 if extent == DYNAMIC else extent for extent in shape]),)
+
+    def tile(self, box: Box) -> Tile | None:
+        """The same elements; None where these are not a box of the operand."""
+        needed = reshaped(box, shape_of(self.output), shape_of(self.input))
+        return None if needed is None else Tile((needed,))

@@ -1,6 +1,6 @@
 """Ops that take elements away, add some, or join tensors: slice, pad, concat."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def, var_operand_def
 
@@ -26,14 +26,13 @@ from braid.dialects.braid.base import (
     require,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, Range, sizes
 from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.moved import moved
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.structure import (
-    Padding,
-    Structure,
-)
+from braid.dialects.braid.structure import Padding, Structure
+from braid.dialects.braid.tiling import Reads, Tile
 
 
 @irdl_op_definition
@@ -107,6 +106,19 @@ class SliceOp(StructuredOp):
         )
         return moved(self, AffineMap(len(dims), 0, dims))
 
+    def tile(self, box: Box) -> Tile:
+        """From the first to the last element that is read; the slice begins at one of these."""
+        needed: list[Range] = []
+        offsets: list[int] = []
+        lows, steps = self.offsets.get_values(), self.strides.get_values()
+        for (start, size), low, step in zip(box, lows, steps, strict=True):
+            first, last = low + start * step, low + (start + size - 1) * step
+            begin = min(first, last)
+            needed.append((begin, max(first, last) - begin + 1))
+            offsets.append(first - begin)
+        attributes = {"offsets": integers(offsets), "sizes": integers(sizes(box))}
+        return Tile((tuple(needed),), attributes)
+
 
 @irdl_op_definition
 class PadOp(StructuredOp):
@@ -165,6 +177,11 @@ class PadOp(StructuredOp):
         padding = Padding(self.low.get_values(), self.high.get_values(), self.value.value.data)
         return moved(self, AffineMap.identity(self.result_type().get_num_dims()), padding)
 
+    def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute]:
+        """The padding that is left."""
+        pads = reads.pads[0]
+        return {"low": integers([a for a, _ in pads]), "high": integers([b for _, b in pads])}
+
 
 @irdl_op_definition
 class ConcatOp(TensorOp):
@@ -209,3 +226,16 @@ class ConcatOp(TensorOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's concatenate."""
         return (np.concatenate(operands, axis=self.dim.value.data),)
+
+    def tile(self, box: Box) -> Tile:
+        """Of every operand the elements that are in the box."""
+        dim, begin = self.dim.value.data, 0
+        start, size = box[dim]
+        needed: list[Box | None] = []
+        for operand in self.inputs:
+            end = begin + shape_of(operand)[dim]
+            first, last = max(begin, start), min(end, start + size)
+            part = (first - begin, last - first)
+            needed.append((*box[:dim], part, *box[dim + 1 :]) if first < last else None)
+            begin = end
+        return Tile(tuple(needed))

@@ -16,9 +16,11 @@ from braid.dialects.braid.base import (
     require_dim,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.dtypes import i1, i64
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.tiling import Tile
 
 
 @irdl_op_definition
@@ -73,3 +75,10 @@ class TopKOp(TensorOp):
             order = np.argsort(x, axis=dim, kind="stable")
         indices = np.take(order, range(k), axis=dim).astype(np.int64)
         return np.take_along_axis(x, indices, axis=dim), indices
+
+    def tile(self, box: Box) -> Tile | None:
+        """All elements along `dim`, for all of those that are selected."""
+        dim = self.dim.value.data
+        if box[dim] != (0, self.k.value.data):
+            return None
+        return Tile(((*box[:dim], (0, shape_of(self.input)[dim]), *box[dim + 1 :]),))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
 
 from braid.dialects.braid.base import (
@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
     require,
     shape_of,
 )
+from braid.dialects.braid.boxes import Box, Range
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import numpy_from_dense
@@ -26,6 +27,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.tiling import IterationDim, Tile
 from braid.dialects.braid.windowed import WindowedOp, require_products, window_attributes
 from braid.support.errors import UnsupportedError
 
@@ -152,6 +154,50 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
             )
         )
         return (y.reshape(x.shape[0], -1, *full)[(..., *kept)].astype(operands[0].dtype),)
+
+    def iteration_domain(self) -> list[IterationDim]:
+        """Output channels in whole groups, positions in whole steps where these divide them."""
+        shape, groups = self.result_type().get_shape(), self.groups.value.data
+        units = (1, shape[1] // groups if groups > 1 else 1, *self.strides.get_values())
+        return [
+            IterationDim(extent, unit if extent % unit == 0 else 1)
+            for extent, unit in zip(shape, units, strict=True)
+        ]
+
+    def tile(self, box: Box) -> Tile | None:
+        """The channels of whole groups, and the elements whose windows reach into the box."""
+        w, groups = shape_of(self.weight), self.groups.value.data
+        (first, count), outputs = box[1], box[1]
+        channels = (0, w[0])
+        if groups > 1:
+            if first % w[1] or count % w[1]:
+                return None
+            inputs, outputs = w[0] // groups, (0, w[1])
+            groups, channels = count // w[1], (first // w[1] * inputs, count // w[1] * inputs)
+        parts = [self._reaching(dim, part) for dim, part in enumerate(box[2:])]
+        spatial, low, high, extra = zip(*parts, strict=True)
+        attributes: dict[str, Attribute] = {
+            "groups": integer(groups),
+            "pad_low": integers(low),
+            "pad_high": integers(high),
+            "output_padding": integers(extra),
+        }
+        window = ((0, extent) for extent in w[2:])
+        return Tile(((box[0], channels, *spatial), (channels, outputs, *window)), attributes)
+
+    def _reaching(self, dim: int, part: Range) -> tuple[Range, int, int, int]:
+        """The elements that add to a part of spatial dim `dim`, the padding and output padding."""
+        fields = (self.pad_low, self.pad_high, self.output_padding, self.strides)
+        low, high, extra, stride = (field.get_values()[dim] for field in fields)
+        extent, reach = shape_of(self.input)[2 + dim], self._reach[dim]
+        if part == (0, self.result_type().get_shape()[2 + dim]):
+            return (0, extent), low, high, extra
+        begin, end = part[0] + low, part[0] + low + part[1]
+        first = max(0, min(-((reach - 1 - begin) // stride), begin // stride, extent - 1))
+        last = min((end - 1) // stride, extent - 1)
+        cut = begin - first * stride
+        rest = stride * (last - first) + reach - cut - part[1]
+        return (first, last - first + 1), cut, max(rest, 0), max(-rest, 0)
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
         """Disjoint windows are a 1×1 convolution and a rearrangement; else see `_dilated`.

@@ -1,12 +1,13 @@
 """What ops with a sliding window have in common: four lists, one entry per spatial dim each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation, attr_def
 
 from braid.dialects.braid.base import element_type_of, integers, require, require_summable
+from braid.dialects.braid.tiling import Reads
 from braid.dialects.braid.windows import Windows
 
 
@@ -27,6 +28,14 @@ class WindowedOp(IRDLOperation):
             self.pad_low.get_values(),
             self.pad_high.get_values(),
         )
+
+
+def padding_of(reads: Reads) -> Mapping[str, Attribute]:
+    """The attributes with the padding that a part of the input has around it."""
+    if 0 not in reads.pads:
+        return {}
+    low, high = zip(*reads.pads[0][2:], strict=True)
+    return {"pad_low": integers(low), "pad_high": integers(high)}
 
 
 def require_products(input: SSAValue, weight: SSAValue) -> None:

@@ -13,16 +13,15 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.tiles.op_tiles import tiled
 from braid.dialects.braid.attribute_names import SPLIT
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.base import set_result_types
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.measured_times import drop_measured
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
-from braid.dialects.braid.regions import FusedOp
 from braid.passes.split.addressing import Slicer, insert_like, joined
-from braid.passes.split.fused_rules import fused_part
-from braid.passes.split.rules import part_types, split_dims
-from braid.passes.split.split_dim import SplitDim
-from braid.passes.split.tile import Part, Tile
+from braid.passes.split.split_dims import Part, PartTile, SplitDim, split_dims
 from braid.support.errors import BraidError
 
 
@@ -81,30 +80,23 @@ class _Splitter:
         tile = dim.tile(part)
         if tile is None:
             raise _error(op, f"dim {dim.dim} cannot be split where {part.start} begins a part")
-        computed = tile.computed or part
-        made = self._op_of(op, computed, tile)
+        made = self._op_of(op, tile)
         values = self.split(made, rest)
         if made.parent is None:  # its own parts took its place
             made.erase()
-        if computed == part:
-            return values
-        wanted = Part(part.dim, part.start - computed.start, part.size)
-        return [self.slicer.slice(value, wanted) for value in values]
+        return values
 
-    def _op_of(self, op: Operation, part: Part, tile: Tile) -> Operation:
+    def _op_of(self, op: Operation, part: PartTile) -> Operation:
         """`op` on a part of its operands, not inserted yet."""
         operands = [
-            self._slice(value, tile.operands[index]) if index in tile.operands else value
+            self._slice(value, part.operands[index]) if index in part.operands else value
             for index, value in enumerate(op.operands)
+            if part.tile.operands[index] is not None
         ]
-        if isinstance(op, FusedOp):
-            made = fused_part(op, part, operands)
-        else:
-            made = type(op).create(
-                operands=operands,
-                result_types=part_types(op, part),
-                attributes={**op.attributes, **tile.attributes},
-            )
+        made = tiled(op, part.tile, part.box, operands)
+        layouts = [layout_of(result.type) for result in op.results]
+        types = zip(made.result_types, layouts, strict=True)
+        set_result_types(made, [with_layout(type, layout) for type, layout in types])
         made.attributes.pop(SPLIT, None)
         drop_measured(made)
         made.location = op.location

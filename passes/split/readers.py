@@ -5,19 +5,11 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation
 
 from braid.dialects.braid.base import TensorOp
-from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.movement import TransposeOp
-from braid.dialects.braid.pooling import PoolOp
-from braid.dialects.braid.resize import ResizeOp
-from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.split.aligned_counts import operand_dim
-from braid.passes.split.rules import split_dims
 from braid.passes.split.sizes import op_bytes
-from braid.passes.split.split_dim import SplitDim
+from braid.passes.split.split_dims import IN_ORDER, SplitDim, split_dims
 from braid.targets.costs.simulator.steps import is_addressing
-
-IN_ORDER = ConvOp | ConvTransposeOp | PoolOp | ResizeOp | TransposeOp
-"""Ops whose own dims matter more than those of what reads them."""
 
 
 def readable_first(
@@ -28,7 +20,7 @@ def readable_first(
     A convolution needs all channels: an op before it is better split along its rows, so that
     parts flow from one to the other.
     """
-    if isinstance(op, IN_ORDER):
+    if isinstance(op, IN_ORDER | TransposeOp):
         return list(dims)
     wanted = [
         {operand_dim(dim, use.index) for dim in split_dims(use.operation)}

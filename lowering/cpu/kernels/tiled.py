@@ -13,11 +13,11 @@ from xdsl.ir import BlockArgument, Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.tiles.boxes import whole
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import candidates, tile_sizes
 from braid.analysis.tiles.tiles import is_splat, work
 from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.boxes import whole
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.regions import FusedOp

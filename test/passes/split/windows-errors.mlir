@@ -1,23 +1,5 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=1000}' --split-input-file --verify-diagnostics
 
-// Windows of a transposed convolution that overlap add to what other parts make.
-func.func @overlap(%x: tensor<1x1x12x12xf32>, %w: tensor<1x1x3x3xf32>) -> tensor<1x1x25x25xf32> {
-  // expected-error@+1 {{'braid.conv_transpose' uses}}
-  %0 = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, output_padding = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x12x12xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x25x25xf32>
-  func.return %0 : tensor<1x1x25x25xf32>
-}
-
-// -----
-
-// Where corners are aligned, the extents of the whole decide on every element.
-func.func @corners(%x: tensor<1x1x16x16xf32>) -> tensor<1x1x32x32xf32> {
-  // expected-error@+1 {{'braid.resize' uses}}
-  %0 = braid.resize %x {mode = "linear", coordinates = "align_corners", nearest_mode = "floor", scales = array<f64: 1.0, 1.0, 2.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64} : (tensor<1x1x16x16xf32>) -> tensor<1x1x32x32xf32>
-  func.return %0 : tensor<1x1x32x32xf32>
-}
-
-// -----
-
 // One window covers the input.
 func.func @pool(%x: tensor<1x1x16x16xf32>) -> tensor<1x1x1x1xf32> {
   // expected-error@+1 {{'braid.pool' uses}}

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.analysis.tiles.boxes import (
+from braid.dialects.braid.boxes import (
     count,
     hull,
     is_contiguous,

@@ -7,11 +7,11 @@ import pytest
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 
-from braid.analysis.tiles.boxes import reshaped, sizes
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import SCRATCH_TARGET, candidates, tile_sizes
 from braid.analysis.tiles.tiles import group_tile, scratch_bytes
 from braid.dialects.braid.base import integer, integers, shape_of
+from braid.dialects.braid.boxes import reshaped, sizes
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.strided_storage import span
-from braid.analysis.tiles.boxes import count
 from braid.analysis.tiles.tile_classes import TileClass
 from braid.dialects.braid.attribute_names import BUFFERS, SCRATCH_BUFFER
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.boxes import count
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.copies.strided import Strided, copy_elements
