@@ -54,7 +54,9 @@ def tiled(op: Operation, tile: Tile, box: Box, operands: Sequence[SSAValue]) -> 
         writer.values[member.results[0]] = writer.emit(member)
     result = writer.values[members.result]
     writer.builder.insert(YieldOp(result))
-    return FusedOp(operands, [result.type], block, dict(op.attributes))
+    part = FusedOp(operands, [result.type], block, dict(op.attributes))
+    part.location = op.location
+    return part
 
 
 def _tile_of_group(op: FusedOp, box: Box) -> GroupTile | None:

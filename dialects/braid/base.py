@@ -1,8 +1,10 @@
 """The common parts of braid's ops: type inference, verification, semantics, structure."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
+from weakref import WeakKeyDictionary
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, TensorType, i64
@@ -105,6 +107,19 @@ class TensorOp(IRDLOperation, ABC):
         return cast(AnyTensor, self.results[index].type)
 
 
+@dataclass
+class _KnownStructure:
+    """The structure of an op with these types and attributes; `computes` is by `Tile.key`."""
+
+    facts: tuple[Attribute, ...]
+    structure: Structure
+    computes: dict[Hashable, bool] = field(default_factory=dict[Hashable, bool])
+
+
+_STRUCTURES = WeakKeyDictionary[Operation, _KnownStructure]()
+"""Tiles of one op are asked for by the thousand, of a few sizes only."""
+
+
 class StructuredOp(TensorOp, ABC):
     """An op that is a sequence of loop nests over iteration spaces."""
 
@@ -118,8 +133,8 @@ class StructuredOp(TensorOp, ABC):
 
     def tile(self, box: Box) -> Tile | None:
         """The slices that the structure reads, where the op computes just the box from them."""
-        structure = self.structure()
-        reads = structured_reads(structure, [shape_of(value) for value in self.operands], box)
+        known = self._known_structure()
+        reads = structured_reads(known.structure, [shape_of(value) for value in self.operands], box)
         if reads is None or len(reads.operands) != len(self.operands):
             return None
         attributes = self.tile_attributes(box, reads)
@@ -127,7 +142,18 @@ class StructuredOp(TensorOp, ABC):
             return None
         slices = tuple(reads.operands[index] for index in range(len(self.operands)))
         tile = Tile(slices, attributes)
-        return tile if self._computes(tile, box, structure, reads) else None
+        key = tile.key, sizes(box)
+        if key not in known.computes:
+            known.computes[key] = self._computes(tile, box, known.structure, reads)
+        return tile if known.computes[key] else None
+
+    def _known_structure(self) -> "_KnownStructure":
+        """The structure, and of which tiles is known whether they are computed."""
+        facts = (*self.operand_types, *self.result_types, *self.attributes.values())
+        known = _STRUCTURES.get(self)
+        if known is None or known.facts != facts:
+            known = _STRUCTURES[self] = _KnownStructure(facts, self.structure())
+        return known
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
         """The attributes that are others in the op that computes `box`; None where none does."""

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.tiles.op_tiles import tiled
+from braid.analysis.tiles.op_tiles import iteration_domain, tiled
 from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import set_result_types
@@ -26,7 +26,10 @@ from braid.support.errors import BraidError
 
 
 def decided_counts(op: Operation, dims: Mapping[int, SplitDim]) -> dict[int, int]:
-    """The parts per dim. Raises BraidError for a decision that does not fit the op."""
+    """The parts per dim that is split, in the order of `dims`.
+
+    Raises BraidError for a decision that does not fit the op.
+    """
     attribute = op.attributes[SPLIT]
     if not isinstance(attribute, DenseArrayBase):
         raise _error(op, f"{SPLIT} is {attribute}, expected array<i64>")
@@ -39,7 +42,7 @@ def decided_counts(op: Operation, dims: Mapping[int, SplitDim]) -> dict[int, int
         most = dims[dim].extent // dims[dim].unit
         if not 1 <= count <= most:
             raise _error(op, f"{SPLIT} splits dim {dim} into {count} parts, expected 1 to {most}")
-    return {dim: count for dim, count in counts.items() if count > 1}
+    return {dim: counts[dim] for dim in dims if counts.get(dim, 1) > 1}
 
 
 def _error(op: Operation, message: str) -> BraidError:
@@ -61,16 +64,14 @@ class _Splitter:
 
         Returns the whole results.
 
-        Splits along one dim after the other, so that the parts of a dim are joined before those
-        of the dims before it.
+        Splits along one dim of `counts` after the other, so that the parts of a dim are joined
+        before those of the dims before it.
         """
-        if all(count == 1 for count in counts.values()):
+        if not counts:
             return list(self.builder.insert(op).results)
-        dims = {dim.dim: dim for dim in split_dims(op, reductions=True)}
-        number = next(dim for dim in dims if counts.get(dim, 1) > 1)
-        dim = dims[number]
-        rest = {other: count for other, count in counts.items() if other != number}
-        parts = [self._part(op, dim, part, rest) for part in dim.parts(counts[number])]
+        (number, count), *rest = counts.items()
+        dim = SplitDim(op, number, iteration_domain(op))
+        parts = [self._part(op, dim, part, dict(rest)) for part in dim.parts(count)]
         return [self._joined(dim, values) for values in zip(*parts, strict=True)]
 
     def _part(
@@ -99,7 +100,6 @@ class _Splitter:
         set_result_types(made, [with_layout(type, layout) for type, layout in types])
         made.attributes.pop(SPLIT, None)
         drop_measured(made)
-        made.location = op.location
         return made
 
     def _slice(self, value: SSAValue, part: Part) -> SSAValue:

@@ -3,13 +3,14 @@
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import Operation
 
 from braid.analysis.storage.strided_storage import has_storage
 from braid.analysis.tiles.op_tiles import iteration_domain, op_tile
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import StructuredOp, shape_of
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.movement import TransposeOp
@@ -22,8 +23,8 @@ from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 IN_ORDER = ConvOp | ConvTransposeOp | PoolOp | ResizeOp
 """Ops that are split along batch, channels, and then spatial dims."""
 
-_SAMPLES = 8
-"""Parts at each end and in the middle that are looked at, where more only differ at the ends."""
+_FEW = 8
+"""Parts that are all looked at."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class SplitDim:
     def _first(self) -> Part:
         return Part(self.dim, 0, self.unit)
 
-    @property
+    @cached_property
     def has_halo(self) -> bool:
         """Whether what a part needs depends on where it is, not on its size alone.
 
@@ -146,10 +147,20 @@ class SplitDim:
         return Largest(made, operands)
 
     def _typical_parts(self, count: int) -> list[Part]:
-        """Parts of which one needs the most: without a halo the first, none is larger."""
+        """Parts of which one needs the most: without a halo the first, none is larger.
+
+        What affine indices read is less at the ends, in the padding, and else as large as the
+        part.
+        """
         if not self.has_halo:
             return [Part(self.dim, 0, -(-(self.extent // self.unit) // count) * self.unit)]
-        return self.parts(count)
+        parts = self.parts(count)
+        if count <= _FEW or not isinstance(self.op, StructuredOp):
+            return parts
+        inside = parts[_FEW // 4 : -_FEW // 4]
+        most = max(part.size for part in inside)
+        largest = [part for part in inside if part.size == most]
+        return [*parts[: _FEW // 4], largest[len(largest) // 2], *parts[-_FEW // 4 :]]
 
 
 def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
