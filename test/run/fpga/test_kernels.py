@@ -9,7 +9,8 @@ from braid.lowering.fpga.rtl.simulate import VerilatedDesign
 from braid.lowering.fpga.streams import channels_of, network_of
 from braid.solvers.streams import earliest
 from braid.support.errors import BraidError, UnsupportedError
-from test.run.fpga.designs import check, parse, predicted
+from test.run.fpga import handshake
+from test.run.fpga.designs import check, parse, predicted, scheduled
 
 REQUANTIZED = """
   %m = braid.constant {{value = dense<{multipliers}> : tensor<1x{c}x1x1xi32>}}
@@ -126,6 +127,23 @@ def test_matmul() -> None:
     checked = check(parse(matmul(3, 16, 16, 16)), 1, seeds=(1,))
     one = predicted(checked.converted, 1)
     assert 4096 <= one <= 4096 + 20
+
+
+@pytest.mark.slow
+def test_a_product_takes_a_sixth_of_the_cycles_of_handshaking() -> None:
+    """Of the same numbers by CIRCT's dynamically scheduled circuit, with one multiplier as well."""
+    rng = np.random.default_rng(3)
+    module = parse(matmul(3, 16, 16, 16))
+    weights = rng.integers(-128, 128, (16, 16))
+    x = np.random.default_rng(4).integers(-128, 128, (16, 16)).astype(np.int8)
+    converted, schedule = scheduled(function_named(module, "main"), {}, 1)
+    assert schedule.resources.dsp == 1
+    ours = VerilatedDesign(converted.design).run([x], [(16, 16)])
+    theirs, cycles = handshake.product(x, weights)
+    np.testing.assert_array_equal(ours.outputs[0], x.astype(np.int32) @ weights)
+    np.testing.assert_array_equal(theirs, ours.outputs[0])
+    print(f"{ours.cycles} cycles, by handshaking {cycles}")
+    assert 6 * ours.cycles <= cycles
 
 
 MEAN = """
