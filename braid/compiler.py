@@ -29,7 +29,7 @@ from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package, RecordCount
 from braid.on_miss import ON_MISS_SECONDS, MissRule
-from braid.passes.infrastructure.crashes import run_reproducibly
+from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.storage.memory_report import memory_report

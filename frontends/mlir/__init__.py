@@ -1,8 +1,7 @@
 """Reading `.mlir` text into xDSL, with the source location of every op kept."""
 
-from braid.frontends.mlir.files import BYTECODE_MAGIC, decode_mlir, read_mlir_text
+from braid.frontends.mlir.files import BYTECODE_MAGIC, MLIRSyntaxError, decode_mlir, read_mlir_text
 from braid.frontends.mlir.parser import ExternalResources, ParsedFile, parse_mlir
-from braid.frontends.mlir.syntax_error import MLIRSyntaxError
 
 __all__ = [
     "BYTECODE_MAGIC",

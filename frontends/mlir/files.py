@@ -1,11 +1,61 @@
-"""From a file to the text in it."""
+"""From a file to the text in it, whose brackets are not nested too deep.
 
+xDSL's parser and upstream's both call themselves for what stands within brackets; upstream's ends
+the process where its stack does. Braces of regions count as all others do.
+"""
+
+import re
 from pathlib import Path
 
-from braid.frontends.mlir.nesting import check_nesting
-from braid.frontends.mlir.syntax_error import MLIRSyntaxError
+import numpy as np
+
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import read_regular
+
+
+class MLIRSyntaxError(BraidError):
+    """The text is not MLIR, or uses an op, attribute or type that no loaded dialect has."""
+
+
+DEPTH = 120
+"""Brackets within each other; models have some 30 at most."""
+CHAIN = 1000
+"""Operators or arrows one behind the other, for each of which a parser may call itself."""
+
+_SKIPPED = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|>=|<=')
+_CHAIN = re.compile(rb"(?:(?:[-+*]|\(\s*\)\s*->)[\s\w]*){%d}" % CHAIN)
+_STEP = np.zeros(256, np.int32)
+_STEP[list(b"([{<")] = 1
+_STEP[list(b")]}>")] = -1
+
+
+def check_nesting(text: str, file: str) -> None:
+    """Raises MLIRSyntaxError where `text` is nested so deep that reading it may exhaust a stack."""
+    data = text.encode(errors="replace")
+    if sum(map(data.count, b"([{<")) <= DEPTH and sum(map(data.count, b"-+*")) < CHAIN:
+        return
+    plain = _SKIPPED.sub(b"", data)
+    level = np.cumsum(_STEP[np.frombuffer(plain, np.uint8)], dtype=np.int32)
+    if not len(level):
+        return
+    # A bracket that closes nothing does not make room for others.
+    depth = level - np.minimum(np.minimum.accumulate(level), 0)
+    deepest = int(np.argmax(depth > DEPTH))
+    if depth[deepest] > DEPTH:
+        _refuse(plain, deepest, f"brackets are nested more than {DEPTH} deep", file)
+    if (chain := _CHAIN.search(plain)) is not None:
+        _refuse(plain, chain.start(), f"{CHAIN} operators stand one behind the other", file)
+
+
+def _refuse(data: bytes, place: int, message: str, file: str) -> None:
+    line = data.count(b"\n", 0, place) + 1
+    column = place - data.rfind(b"\n", 0, place)
+    raise MLIRSyntaxError(
+        f"{message}, which may be too deep to read",
+        location=SourceLocation(file, line, column),
+        hint="write inner regions as functions, and long expressions in parts",
+    )
+
 
 BYTECODE_MAGIC = b"ML\xefR"
 

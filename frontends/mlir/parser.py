@@ -2,9 +2,9 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
@@ -17,8 +17,9 @@ from xdsl.ir import (
     SSAValue,
     TypeAttribute,
 )
+from xdsl.irdl import IRDLOperation, VerificationContext
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
-from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
@@ -26,11 +27,64 @@ from braid.dialects.float_literals import BitPatternParser
 from braid.dialects.upstream_form import from_upstream_form, is_in_upstream_form, plain_name
 from braid.frontends.collector import collector_paused
 from braid.frontends.mlir.dictionaries import DictionaryReader
-from braid.frontends.mlir.op_classes import require_complete, wrong_attribute
+from braid.frontends.mlir.files import MLIRSyntaxError
 from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
-from braid.frontends.mlir.scopes import ScopedValues
-from braid.frontends.mlir.syntax_error import MLIRSyntaxError
 from braid.support.errors import BraidError, Note, SourceLocation
+
+
+class ScopedValues(dict[str, tuple[SSAValue, ...]]):
+    """The values by name that are visible; those of a region are taken out when it ends.
+
+    xDSL copies the whole table at the beginning of every region, which makes parsing quadratic.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._defined: list[str] = []
+
+    def __setitem__(self, name: str, values: tuple[SSAValue, ...]) -> None:
+        self._defined.append(name)
+        super().__setitem__(name, values)
+
+    def copy(self) -> Self:
+        """The table itself: leaving the region restores it."""
+        return self
+
+    def enter(self) -> int:
+        """Begin a region; the result is for `leave`."""
+        return len(self._defined)
+
+    def leave(self, mark: int) -> None:
+        """Forget what was defined since `enter` returned `mark`."""
+        while len(self._defined) > mark:
+            del self[self._defined.pop()]
+
+
+def require_complete(op_type: type[Operation]) -> None:
+    """Raises BraidError for a class that leaves a method of its base class out."""
+    missing = sorted(getattr(op_type, "__abstractmethods__", ()))
+    if missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        raise BraidError(
+            f"the class of op '{op_type.name}' has no {names}",
+            hint=f"'{op_type.__module__}:{op_type.__qualname__}' has to define what its base "
+            "class asks for",
+        )
+
+
+def wrong_attribute(op_type: type[Operation], given: Mapping[str, Attribute]) -> str | None:
+    """The first of the `given` attributes that is not as the class says, None if all are."""
+    if not issubclass(op_type, IRDLOperation):
+        return None
+    definition = op_type.get_irdl_definition()
+    for name, declared in {**definition.attributes, **definition.properties}.items():
+        try:
+            if name in given:
+                declared.constr.verify(given[name], VerificationContext())
+        except VerifyException:
+            return name
+    return None
+
 
 _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
 _OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')

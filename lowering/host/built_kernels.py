@@ -17,7 +17,7 @@ from xdsl.dialects import func
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.kernel_selection import KernelSelection, group_of
 from braid.lowering.common.module_text import module_text
-from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
+from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.kernels.family_calls import Match

@@ -1,17 +1,51 @@
-"""Whether what decision passes claim is checked: asked for by a flag, or by the environment."""
+"""Checks of what decision passes claim: which there are, and whether they are asked for.
+
+A check is separate, simple code: it carries the decision out on a copy of the module and counts
+what is then there. A claim that does not hold is a bug of the pass. A flag or the environment asks
+for them; tests and fuzzing always do.
+"""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics.remarks import passing_on_remarks
-from braid.passes.infrastructure.claim_checks import check_of
+from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
+
+Check = Callable[[ModulePass, ModuleOp, Sequence[Remark]], None]
+
+
+class WrongClaimError(Exception):
+    """A pass says something about its decision that does not hold."""
+
+
+_CHECKS = {
+    "apply-rematerialization": "recomputation_claims:check_application",
+    "assign-devices": "partition_claims:check_assignment",
+    "plan-memory": "memory_claims:check_plan",
+    "search-order": "order_claims:check_order",
+    "select-layouts": "layout_claims:check_layouts",
+    "select-rematerialization": "recomputation_claims:check_selection",
+}
+"""Name of the pass -> `module:function`, loaded when it is used."""
+
+
+def check_of(pass_: ModulePass) -> Check | None:
+    """What checks the claims of `pass_`, given the module after it and its remarks.
+
+    It raises WrongClaimError. None for a pass that claims nothing.
+    """
+    if pass_.name not in _CHECKS:
+        return None
+    module, _, function = _CHECKS[pass_.name].partition(":")
+    return getattr(import_module(f"braid.passes.verification.{module}"), function)
+
 
 VARIABLE = "BRAID_VERIFY_DECISIONS"
 """Environment variable: anything but nothing and `0` checks all claims, in child processes too."""

@@ -14,8 +14,7 @@ from braid.analysis.structure.clusters import (
     verify_clusters,
 )
 from braid.analysis.structure.verification import InvalidIRError, verify_module
-from braid.passes.infrastructure.claim_checks import WrongClaimError
-from braid.passes.infrastructure.decision_checks import apply_checked
+from braid.passes.infrastructure.decision_checks import WrongClaimError, apply_checked
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, was_interrupted

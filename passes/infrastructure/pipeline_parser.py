@@ -17,8 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from braid.passes.infrastructure.option_values import create_pass
-from braid.passes.infrastructure.pipeline_text import error_at
+from braid.passes.infrastructure.options import create_pass, error_at
 from braid.passes.infrastructure.registry import PassFactory, available_passes
 from braid.passes.pipelines import PIPELINES
 from braid.support.errors import BraidError

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 
 TOLERANCE = 1e-6
 """Relative: sums in another order differ by rounding."""

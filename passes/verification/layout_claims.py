@@ -25,7 +25,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.verification.claims import (

@@ -15,7 +15,7 @@ from braid.dialects.braid.attribute_names import ARENA_BYTES, ARENAS, BUFFERS
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.variants import program_functions
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.verification.claims import (
     claims_about,
     name_of,

@@ -17,7 +17,7 @@ from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.regions import FusedOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.order.apply_order import ApplyOrderPass
 from braid.passes.order.search_order import SearchOrderPass
 from braid.passes.verification.claims import (

@@ -17,7 +17,7 @@ from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import COLOCATE
 from braid.dialects.braid.clusters import replicas_of
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.partition.assign_devices import AssignDevicesPass
 from braid.passes.partition.group_costs import Trial
 from braid.passes.partition.partition_graph import link_seconds, memory_of, value_size

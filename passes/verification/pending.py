@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from braid.dialects.braid.launch import LaunchOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.verification.claims import name_of
 from braid.passes.verification.tags import Memory, Place
 

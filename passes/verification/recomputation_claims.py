@@ -16,7 +16,7 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import RECOMPUTE_SETS
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.rematerialization.apply_rematerialization import ApplyRematerializationPass
 from braid.passes.rematerialization.select_rematerialization import SelectRematerializationPass
 from braid.passes.verification.claims import (

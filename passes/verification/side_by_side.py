@@ -10,7 +10,7 @@ from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.attribute_names import INTER_OP_STREAM, INTER_OP_STREAMS
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.verification.claims import name_of
 from braid.passes.verification.tags import Memory, Place
 

@@ -38,7 +38,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
-from braid.passes.infrastructure.claim_checks import WrongClaimError
+from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.verification.claims import name_of
 from braid.passes.verification.pending import Pending
 from braid.passes.verification.planned_attributes import (

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from braid import __version__
 from braid.passes.infrastructure.registry import available_passes
 from braid.passes.pipelines import PIPELINES
-from braid.tools.opt.listing import list_dialects, list_passes
+from braid.tools.opt.reports import list_dialects, list_passes
 
 _DESCRIPTION = (
     "Reads MLIR, runs a pipeline of passes on it and prints the result. A flag of the name of a "

@@ -14,13 +14,12 @@ from braid.dialects.upstream_form import to_upstream_form
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.instrumentation import Instrumentation, Timing
 from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
+from braid.passes.infrastructure.options import PIPELINE_FILE
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.passes.infrastructure.pipeline_text import PIPELINE_FILE
 from braid.passes.infrastructure.reproducer import write_reproducer
 from braid.support.diagnostics import Diagnostic
 from braid.support.errors import BraidError, Note
-from braid.tools.opt.files import Chunk
-from braid.tools.opt.reproducer import stored_pipeline
+from braid.tools.opt.files import Chunk, stored_pipeline
 
 
 @dataclass(frozen=True)

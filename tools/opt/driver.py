@@ -15,8 +15,8 @@ from braid.passes.infrastructure.decision_checks import verifying_decisions
 from braid.passes.infrastructure.instrumentation import Timing
 from braid.passes.infrastructure.ir_printing import IRPrinting
 from braid.passes.infrastructure.manager import PassCrashError
+from braid.passes.infrastructure.options import PIPELINE_FILE
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.passes.infrastructure.pipeline_text import PIPELINE_FILE
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.tools.opt.arguments import OptOptions
@@ -29,8 +29,12 @@ from braid.tools.opt.files import (
     split_chunks,
     write_texts,
 )
-from braid.tools.opt.rendering import render_diagnostic
-from braid.tools.opt.reports import remark_diagnostic, remarks_json, timing_report
+from braid.tools.opt.reports import (
+    remark_diagnostic,
+    remarks_json,
+    render_diagnostic,
+    timing_report,
+)
 from braid.tools.outputs import check_outputs
 from braid.universe import make_context
 

@@ -6,8 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.frontends.mlir import decode_mlir, read_mlir_text
+from braid.frontends.mlir import ParsedFile, decode_mlir, read_mlir_text
+from braid.support.errors import BraidError
 from braid.tools.outputs import STANDARD_OUTPUT, write_files
+
+
+def stored_pipeline(parsed: ParsedFile, file: str) -> str:
+    """The pipeline that a reproducer holds; raises `BraidError` where there is none."""
+    pipeline = parsed.external_resources.get("mlir_reproducer", {}).get("pipeline")
+    if not isinstance(pipeline, str):
+        raise BraidError(
+            f"'{file}' holds no pipeline to run",
+            hint="a reproducer ends in {-# external_resources: {mlir_reproducer: {pipeline: …",
+        )
+    return pipeline
+
 
 SPLIT_MARKER = "// -----"
 _SPLIT_LINE = re.compile(r"^[ \t]*// -----[ \t]*$\n?", re.MULTILINE)

@@ -1,11 +1,112 @@
-"""The reports that `braid-opt` prints beside the IR: timing and remarks."""
+"""What `braid-opt` prints beside the IR: lists of passes, diagnostics, timing and remarks."""
 
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.passes.infrastructure.instrumentation import Timing
+from braid.passes.infrastructure.options import pass_options
+from braid.passes.infrastructure.registry import PassFactory, available_passes, pass_table
+from braid.passes.pipelines import PIPELINES
 from braid.support.diagnostics import Diagnostic
+from braid.support.errors import BraidError, SourceLocation
+from braid.universe import DIALECTS, make_context
+
+_COLUMN = 28
+"""Where the texts begin."""
+
+
+def list_passes() -> str:
+    """All passes with their options, types, defaults and the first line of their documentation.
+
+    braid's own come first, then the named pipelines, then the passes of other packages.
+    """
+    passes = available_passes()
+    own = [_describe(name, passes[name]) for name in sorted(pass_table())]
+    others = [_describe(name, passes[name]) for name in sorted(passes) if name not in pass_table()]
+    pipelines = [_entry(name, ",".join(parts)) for name, parts in sorted(PIPELINES.items())]
+    sections = {
+        "passes of braid:": own,
+        "named pipelines:": pipelines,
+        "passes of xDSL and installed packages:": others,
+    }
+    return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
+
+
+def list_dialects() -> str:
+    """The names of all dialects, one a line; braid's own first."""
+    names = make_context().registered_dialect_names
+    return "\n".join([*DIALECTS, *sorted(set(names) - set(DIALECTS))])
+
+
+def _describe(name: str, factory: PassFactory) -> str:
+    try:
+        pass_class = factory()
+        options = pass_options(pass_class)
+    except (ImportError, NameError, BraidError) as error:
+        return _entry(name, f"(cannot be loaded: {error})")
+    lines = [_entry(name, _first_line(pass_class))]
+    return "\n".join([*lines, *(f"      {option}" for option in options)])
+
+
+def _entry(name: str, text: str) -> str:
+    """A name and what it means, in columns; below each other where the name is too long."""
+    if len(name) < _COLUMN or not text:
+        return f"  {name:<{_COLUMN}}{text}".rstrip()
+    return f"  {name}\n  {'':<{_COLUMN}}{text}"
+
+
+def _first_line(pass_class: type[ModulePass]) -> str:
+    documentation = inspect.cleandoc(pass_class.__doc__ or "")
+    # A dataclass without a docstring gets its signature as one, which says nothing new.
+    if documentation.startswith(f"{pass_class.__name__}("):
+        return ""
+    return documentation.partition("\n")[0]
+
+
+Sources = Mapping[str, Sequence[str]]
+"""Lines of the files that are known, by name."""
+_LONGEST = 400
+"""Characters of a line that are shown."""
+
+
+def render_diagnostic(diagnostic: Diagnostic, sources: Sources) -> str:
+    """`diagnostic` with its notes and hint, and with source lines where `sources` has them."""
+    lines = _render(diagnostic.severity, diagnostic.message, diagnostic.location, sources)
+    for note in diagnostic.notes:
+        lines += _render("note", note.message, note.location, sources)
+    if diagnostic.hint:
+        lines.append(f"hint: {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _render(
+    severity: str, message: str, location: SourceLocation | None, sources: Sources
+) -> list[str]:
+    place = "braid-opt" if location is None else str(location)
+    lines = [f"{place}: {severity}: {message}"]
+    if location is None or not location.line:
+        return lines
+    source = sources.get(location.file, ())
+    if location.line <= len(source):
+        text, column = _around(source[location.line - 1], location.column)
+        lines.append(text)
+        if column:
+            # Tabs are kept, so that the caret stands below its character.
+            prefix = text[: column - 1].ljust(column - 1)
+            lines.append("".join("\t" if c == "\t" else " " for c in prefix) + "^")
+    return lines
+
+
+def _around(text: str, column: int) -> tuple[str, int]:
+    """The part of a very long line that is around `column`, and the column in it."""
+    if len(text) <= _LONGEST:
+        return text, column
+    begin = max(0, min(column - _LONGEST // 2, len(text) - _LONGEST))
+    return text[begin : begin + _LONGEST], max(0, column - begin)
 
 
 def timing_report(timing: Timing) -> str:

@@ -1,19 +1,69 @@
-"""Kernels to object code: through the cache, and otherwise through upstream MLIR and LLVM."""
+"""Kernels to object code: through the cache, and otherwise through upstream MLIR and LLVM.
 
+A kernel is compiled as text under a name that says nothing, and gets its own name in the object:
+kernels with equal code get equal text, and so one entry in the object cache, whatever they are
+called.
+"""
+
+import hashlib
 import os
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+
+from braid.lowering.common.module_text import module_text
 from braid.lowering.common.upstream import to_llvm_ir
-from braid.lowering.host.codegen.kernel_text import anonymous_text, with_symbol
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.host.codegen.object_key import cache_key
-from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.host.codegen.objects import OPTIONS, emit_object
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.codegen.workers import compile_texts
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
+from braid.support.toolchain import braid_version, toolchain
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.machines.machine import Machine
+
+
+def cache_key(text: str, machine: Machine) -> str:
+    """Digest of a kernel's text and of everything that turns it into an object."""
+    generator = (*toolchain(), braid_version(), ",".join(LLVM_PASSES), str(OPTIONS))
+    parts = (text, *generator, machine.triple, machine.cpu, machine.features)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+PLACEHOLDER = "braid_kernel_".ljust(128, "_")
+"""The symbol of every kernel while it is compiled; as long as a symbol may be."""
+
+
+def anonymous_text(kernel: Kernel) -> str:
+    """The text of the kernel's module with the placeholder as the kernel's symbol."""
+    named: list[FuncOp] = []
+    for op in kernel.module.walk():
+        if isinstance(op, FuncOp) and op.sym_name.data == kernel.symbol:
+            named.append(op)
+        for name, attribute in op.properties.items():
+            if isinstance(attribute, SymbolRefAttr):
+                assert attribute.root_reference.data != kernel.symbol, f"{name}: a kernel calls"
+    for op in named:
+        op.sym_name = StringAttr(PLACEHOLDER)
+    text = module_text(kernel.module)
+    for op in named:
+        op.sym_name = StringAttr(kernel.symbol)
+    return text
+
+
+def with_symbol(object_code: bytes, symbol: str) -> bytes:
+    """The object with the placeholder replaced by `symbol` in its string table.
+
+    Names there end at a zero byte, so that a shorter one takes the room of a longer one.
+    """
+    placeholder = PLACEHOLDER.encode()
+    encoded = symbol.encode()
+    if len(encoded) > len(placeholder):
+        raise BraidError(f"symbol '{symbol}' is longer than {len(placeholder)} bytes")
+    assert object_code.count(placeholder) == 1, "a kernel has exactly one symbol"
+    return object_code.replace(placeholder, encoded.ljust(len(placeholder), b"\0"))
 
 
 def compile_text(text: str, machine: Machine) -> bytes:

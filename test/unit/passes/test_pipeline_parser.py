@@ -16,11 +16,11 @@ from xdsl.passes import ModulePass
 
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import PassCrashError
-from braid.passes.infrastructure.option_values import pass_text
+from braid.passes.infrastructure.options import pass_text
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.infrastructure.reproducer import write_reproducer
 from braid.support.errors import BraidError
-from braid.tools.opt.reproducer import stored_pipeline
+from braid.tools.opt.files import stored_pipeline
 from braid.universe import make_context
 
 
