@@ -21,6 +21,10 @@ class Machine:
     - `launch_seconds` of starting a kernel, `join_seconds` of joining threads, and
       `thread_efficiency`, the part of a thread that each one but the first adds.
 
+    GPUs have `multiprocessors`, `memory_bandwidth`, `flops` in f32 without tensor cores, and rates
+    of these: `tensor_bf16_flops`, `tensor_tf32_flops`, `tensor_int8_ops`, and where `mma.sync` is
+    slower than another instruction, `mma_bf16_flops` and so on for it.
+
     What `braid targets calibrate` measures besides is in `calibration.py`.
     """
 

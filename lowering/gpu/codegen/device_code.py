@@ -42,7 +42,7 @@ def device_ir(text: str) -> str:
         if left := _untranslatable(plain.operation):
             raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
         found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
-    found = "\n".join(map(_with_tensor_maps, found.splitlines()))
+    found = "\n".join(_convergent(_with_tensor_maps(line)) for line in found.splitlines())
     names = _MATH_CALL.findall(found)
     return translate_literals(_MATH_CALL.sub("", found)) + "\n" + _added(definitions(names), found)
 
@@ -53,6 +53,17 @@ def _with_tensor_maps(line: str) -> str:
         return line
     kept = f"ptr byval([{MAP_BYTES} x i8]) align {TENSOR_MAP_ALIGNMENT}"
     return _TENSOR_MAP.sub(f'{kept} "nvvm.grid_constant" ', line)
+
+
+def _convergent(line: str) -> str:
+    """Assembly that waits or is done by a whole warp must not move to where fewer threads come.
+
+    Calls of intrinsics have the attribute by themselves; upstream's `llvm.inline_asm` has none.
+    """
+    if " asm sideeffect " not in line:
+        return line
+    head, bracket, rest = line.rpartition(")")
+    return f"{head}{bracket} convergent{rest}"
 
 
 def _added(text: str, module: str) -> str:

@@ -28,7 +28,8 @@ from braid.lowering.gpu.kernels.contraction.candidate import (
 )
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.kernel import all_aligned
-from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
+from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
@@ -96,7 +97,7 @@ class _AttentionCandidate:
         widths = (
             shape_of(self.found.scores.operands[0])[-1] + shape_of(self.found.values.output)[-1]
         )
-        rate = self.machine.fact("tensor_bf16_flops", 312e12) * _RATE
+        rate = mma_rate(Number.BF16, self.machine) * _RATE
         values = (*self.group.inputs, *self.group.outputs)
         moved = sum(storage_bytes(value.type) for value in values)
         slow = 1.0 if choice == self.layouts[0] else 1.001

@@ -15,11 +15,10 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.lowering.gpu.kernels.contraction.tiles import LEAST_COPY
 from braid.targets.machines.machine import Machine
 
 _CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
-_LEAST_COPY = 4
-"""Bytes that can be copied to shared memory at once."""
 _FEWEST_COLUMNS = 8
 """Channels of a group: with fewer, most of a tile would be thrown away."""
 
@@ -66,13 +65,12 @@ class _Convolution(ProductCandidate):
         operands = tuple(layout(shape_of(value)) for value in self.group.inputs)
         return [LayoutChoice(operands, tuple(layout(shape_of(v)) for v in self.group.outputs))]
 
-    @property
-    def scattered(self) -> bool:
-        """Whether channels of a point are no multiple of 4 bytes, as of images."""
+    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
+        """Where channels of a point, of weights those of a window, are no multiple of 4 bytes."""
         op = self.found.op
-        assert isinstance(op, ConvOp)
-        channels = shape_of(op.weight)[1] * bytes_of(element_type_of(op.weight))
-        return channels % _LEAST_COPY != 0 and prod(shape_of(op.weight)[2:]) > 1
+        weight, element = shape_of(op.operands[1]), bytes_of(element_type_of(op.operands[1]))
+        channels, window = weight[1] * element, prod(weight[1:]) * element
+        return channels % LEAST_COPY != 0 and window > channels, window % LEAST_COPY != 0
 
     def extents(self) -> tuple[int, int, int, int]:
         """Groups, points of the result, channels of a group, and a window's elements."""

@@ -7,12 +7,14 @@ from math import prod
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.kernels.contraction.tiles import LEAST_COPY
 from braid.targets.machines.machine import Machine
 
 
@@ -63,6 +65,16 @@ class _Gemm(ProductCandidate):
         if prod(shape_of(right)[:-2]) == 1:
             return 1, prod(batch) * rows, columns, depth
         return prod(batch), rows, columns, depth
+
+    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
+        """Where rows are no multiple of 4 bytes, and bytes whose depths are not neighbours."""
+        left, right = self.found.op.operands
+        element = bytes_of(element_type_of(left))
+        depth, columns = shape_of(right)[-2:]
+        plain = layouts[1] == Layout.row_major(len(shape_of(right)))
+        line = (columns if plain else depth) * element
+        apart = plain and element == 1
+        return depth * element % LEAST_COPY != 0, line % LEAST_COPY != 0 or apart
 
     @property
     def slowdown(self) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductCandidate,
@@ -73,6 +74,10 @@ class _HopperGemm(ProductCandidate):
     def layouts(self) -> Sequence[LayoutChoice]:
         """As without `wgmma`, of bytes only those that can be read."""
         return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
+
+    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
+        """As of the plain product."""
+        return self.plain.gathered(layouts)
 
     def extents(self) -> tuple[int, int, int, int]:
         """Of the product."""

@@ -123,13 +123,27 @@ def test_what_is_left_to_others() -> None:
     assert family.match(convolution(f32, (1, 32, 9, 9), (32, 3, 3), groups=2)) is not None
 
 
+def test_bytes_of_three_channels_spill_nowhere() -> None:
+    """Elements that are gathered one by one, most of them to a thread."""
+    group = convolution(i8, (1, 3, 225, 225), (32, 3, 3), stride=2, bias=True)
+    found = ConvFamily(gpu("sm_80")).match(group)
+    assert found is not None and found.size.gathered == (True, True)
+    assert spilled_bytes(found.emit("tested", next(found.space(0))), "sm_80") == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"])
 @pytest.mark.parametrize("element", [f32, bf16, i8], ids=str)
 def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> None:
     family = ConvFamily(gpu(architecture))
-    for image, weight in (((1, 64, 58, 58), (64, 3, 3)), ((1, 3, 230, 230), (64, 7, 7))):
-        found = family.match(convolution(element, image, weight, bias=True))
+    images = (
+        ((1, 64, 58, 58), (64, 3, 3)),
+        ((1, 3, 230, 230), (64, 7, 7)),
+        ((1, 3, 225, 225), (32, 3, 3)),
+        ((1, 5, 64, 64), (37, 3, 3)),
+    )
+    for image, weight in images:
+        found = family.match(convolution(element, image, weight, stride=2, bias=True))
         assert found is not None
         for schedule in found.space(0):
             made = found.emit("tested", schedule)
@@ -141,7 +155,7 @@ def test_a_wrong_point_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """One element further, the last window reads beyond the image, or the result is wrong."""
     original = Code.offset
     monkeypatch.setattr(
-        Code, "offset", lambda self, index, terms: original(self, self.add(index, 1), terms)
+        Code, "offset", lambda self, index, *terms: original(self, self.add(index, 1), *terms)
     )
     with pytest.raises((BraidError, AssertionError), match=r"at offset|conv|not aligned"):
         check_group(convolution(bf16, (1, 16, 9, 9), (24, 3, 3)), emit)

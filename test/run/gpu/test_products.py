@@ -1,5 +1,6 @@
 """Matrix products by tiles: random shapes, types, tails and epilogues; their code; and mutants."""
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -187,8 +188,9 @@ def test_passes_the_assembler(element: Any, architecture: str) -> None:
 @pytest.mark.parametrize("element", [f32, f16, bf16, i8], ids=str)
 def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> None:
     family = GemmFamily(gpu(architecture))
-    for shape in ((4096, 4096, 4096), (300, 200, 100), (1, 1000, 77)):
-        found = family.match(product(element, shape, transposed=True))
+    shapes = ((4096, 4096, 4096), (300, 200, 100), (1, 1000, 77), (2000, 2001, 1001))
+    for shape, transposed in itertools.product(shapes, (True, False)):
+        found = family.match(product(element, shape, transposed=transposed))
         assert found is not None
         for schedule in found.space(0):
             made = found.emit("tested", schedule)

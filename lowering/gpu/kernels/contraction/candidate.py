@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import gpu, llvm
@@ -22,11 +23,12 @@ from xdsl.rewriter import InsertPoint
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
@@ -128,12 +130,12 @@ class ProductCandidate(ABC):
         """What the product is, with all tensors in the layouts of their types."""
         values = (*self.group.inputs, *self.group.outputs)
         bytes_ = sum(storage_bytes(v.type) for v in values)
-        return Size(*self.extents(), self.found.number, bytes_, self.scattered)
+        layouts = [layout_of(operand.type) for operand in self.found.op.operands]
+        return Size(*self.extents(), self.found.number, bytes_, self.gathered(layouts))
 
-    @property
-    def scattered(self) -> bool:
-        """Whether neighbours along depths are too few to be copied together."""
-        return False
+    @abstractmethod
+    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
+        """Whether neighbours in each operand, so laid out, are too few to be copied together."""
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Not at all."""
@@ -142,7 +144,10 @@ class ProductCandidate(ABC):
     def seconds(self, choice: LayoutChoice) -> float:
         """Of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else self.slowdown
-        return slow * seconds(self.size, next(schedules(self.size, self.machine, 0)), self.machine)
+        operands = dict(zip(self.group.body.block.args, choice.operands, strict=True))
+        layouts = [operands[cast(BlockArgument, value)] for value in self.found.op.operands]
+        size = replace(self.size, gathered=self.gathered(layouts))
+        return slow * seconds(size, next(schedules(size, self.machine, 0)), self.machine)
 
     @property
     def slowdown(self) -> float:

@@ -94,18 +94,20 @@ class Code:
         """An index in 32 bits."""
         return self.insert(arith.IndexCastOp(a, i32))
 
-    def offset(self, index: Value, terms: Sequence[tuple[int, int]]) -> Value:
-        """Elements, in 64 bits, to number `index` of dims with these extents and strides."""
+    def offset(
+        self, index: Value, terms: Sequence[tuple[int, int]], bytes: int, type: Attribute = i64
+    ) -> Value:
+        """Bytes to number `index` of dims with these extents and strides of so many `bytes`."""
         total: Value | None = None
         size = 1
         for position, (extent, stride) in reversed(list(enumerate(terms))):
             own = self.div(index, size)
             if position > 0:
                 own = self.rem(own, extent)
-            part = self.mul(self.wide(own), stride)
+            part = self.mul(self.wide(own) if type == i64 else own, stride * bytes)
             total = part if total is None else self.add(total, part)
             size *= extent
-        return self.number(0, i64) if total is None else total
+        return self.number(0, type) if total is None else total
 
     # ---- Where a thread is ----
 

@@ -9,11 +9,17 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i32, i64
+from xdsl.ir import Attribute
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Operand
 from braid.lowering.gpu.kernels.contraction.tiles import CHUNK, Place
+
+_FAR = 2**31
+"""Bytes: half of what 32 bits count to, as depths run a stage behind their end."""
+_GATHERED = 8
+"""Elements that a thread gathers for a line: where each of them is takes a register."""
 
 
 @dataclass
@@ -21,7 +27,8 @@ class TileCopy:
     """Copies tiles of `depth` elements along depths and `lines` of the operand's own dims.
 
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
-    unit `unit` of line `first` and of lines that are `step` apart.
+    unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
+    `distance` in 32 bits where these hold it: a thread holds many of them.
     """
 
     operand: Operand
@@ -32,12 +39,14 @@ class TileCopy:
     threads: int
     width: int = 0
     apart: int = 0
+    distance: Attribute = i32
     fixed: list[Value] = field(default_factory=list[Value])
 
     def __post_init__(self) -> None:
         """How wide copies are: 0 for elements that are too narrow or too scattered to copy."""
         self.width = self.operand.chunk(self.along_depth)
-        per = CHUNK if self.width == 0 else self.width
+        self.distance = i32 if self.operand.reach < _FAR else i64
+        per = self.width or min(CHUNK, _GATHERED * self.operand.bytes)
         # A line must not be shared by more threads than there are.
         while self.place.line_bytes // per > self.threads:
             per *= 2
@@ -61,26 +70,22 @@ class TileCopy:
         self.unit = code.rem(thread, self.units)
         self.first = code.div(thread, self.units)
         pointer = code.pointer(self.operand.value)
-        pointer = code.at(pointer, self._bytes(code, code.offset(batch, self.operand.batch)))
-        if not self.along_depth and self.width == 0:
-            self.fixed = [pointer]
-            self.begin = code.add(start, code.mul(self.unit, self.per_unit))
-        elif not self.along_depth:
+        outer = code.offset(batch, self.operand.batch, self.operand.bytes)
+        self.begin = code.at(pointer, outer)
+        if not self.along_depth:
             own = code.add(start, code.mul(self.unit, self.per_unit))
             last = max(self.extent - self.per_unit, 0)
-            self.fixed = [self._line(code, pointer, code.least(own, last))]
+            self.fixed = [self._line(code, code.least(own, last))]
         else:
             first = code.add(start, self.first)
             whole = self.extent % self.lines == 0
             if whole and len(self.operand.lines) == 1:
-                base = self._line(code, pointer, first)
+                base = self._line(code, first)
                 self.fixed = [base] * self.count
                 self.apart = self.step * self.operand.lines[0][1] * self.operand.bytes
             else:
                 self.fixed = [
-                    self._line(
-                        code, pointer, code.least(code.add(first, n * self.step), self.extent - 1)
-                    )
+                    self._line(code, code.least(code.add(first, n * self.step), self.extent - 1))
                     for n in range(self.count)
                 ]
         chunk, self.within = self._chunk(code)
@@ -124,8 +129,7 @@ class TileCopy:
         partly = self.depths % self.depth != 0
         inside = code.below(own, self.depths) if partly else None
         # The distance from copy to copy comes last: it is a part of the instruction.
-        source = code.at(source, self._bytes(code, code.offset(begin, terms)))
-        source = code.at(source, n * apart)
+        source = code.at(self._source(code, source, begin), n * apart)
         cache = "cg" if self.width == CHUNK else "ca"
         name = f"llvm.nvvm.cp.async.{cache}.shared.global"
         pieces = self.per_unit * self.operand.bytes // self.width
@@ -139,29 +143,28 @@ class TileCopy:
                 code.intrinsic(f"{name}.{self.width}.s", [to, at, taken], [])
 
     def _gather(self, code: Code, target: Value, depth: Value, n: int) -> None:
-        """A chunk of elements from anywhere, which is there at once."""
+        """Elements along depths from anywhere, which are there at once."""
+        assert self.along_depth, "lines along other dims are copied"
         type = cast(MemRefType[Any], self.operand.value.type).element_type
         zero = code.number(0, type)
         values: list[Value] = []
         for place in range(self.per_unit):
-            if self.along_depth:
-                own = code.add(code.add(depth, code.mul(self.unit, self.per_unit)), place)
-                source = code.at(self.fixed[n], n * self.apart)
-            else:
-                own = code.add(code.add(depth, self.first), n * self.step)
-                line = code.least(code.add(self.begin, place), self.extent - 1)
-                source = self._line(code, self.fixed[0], line)
+            own = code.add(code.add(depth, code.mul(self.unit, self.per_unit)), place)
             bounded = code.least(own, self.depths - 1)
-            offset = self._bytes(code, code.offset(bounded, self.operand.depths))
-            value = code.load(code.at(source, offset), type, self.operand.bytes)
+            source = code.at(self._source(code, self.fixed[n], bounded), n * self.apart)
+            value = code.load(source, type, self.operand.bytes)
             values.append(code.select(code.below(own, self.depths), value, zero))
-        code.store(code.vector(values), target, CHUNK)
+        code.store(code.vector(values), target, self.per_unit * self.operand.bytes)
 
-    def _line(self, code: Code, pointer: Value, line: Value) -> Value:
-        return code.at(pointer, self._bytes(code, code.offset(line, self.operand.lines)))
+    def _line(self, code: Code, line: Value) -> Value:
+        """Bytes to the beginning of a line."""
+        return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
-    def _bytes(self, code: Code, elements: Value) -> Value:
-        return code.mul(elements, self.operand.bytes)
+    def _source(self, code: Code, line: Value, depth: Value) -> Value:
+        """What is at a depth of the line that begins there."""
+        own = code.offset(depth, self.operand.depths, self.operand.bytes, self.distance)
+        whole = code.add(line, own)
+        return code.at(self.begin, code.wide(whole) if self.distance == i32 else whole)
 
     def _chunk(self, code: Code) -> tuple[Value, Value | None]:
         """The chunk of a line that the thread's unit is in, and where in it."""

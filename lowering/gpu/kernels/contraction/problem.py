@@ -67,6 +67,11 @@ class Operand:
         """Of an element."""
         return bytes_of(cast(MemRefType[Any], self.value.type).element_type)
 
+    @property
+    def reach(self) -> int:
+        """Bytes from a batch's first element to behind its last one, at most."""
+        return sum(extent * stride for extent, stride in (*self.lines, *self.depths)) * self.bytes
+
     def chunk(self, along_depth: bool) -> int:
         """Bytes that can be copied at once along depths or the operand's own dims: 16, 8, 4 or 0.
 

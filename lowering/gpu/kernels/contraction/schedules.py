@@ -17,10 +17,11 @@ _TENSOR = {
     (64, 64, 32, 32): 0.6,
 }
 """Rows and columns of a block and of a warp, and which part of the peak rate is assumed."""
-_LEAST_REGISTERS = (64, 64, 32, 32)
 _PLAIN = {(128, 128): 0.9, (64, 128): 0.8, (128, 64): 0.8, (64, 64): 0.65}
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""
+_MOST_REGISTERS = 240
+"""Of the 255 that a thread may have: how many are needed is predicted."""
 _KILO = 1024
 _RESERVED = _KILO
 """Shared memory of a block that CUDA takes."""
@@ -40,7 +41,8 @@ _SHARED_ELSE = 228 * _KILO
 class Size:
     """How large a product is, and what it moves to and from memory.
 
-    Where operands are `scattered`, elements are gathered one by one, by way of registers.
+    `gathered` says of A and of B whether its elements are too scattered to be copied: they are
+    gathered one by one, by way of registers.
     """
 
     batches: int
@@ -49,7 +51,12 @@ class Size:
     depth: int
     number: Number
     bytes: int
-    scattered: bool = False
+    gathered: tuple[bool, bool] = (False, False)
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element of the operands."""
+        return {Number.F32: 4, Number.S8: 1, Number.U8: 1}.get(self.number, 2)
 
 
 def shared_limit(machine: Machine) -> int:
@@ -65,6 +72,19 @@ def shared_bytes(tiles: Tiles, element: int) -> int:
     return max(tiles.stages * (lines + other), tiles.rows * tiles.staged_pitch)
 
 
+def registers(size: Size, tiles: Tiles) -> float:
+    """Of a thread of tensor cores, about: sums, fragments of two steps, addresses, and gathers.
+
+    What elements that are gathered take, their places and they themselves, was seen in the
+    machine code of ptxas 13.5.
+    """
+    sums = tiles.warp_rows * tiles.warp_columns // 32
+    fragments = 2 * 4 * (tiles.warp_rows + tiles.warp_columns) // 16
+    lines = (tiles.rows * size.gathered[0]) + (tiles.columns * size.gathered[1])
+    elements = lines * (tiles.depth // size.element) / tiles.threads
+    return 40 + sums + fragments + 1.25 * elements
+
+
 def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     """Of whole waves of blocks at the assumed part of the machine's rate, or of its memory."""
     processors = machine.fact("multiprocessors", 108)
@@ -75,12 +95,18 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     return max(time, size.bytes / machine.fact("memory_bandwidth", 2e12))
 
 
+def mma_rate(number: Number, machine: Machine) -> float:
+    """Operations a second by `mma.sync`, which not every GPU's tensor cores are fastest by."""
+    kind, default = "bf16_flops", 312e12
+    if number in (Number.S8, Number.U8):
+        kind, default = "int8_ops", 624e12
+    return machine.fact(f"mma_{kind}", machine.fact(f"tensor_{kind}", default))
+
+
 def _rate(number: Number, machine: Machine) -> float:
     if number is Number.F32:
         return machine.fact("flops", 19.5e12)
-    if number in (Number.S8, Number.U8):
-        return machine.fact("tensor_int8_ops", 624e12)
-    return machine.fact("tensor_bf16_flops", 312e12)
+    return mma_rate(number, machine)
 
 
 def _share(tiles: Tiles, number: Number) -> float:
@@ -93,19 +119,20 @@ def _share(tiles: Tiles, number: Number) -> float:
 
 def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
     """Those of a level, the fastest first: the best two at level 0, the others at level 1."""
-    element = {Number.F32: 4, Number.S8: 1, Number.U8: 1}.get(size.number, 2)
     if size.number is Number.F32:
         shapes = [(*own, WARP_ROWS, WARP_COLUMNS) for own in _PLAIN]
         depths = ((64, 3),)
     else:
-        shapes, depths = [_LEAST_REGISTERS] if size.scattered else list(_TENSOR), _DEPTHS
+        shapes, depths = list(_TENSOR), _DEPTHS
     limit = shared_limit(machine)
     found = [
         Tiles(rows, columns, depth, stages, warp_rows, warp_columns)
         for rows, columns, warp_rows, warp_columns in shapes
         for depth, stages in depths
     ]
-    fitting = [tiles for tiles in found if shared_bytes(tiles, element) <= limit]
+    fitting = [tiles for tiles in found if shared_bytes(tiles, size.element) <= limit]
+    if any(size.gathered):
+        fitting = [tiles for tiles in fitting if registers(size, tiles) <= _MOST_REGISTERS]
     ranked = sorted(fitting, key=lambda tiles: seconds(size, tiles, machine))
     if level == 0:
         yield from ranked[:2]

@@ -102,12 +102,12 @@ def dot(
 def line_of(code: Code, buffer: SSAValue, operand: Operand, batch: Value, line: Value) -> Value:
     """Where a line of an operand begins."""
     pointer = code.pointer(buffer)
-    elements = code.add(code.offset(batch, operand.batch), code.offset(line, operand.lines))
-    return code.at(pointer, code.mul(elements, operand.bytes))
+    outer = code.offset(batch, operand.batch, operand.bytes)
+    return code.at(pointer, code.add(outer, code.offset(line, operand.lines, operand.bytes)))
 
 
 def element_at(code: Code, operand: Operand, line: Value, depth: Value) -> Value:
     """The element of a line at a depth."""
     type = cast(MemRefType[Any], operand.value.type).element_type
-    offset = code.mul(code.offset(depth, operand.depths), operand.bytes)
+    offset = code.offset(depth, operand.depths, operand.bytes)
     return code.load(code.at(line, offset), type, operand.bytes)

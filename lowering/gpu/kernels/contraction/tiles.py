@@ -8,6 +8,9 @@ from braid.targets.kernels.kernel_family import Schedule
 CHUNK = 16
 """Bytes of the widest copy to shared memory, and of a row of `ldmatrix`."""
 
+LEAST_COPY = 4
+"""Bytes of the narrowest copy."""
+
 
 @dataclass(frozen=True)
 class Tiles:

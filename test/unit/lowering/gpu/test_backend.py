@@ -43,6 +43,19 @@ def test_every_entry_passes_the_assembler(architecture: str) -> None:
     assert code.code[:4] == b"\x7fELF"
 
 
+@pytest.mark.parametrize(("extent", "wgmma"), [(2048, True), (1024, True), (24, False)])
+def test_large_products_on_hopper_are_made_by_wgmma(extent: int, wgmma: bool) -> None:
+    """`mma.sync` is credited with its own rate there, so that `gpu-hopper-gemm` is the faster."""
+    type = f"tensor<{extent}x{extent}xbf16>"
+    text = f"""func.func @main(%x: {type} {{braid.name = "x"}}, %w: {type} {{braid.name = "w"}})
+        -> ({type} {{braid.name = "y"}}) {{
+      %y = braid.matmul %x, %w : ({type}, {type}) -> {type}
+      func.return %y : {type} }}"""
+    ptx = emit_model(text.encode(), "ptx", target="gpu-h100")
+    assert isinstance(ptx, str) and ("wgmma.mma_async" in ptx) == wgmma
+    assert ("mma.sync.aligned" in ptx) != wgmma
+
+
 def test_machine_code_as_text() -> None:
     sass = emit_model(MODEL, "sass", target=TARGET)
     assert isinstance(sass, str) and "FFMA" in sass and "EXIT" in sass
