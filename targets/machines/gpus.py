@@ -19,14 +19,30 @@ def is_gpu(machine: Machine) -> bool:
     return machine.triple == TRIPLE
 
 
-def with_architecture(machine: Machine, architecture: str) -> Machine:
-    """A GPU with the same facts and another architecture.
+TF32 = "tf32"
+"""The fact that products of f32 may round what they multiply to 10 bits behind the point."""
 
+
+def with_architecture(machine: Machine, text: str) -> Machine:
+    """A GPU with the same facts and another architecture, such as `sm_90a`.
+
+    `sm_90a,+tf32` permits products of f32 as tf32 as well; `+tf32` alone keeps the architecture.
     Raises `BraidError` for an unknown one.
     """
+    name, _, permitted = text.rpartition(",") if "," in text else ("", "", text)
+    if not permitted.startswith("+"):
+        name, permitted = text, ""
+    architecture = name or machine.cpu
     if architecture not in ARCHITECTURES:
         raise BraidError(
             f"'{architecture}' is not the architecture of a GPU",
             hint=f"expected one of {', '.join(ARCHITECTURES)}",
         )
-    return replace(machine, name=architecture, cpu=architecture)
+    if permitted not in ("", f"+{TF32}"):
+        raise BraidError(
+            f"'{permitted}' is not what a GPU may be permitted",
+            hint=f"expected +{TF32}: products of f32 round what they multiply to tf32",
+        )
+    facts = {**dict(machine.facts), **({TF32: 1.0} if permitted else {})}
+    own = f"{architecture},{permitted}" if permitted else architecture
+    return replace(machine, name=own, cpu=architecture, facts=tuple(sorted(facts.items())))

@@ -80,7 +80,8 @@ GpuArchOption = Annotated[
     typer.Option(
         "--gpu-arch",
         metavar="ARCH",
-        help="Architecture of the target's GPUs: sm_80, sm_90a and others.",
+        help="Architecture of the target's GPUs: sm_80, sm_90a and others. sm_90a,+tf32, or +tf32 "
+        "alone, permits products of f32 to round what they multiply to tf32.",
     ),
 ]
 OptionalTargetOption = Annotated[

@@ -36,7 +36,7 @@ class ConvFamily:
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
-        found = match_product(group, ConvOp)
+        found = match_product(group, ConvOp, self.machine)
         if found is None or not isinstance(found.op, ConvOp):
             return None
         op = found.op

@@ -1,4 +1,7 @@
-"""Matrix products by tiles: `mma.sync` for 16-bit floats and bytes, multiply-adds for f32."""
+"""Matrix products by tiles: `mma.sync` for 16-bit floats and bytes, multiply-adds for f32.
+
+f32 is multiplied by `mma.sync` as well where the machine permits tf32.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +35,7 @@ class GemmFamily:
 
     def match(self, group: FusedOp) -> "_Gemm | None":
         """One product of block arguments, the rest elementwise on its result."""
-        found = match_product(group, MatmulOp)
+        found = match_product(group, MatmulOp, self.machine)
         return None if found is None else _Gemm(group, self.machine, found)
 
 

@@ -23,6 +23,7 @@ from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
+_WITHOUT = (Number.F32, Number.TF32)
 _LEAST = 33
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
 _SHAPES = {
@@ -58,7 +59,7 @@ class HopperGemmFamily:
         if self.machine.cpu != _ARCHITECTURE or plain is None:
             return None
         _, rows, columns, depth = plain.extents()
-        if plain.found.number is Number.F32 or min(rows, columns, depth) < _LEAST:
+        if plain.found.number in _WITHOUT or min(rows, columns, depth) < _LEAST:
             return None
         element = 1 if plain.found.number is Number.S8 else 2
         if depth * element % 16 or columns * element % 16:

@@ -44,6 +44,7 @@ from braid.lowering.gpu.kernels.contraction.schedules import Size, schedules, se
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.launches import Launch, Launches, TensorMap, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
 
 ProductOp = MatmulOp | ConvOp
@@ -59,14 +60,21 @@ class ProductMatch:
     number: Number
 
 
-def match_product(group: FusedOp, kind: type[MatmulOp] | type[ConvOp]) -> ProductMatch | None:
-    """The only product of the group, not empty, if everything else computes with its result."""
+def match_product(
+    group: FusedOp, kind: type[MatmulOp] | type[ConvOp], machine: Machine
+) -> ProductMatch | None:
+    """The only product of the group, not empty, if everything else computes with its result.
+
+    That of f32 is one of tf32 where the machine permits it.
+    """
     members = [op for op in group.body.block.ops if op is not group.terminator]
     products = [op for op in members if isinstance(op, kind)]
     if len(products) != 1:
         return None
     op = products[0]
     number = _number(op)
+    if number is Number.F32 and machine.fact(TF32, 0):
+        number = Number.TF32
     if number is None or not all(isinstance(v, BlockArgument) for v in op.operands):
         return None
     values = (*op.operands, *group.inputs, *group.outputs)
@@ -167,7 +175,7 @@ class ProductCandidate(ABC):
         """One entry, a block a tile."""
         tiles = Tiles.of({**next(self.space(0)), **schedule})
         function = bufferized_product(self.group, symbol)
-        product = Product.of(function, len(self.group.inputs), tiles)
+        product = Product.of(function, len(self.group.inputs), tiles, self.found.number)
         if product is None:
             return emit_fallback(self.group, symbol)
         entry = ProductEntry(

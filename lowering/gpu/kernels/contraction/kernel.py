@@ -19,7 +19,7 @@ from braid.lowering.gpu.kernels.contraction.plain_cores import PlainCores
 from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number
 from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
-from braid.lowering.gpu.kernels.contraction.tiles import Place, Tiles
+from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Place, Tiles
 from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
 from braid.lowering.gpu.launches import dynamic_shared
 
@@ -35,10 +35,12 @@ class Product:
     narrow: bool = False
 
     @staticmethod
-    def of(function: FuncOp, operands: int, tiles: Tiles) -> "Product | None":
+    def of(
+        function: FuncOp, operands: int, tiles: Tiles, number: Number | None = None
+    ) -> "Product | None":
         """That of a bufferized kernel: a fill with zeros, the contraction, elementwise nests.
 
-        None for other kernels.
+        What is multiplied may be told: f32 as tf32. None for other kernels.
         """
         arguments = tuple(function.body.block.args[:-2])
         nests: list[linalg.GenericOp | linalg.FillOp] = []
@@ -62,6 +64,8 @@ class Product:
         problem = Contraction.of(product, epilogue.inner)
         if problem is None or not _is_zero(start, problem):
             return None
+        if number is Number.TF32:
+            problem = problem.as_tf32
         return Product(problem, epilogue, tuple(constants), tiles)
 
     @property
@@ -136,6 +140,9 @@ class Product:
         if self._b_along_depth:
             return Place(start, t.columns, t.depth, True)
         line = t.columns * self.problem.b.bytes
+        if self.problem.b.number is Number.TF32:
+            # 4 lines of which lanes read 8 neighbours each, in different banks.
+            return Place(start, self._stage_depth, line, False, PADDING)
         return Place(start, self._stage_depth, line, not self._is_plain)
 
     def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:

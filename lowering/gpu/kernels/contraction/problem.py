@@ -7,7 +7,7 @@ are numbered row-major over their dims, so that convolutions are products as wel
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import Any, cast
@@ -33,6 +33,7 @@ class Number(Enum):
     """What is multiplied."""
 
     F32 = "f32"
+    TF32 = "tf32"
     F16 = "f16"
     BF16 = "bf16"
     S8 = "s8"
@@ -103,6 +104,12 @@ class Contraction:
     def is_integer(self) -> bool:
         """Whether bytes are multiplied."""
         return self.a.number in (Number.S8, Number.U8)
+
+    @property
+    def as_tf32(self) -> "Contraction":
+        """The same of f32, whose elements are rounded to tf32 before they are multiplied."""
+        a, b = (replace(operand, number=Number.TF32) for operand in (self.a, self.b))
+        return replace(self, a=a, b=b)
 
     @property
     def result(self) -> SSAValue:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from braid.lowering.gpu.kernels.contraction.plain_cores import WARP_COLUMNS, WARP_ROWS
 from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Tiles
 from braid.targets.machines.machine import Machine
 
 _TENSOR = {
@@ -20,6 +20,8 @@ _TENSOR = {
 _PLAIN = {(128, 128): 0.9, (64, 128): 0.8, (128, 64): 0.8, (64, 64): 0.65}
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""
+_ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
+"""Bytes; 2 of others."""
 _MOST_REGISTERS = 240
 """Of the 255 that a thread may have: how many are needed is predicted."""
 _KILO = 1024
@@ -56,7 +58,7 @@ class Size:
     @property
     def element(self) -> int:
         """Bytes of an element of the operands."""
-        return {Number.F32: 4, Number.S8: 1, Number.U8: 1}.get(self.number, 2)
+        return _ELEMENTS.get(self.number, 2)
 
 
 def shared_limit(machine: Machine) -> int:
@@ -66,9 +68,9 @@ def shared_limit(machine: Machine) -> int:
 
 def shared_bytes(tiles: Tiles, element: int) -> int:
     """At least what a block takes, as operands may lie."""
-    lines = tiles.rows * (tiles.depth + (16 if element == 4 else 0))
+    lines = tiles.rows * (tiles.depth + (PADDING if element == 4 else 0))
     depth = tiles.depth // element
-    other = max(tiles.columns * tiles.depth, depth * (tiles.columns * element + 16))
+    other = max(tiles.columns * tiles.depth, depth * (tiles.columns * element + PADDING))
     return max(tiles.stages * (lines + other), tiles.rows * tiles.staged_pitch)
 
 
@@ -98,6 +100,8 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
 def mma_rate(number: Number, machine: Machine) -> float:
     """Operations a second by `mma.sync`, which not every GPU's tensor cores are fastest by."""
     kind, default = "bf16_flops", 312e12
+    if number is Number.TF32:
+        kind, default = "tf32_flops", 156e12
     if number in (Number.S8, Number.U8):
         kind, default = "int8_ops", 624e12
     return machine.fact(f"mma_{kind}", machine.fact(f"tensor_{kind}", default))

@@ -24,6 +24,8 @@ def multiply_name(a: Number, b: Number) -> str:
     """LLVM's name of the instruction."""
     if a is Number.BF16:
         return "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+    if a is Number.TF32:
+        return "llvm.nvvm.mma.m16n8k8.row.col.tf32"
     if a is Number.F16:
         return "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
     types = a.value if a is b else f"{a.value}.{b.value}"
@@ -73,6 +75,10 @@ class TensorCores:
             line = code.add(code.add(self.column, eighth), code.mul(half, 8))
             second = code.rem(code.div(self.lane, 8), 2)
             self._b = [self._address(code, self.b, line, second, s) for s in range(self.steps)]
+        elif self._is_tf32:
+            own = code.add(self.column, code.div(self.lane, 4))
+            start = code.add(code.mul(code.rem(self.lane, 4), self.b.pitch), code.mul(own, 4))
+            self._b = [code.add(start, self.b.start)]
         else:
             chunk = code.add(code.div(self.column, 8), half)
             self._b = [
@@ -92,11 +98,13 @@ class TensorCores:
         for block in range(self._blocks):
             place = code.at(shared, self._a[step])
             values += self._read(code, code.at(place, block * _M * self.a.pitch), "")
-        return values
+        return self._rounded(code, values)
 
     def load_b(self, code: Code, shared: Value, step: int) -> list[Value]:
         """The warp's fragments of B."""
         values: list[Value] = []
+        if self._is_tf32 and not self.b_along_depth:
+            return self._rounded(code, self._read_columns(code, shared, step))
         for pair in range(self._pairs):
             if self.b_along_depth:
                 place = code.at(shared, self._b[step])
@@ -104,7 +112,29 @@ class TensorCores:
             else:
                 place = code.at(shared, self._b[pair])
                 values += self._read(code, code.at(place, step * _M * self.b.pitch), ".trans")
-        return values
+        return self._rounded(code, values)
+
+    def _read_columns(self, code: Code, shared: Value, step: int) -> list[Value]:
+        """Fragments of 32 bits of lines of columns, which `ldmatrix` does not exchange."""
+        place, half = code.at(shared, self._b[0]), STEP_BYTES // 4 // 2
+        return [
+            code.load(
+                code.at(place, (2 * step + which) * half * self.b.pitch + 4 * _N * column), i32, 4
+            )
+            for column in range(self.tiles.warp_columns // _N)
+            for which in range(2)
+        ]
+
+    def _rounded(self, code: Code, values: list[Value]) -> list[Value]:
+        """To the nearest tf32: `mma.sync` drops the bits that it has no place for."""
+        if not self._is_tf32:
+            return values
+        floats = [code.insert(llvm.BitcastOp(value, Float32Type())) for value in values]
+        return [code.intrinsic("llvm.nvvm.f2tf32.rna", [value], [i32])[0] for value in floats]
+
+    @property
+    def _is_tf32(self) -> bool:
+        return self.problem.a.number is Number.TF32
 
     def _read(self, code: Code, place: Value, kind: str) -> list[Value]:
         name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4{kind}.b16.p3"

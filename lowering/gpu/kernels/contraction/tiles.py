@@ -8,6 +8,8 @@ from braid.targets.kernels.kernel_family import Schedule
 CHUNK = 16
 """Bytes of the widest copy to shared memory, and of a row of `ldmatrix`."""
 
+PADDING = 2 * CHUNK
+"""Bytes between lines at most."""
 LEAST_COPY = 4
 """Bytes of the narrowest copy."""
 
@@ -52,18 +54,19 @@ class Place:
     """Lines of a tile in shared memory, `start` bytes into a stage.
 
     Chunks of 16 bytes are `swizzled`: exchanged within a line by its number, so that 8 lines have
-    the same chunk in different banks; or lines are padded by a chunk.
+    the same chunk in different banks; or lines are `padding` bytes apart.
     """
 
     start: int
     lines: int
     line_bytes: int
     swizzled: bool
+    padding: int = CHUNK
 
     @property
     def pitch(self) -> int:
         """Bytes from a line to the next."""
-        return self.line_bytes if self.swizzled else self.line_bytes + CHUNK
+        return self.line_bytes if self.swizzled else self.line_bytes + self.padding
 
     @property
     def bytes(self) -> int:

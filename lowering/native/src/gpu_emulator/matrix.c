@@ -200,6 +200,15 @@ MMA(m16n8k32_row_col_u8_s8, uint32_t, U8, S8)
 
 /* ---- Functions that are instructions ---- */
 
+/* To the nearest number with 10 bits behind the point, ties away from zero. */
+EMULATED uint32_t braid_gpu_f2tf32_rna(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  if ((bits & 0x7f800000) == 0x7f800000) /* infinite, or not a number */
+    return (bits & 0x7fffff) != 0 ? 0x7fffffff : bits;
+  return (bits + 0x1000) & 0xffffe000;
+}
+
 EMULATED void braid_gpu_ex2_approx_ftz_f32(float *result, float x) {
   float power = exp2f(x);
   *result = power < 0x1p-126f ? 0 : power;
