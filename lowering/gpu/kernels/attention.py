@@ -178,4 +178,4 @@ class _AttentionCandidate:
             (*scores.product.constants, *weighted.product.constants),
             emit,
         )
-        return product_kernel(entry, function, symbol, self.group)
+        return product_kernel([entry], function, symbol, self.group)

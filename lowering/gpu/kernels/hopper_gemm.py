@@ -132,6 +132,6 @@ class _HopperGemm(ProductCandidate):
             tiles.shared_bytes,
             plain.constants,
             lambda code, values, name, maps: product.emit(code, values, maps, name),
+            product.tensor_maps(function.body.block.args[:-2]),
         )
-        maps = product.tensor_maps(function.body.block.args[:-2])
-        return product_kernel(entry, function, symbol, self.group, maps)
+        return product_kernel([entry], function, symbol, self.group)

@@ -130,7 +130,8 @@ class Attention:
         self._value_cores.stage(code, shared, sums)
         code.barrier()
         where = (thread, batch, row, code.number(0))
-        self.weighted.product.write_staged(code, shared, values, where)
+        product = self.weighted.product
+        product.write_staged(code, shared, product.whole_tile(where, values))
 
     def _copy(
         self, values: Mapping[SSAValue, SSAValue], operand: Operand, place: Place, lines: int

@@ -37,7 +37,8 @@ def emit_single_rows(
         lambda at: _emit_row(at, attention, values, (batch, m), own),
     )
     code.barrier()
-    weighted.write_staged(code, shared, values, (thread, batch, row, code.number(0)))
+    where = (thread, batch, row, code.number(0))
+    weighted.write_staged(code, shared, weighted.whole_tile(where, values))
 
 
 def _emit_row(

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     IntAttr,
     IntegerType,
+    MemRefType,
     ModuleOp,
     i32,
 )
@@ -42,7 +43,14 @@ from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import Size, schedules, seconds
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
-from braid.lowering.gpu.launches import Launch, Launches, TensorMap, dynamic_shared
+from braid.lowering.gpu.launches import (
+    THREADS,
+    Launch,
+    Launches,
+    TensorMap,
+    blocks_for,
+    dynamic_shared,
+)
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
@@ -172,20 +180,35 @@ class ProductCandidate(ABC):
         return None
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a block a tile."""
+        """An entry, a block a tile or a part of its depths, and then one that adds parts up."""
         tiles = Tiles.of({**next(self.space(0)), **schedule})
         function = bufferized_product(self.group, symbol)
         product = Product.of(function, len(self.group.inputs), tiles, self.found.number)
         if product is None:
             return emit_fallback(self.group, symbol)
-        entry = ProductEntry(
-            product.blocks,
-            tiles.threads,
-            product.shared_bytes,
-            product.constants,
-            lambda code, values, name, _: product.emit(code, values, name),
+        entries = [
+            ProductEntry(
+                product.blocks,
+                tiles.threads,
+                product.shared_bytes,
+                product.constants,
+                lambda code, values, name, rest: product.emit(code, values, name, *rest),
+            )
+        ]
+        partial = product.partial
+        if partial is not None:
+            entries.append(
+                ProductEntry(
+                    blocks_for(product.total_threads),
+                    THREADS,
+                    0,
+                    product.constants,
+                    lambda code, values, _, rest: product.emit_totals(code, values, *rest),
+                )
+            )
+        return product_kernel(
+            entries, function, symbol, self.group, 0 if partial is None else partial.bytes
         )
-        return product_kernel(entry, function, symbol, self.group)
 
 
 def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
@@ -198,7 +221,8 @@ def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
 
 
 Emit = Callable[[Code, Mapping[SSAValue, SSAValue], str, Sequence[SSAValue]], None]
-"""Emits the code of a thread: of the entry's arguments for the kernel's, its name, and maps."""
+"""Emits the code of a thread: of the entry's arguments for the kernel's, its name, and what else
+it has: the beginning of scratch memory, or tensor maps."""
 
 
 @dataclass(frozen=True)
@@ -210,45 +234,59 @@ class ProductEntry:
     shared_bytes: int
     constants: Sequence[Operation]
     emit: Emit
+    tensor_maps: tuple[TensorMap, ...] = ()
 
 
 def product_kernel(
-    product: ProductEntry,
+    entries: Sequence[ProductEntry],
     function: FuncOp,
     symbol: str,
     group: FusedOp,
-    tensor_maps: tuple[TensorMap, ...] = (),
+    scratch_bytes: int = 0,
 ) -> GpuKernel:
     """The kernel of a bufferized group that is a product."""
     operands = len(group.inputs)
     buffers = tuple(function.body.block.args[:-2])
-    entry = f"{symbol}_0"
-    made = gpu_function(
-        entry, [buffer.type for buffer in buffers], product.threads, len(tensor_maps)
+    scratch = [MemRefType(IntegerType(8), [scratch_bytes])] if scratch_bytes else []
+    ops: list[Operation] = []
+    launches: list[Launch] = []
+    for number, own in enumerate(entries):
+        name = f"{symbol}_{number}"
+        types = [*(buffer.type for buffer in buffers), *scratch]
+        made = gpu_function(name, types, own.threads, len(own.tensor_maps))
+        body = made.body.block
+        values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=False))
+        for op in own.constants:
+            body.add_op(op.clone(values))
+        code = Code(Builder(InsertPoint.at_end(body)))
+        rest = body.args[len(buffers) :]
+        own.emit(code, values, name, [code.pointer(rest[0])] if scratch else rest)
+        body.add_op(gpu.ReturnOp([]))
+        if own.shared_bytes:
+            ops.append(_shared_memory(name))
+        ops.append(made)
+        numbers = tuple(range(len(types)))
+        launches.append(
+            Launch(name, own.blocks, own.threads, numbers, own.shared_bytes, own.tensor_maps)
+        )
+    outside = (*group.inputs.types, *group.outputs.types)
+    sizes = [buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True)]
+    sizes += [scratch_bytes] if scratch else []
+    return GpuKernel.of(
+        Launches(symbol, tuple(launches), tuple(sizes), operands, scratch_bytes > 0),
+        ModuleOp([gpu_module(ops)]),
+        scratch_bytes,
+        in_place_arguments(function, operands),
     )
-    body = made.body.block
-    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=False))
-    for op in product.constants:
-        body.add_op(op.clone(values))
-    maps = body.args[len(buffers) :]
-    product.emit(Code(Builder(InsertPoint.at_end(body))), values, entry, maps)
-    body.add_op(gpu.ReturnOp([]))
-    shared = llvm.GlobalOp(
+
+
+def _shared_memory(entry: str) -> llvm.GlobalOp:
+    """Of a size that the launch says."""
+    return llvm.GlobalOp(
         llvm.LLVMArrayType(IntAttr(0), IntegerType(8)),
         dynamic_shared(entry),
         "external",
         addr_space=3,
         alignment=_SHARED_ALIGNMENT,
         body=Region(),
-    )
-    outside = (*group.inputs.types, *group.outputs.types)
-    sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
-    numbers = tuple(range(len(buffers)))
-    launch = Launch(
-        entry, product.blocks, product.threads, numbers, product.shared_bytes, tensor_maps
-    )
-    return GpuKernel.of(
-        Launches(symbol, (launch,), sizes, operands),
-        ModuleOp([gpu_module([shared, made])]),
-        in_place=in_place_arguments(function, operands),
     )

@@ -28,7 +28,8 @@ class TileCopy:
 
     A line in shared memory is `along_depth`, or else along the operand's own dims. A thread copies
     unit `unit` of line `first` and of lines that are `step` apart. Where lines begin is held as a
-    `distance` in 32 bits where these hold it: a thread holds many of them.
+    `distance` in 32 bits where these hold it: a thread holds many of them. Tiles that are `whole`
+    have no depths behind the end.
     """
 
     operand: Operand
@@ -40,6 +41,7 @@ class TileCopy:
     width: int = 0
     apart: int = 0
     distance: Attribute = i32
+    whole: bool = False
     fixed: list[Value] = field(default_factory=list[Value])
 
     def __post_init__(self) -> None:
@@ -126,8 +128,7 @@ class TileCopy:
                 apart = self.step * terms[0][1] * self.operand.bytes
             else:
                 begin = own
-        partly = self.depths % self.depth != 0
-        inside = code.below(own, self.depths) if partly else None
+        inside = None if self.whole else code.below(own, self.depths)
         # The distance from copy to copy comes last: it is a part of the instruction.
         source = code.at(self._source(code, source, begin), n * apart)
         cache = "cg" if self.width == CHUNK else "ca"

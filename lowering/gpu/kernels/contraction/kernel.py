@@ -1,12 +1,12 @@
 """The entry of a product: a block computes a tile, by a pipeline of copies to shared memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType, VectorType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
@@ -15,13 +15,30 @@ from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
 from braid.lowering.gpu.kernels.contraction.main_loop import Cores, MainLoop, Ring
+from braid.lowering.gpu.kernels.contraction.partial_sums import PartialSums, neighbours, sum_type
 from braid.lowering.gpu.kernels.contraction.plain_cores import PlainCores
 from braid.lowering.gpu.kernels.contraction.problem import Contraction, Number
-from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
+from braid.lowering.gpu.kernels.contraction.single_points import (
+    emit_neighbours,
+    emit_single_points,
+)
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Place, Tiles
 from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
-from braid.lowering.gpu.launches import dynamic_shared
+from braid.lowering.gpu.launches import THREADS, dynamic_shared
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block computes: where, from depth `begin` on, and what it does with sums.
+
+    `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
+    """
+
+    where: tuple[Value, Value, Value, Value]
+    begin: Value | None
+    write: Callable[[Code, list[SSAValue], tuple[Value, Value, Value]], None]
+    width: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,22 @@ class Product:
     def blocks(self) -> int:
         """How many blocks there are."""
         batches = self.problem.count(self.problem.batches)
-        return batches * self.row_tiles * self.column_tiles
+        return batches * self.row_tiles * self.column_tiles * self.tiles.splits
+
+    @property
+    def turns(self) -> int:
+        """Stages that a block adds up."""
+        return -(-self.depth // (self._stage_depth * self.tiles.splits))
+
+    @property
+    def partial(self) -> PartialSums | None:
+        """Where blocks that have a part of the depths leave their sums."""
+        if self.tiles.splits == 1:
+            return None
+        batches = self.problem.count(self.problem.batches)
+        return PartialSums(
+            self.tiles.splits, batches, self.rows, self.columns, self.problem.is_integer
+        )
 
     @property
     def width(self) -> int:
@@ -145,53 +177,112 @@ class Product:
             return Place(start, self._stage_depth, line, False, PADDING)
         return Place(start, self._stage_depth, line, not self._is_plain)
 
-    def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's."""
-        buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
+    def emit(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        entry: str,
+        scratch: Value | None = None,
+    ) -> None:
+        """The code of a thread; `values` are the entry's arguments for the kernel's.
+
+        Blocks that have a part of the depths leave their sums in `scratch`.
+        """
+        aligned = all_aligned(code, buffers_of(values))
         thread, block = code.thread(), code.block()
+        if (partial := self.partial) is not None and scratch is not None:
+            split = code.rem(block, self.tiles.splits)
+            block = code.div(block, self.tiles.splits)
+            begin = code.mul(split, self.turns * self._stage_depth)
+            where = self._tile_at(code, thread, block)
+
+            def keep(at: Code, sums: list[SSAValue], place: tuple[Value, Value, Value]) -> None:
+                partial.store(at, scratch, split, place, sums)
+
+            tile = Tile(where, begin, keep, partial.width)
+            code.choose(aligned, lambda own: self._emit_tile(own, values, entry, tile))
+            return
+        where = self._tile_at(code, thread, block)
+        tile = self.whole_tile(where, values)
+        code.choose(
+            aligned,
+            lambda own: self._emit_tile(own, values, entry, tile),
+            lambda own: emit_single_points(
+                own, self.problem, self.tiles, self.write, values, where
+            ),
+        )
+
+    def whole_tile(
+        self, where: tuple[Value, Value, Value, Value], values: Mapping[SSAValue, SSAValue]
+    ) -> Tile:
+        """A tile of which a block has all depths."""
+        return Tile(where, None, lambda at, sums, p: self.write(at, sums, p, values), self.width)
+
+    def emit_totals(self, code: Code, values: Mapping[SSAValue, SSAValue], scratch: Value) -> None:
+        """The code of a thread of the entry that adds up parts and does what follows."""
+        partial = self.partial
+        assert partial is not None
+        thread = code.add(code.mul(code.block(), THREADS), code.thread())
+        per_row = self.columns // self.width
+        inside = code.below(thread, partial.batches * self.rows * per_row)
+        column = code.mul(code.rem(thread, per_row), self.width)
+        rest = code.div(thread, per_row)
+        place = (code.div(rest, self.rows), code.rem(rest, self.rows), column)
+
+        def total(at: Code) -> None:
+            self.write(at, partial.total(at, scratch, place, self.width), place, values)
+
+        def single(at: Code) -> None:
+            emit_neighbours(at, self.problem, self.width, self.write, values, place)
+
+        aligned = all_aligned(code, buffers_of(values))
+        code.choose(inside, lambda own: own.choose(aligned, total, single))
+
+    @property
+    def total_threads(self) -> int:
+        """Of the entry that adds up parts."""
+        batches = self.problem.count(self.problem.batches)
+        return batches * self.rows * (self.columns // self.width)
+
+    def _tile_at(
+        self, code: Code, thread: Value, block: Value
+    ) -> tuple[Value, Value, Value, Value]:
+        """The thread, the batch, and the first row and column of a block's tile."""
         column_tile = code.rem(block, self.column_tiles)
         rest = code.div(block, self.column_tiles)
         row = code.mul(code.rem(rest, self.row_tiles), self.tiles.rows)
         column = code.mul(column_tile, self.tiles.columns)
         batch = code.div(rest, self.row_tiles)
-        where = (thread, batch, row, column)
-        code.choose(
-            all_aligned(code, buffers),
-            lambda own: self._emit_tile(own, values, entry, where),
-            lambda own: emit_single_points(
-                own, self.problem, self.tiles, self.write, values, where
-            ),
-        )
+        return thread, batch, row, column
 
     def _emit_tile(
         self,
         code: Code,
         values: Mapping[SSAValue, SSAValue],
         entry: str,
-        where: tuple[Value, Value, Value, Value],
+        tile: Tile,
     ) -> None:
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         cores = self._cores()
-        sums = self._multiply(code, cores, shared, values, where)
+        sums = self._multiply(code, cores, shared, values, tile)
         code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
         code.barrier()
         cores.stage(code, shared, sums)
         code.barrier()
-        self.write_staged(code, shared, values, where)
+        self.write_staged(code, shared, tile)
 
     def write_staged(
         self,
         code: Code,
         shared: Value,
-        values: Mapping[SSAValue, SSAValue],
-        where: tuple[Value, Value, Value, Value],
+        tile: Tile,
     ) -> None:
-        """The epilogue of the tile's sums, which cores have staged, by the threads of the block."""
-        thread, batch, row, column = where
-        width = self.width
+        """What follows of the tile's sums, which cores have staged, by the threads of the block."""
+        thread, batch, row, column = tile.where
+        width = tile.width
         per_row = self.tiles.columns // width
         end, step = (code.number(n) for n in (self.tiles.rows * per_row, self.tiles.threads))
-        type = IntegerType(32) if self.problem.is_integer else None
+        type = sum_type(self.problem.is_integer)
 
         def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
             in_row, in_column = own.div(place, per_row), own.mul(own.rem(place, per_row), width)
@@ -200,8 +291,8 @@ class Product:
 
             def write(at: Code) -> None:
                 offset = at.add(at.mul(in_row, self.tiles.staged_pitch), at.mul(in_column, 4))
-                lanes = _staged(at, at.at(shared, offset), width, type)
-                self.write(at, lanes, (batch, m, n), values)
+                lanes = neighbours(at, at.at(shared, offset), width, type)
+                tile.write(at, lanes, (batch, m, n))
 
             own.choose(inside, write)
             return carried
@@ -234,14 +325,15 @@ class Product:
         cores: Cores,
         shared: Value,
         values: Mapping[SSAValue, SSAValue],
-        where: tuple[Value, Value, Value, Value],
+        tile: Tile,
     ) -> list[Value]:
-        """The thread's sums over all depths."""
-        thread, batch, row, column = where
+        """The thread's sums over the depths of its block."""
+        thread, batch, row, column = tile.where
         lines = (self.tiles.rows, self.tiles.columns)
         operands = (self.problem.a, self.problem.b)
         places = (self._a_place, self._b_place)
         along_depth = (True, self._b_along_depth)
+        whole = self.turns * self.tiles.splits * self._stage_depth == self.depth
         copies = [
             TileCopy(
                 replace(own, value=values[own.value]),
@@ -250,29 +342,20 @@ class Product:
                 count,
                 self._stage_depth,
                 self.tiles.threads,
+                whole=whole,
             )
             for own, place, along, count in zip(operands, places, along_depth, lines, strict=True)
         ]
         for copy, start in zip(copies, (row, column), strict=True):
             copy.prepare(code, thread, start, batch)
         cores.prepare(code, thread)
-        turns = -(-self.depth // self._stage_depth)
         ring = Ring(shared, self._stage_bytes, self.tiles.stages)
-        return MainLoop(cores, copies, ring, self._stage_depth, turns).emit(code)
+        return MainLoop(cores, copies, ring, self._stage_depth, self.turns, tile.begin).emit(code)
 
 
-def _staged(code: Code, pointer: Value, width: int, type: IntegerType | None) -> list[SSAValue]:
-    """Neighbouring sums, by vectors of four."""
-    element = type or Float32Type()
-    lanes: list[SSAValue] = []
-    for first in range(0, width, 4):
-        count = min(4, width - first)
-        if count == 1:
-            lanes.append(code.load(pointer, element, 4))
-            continue
-        vector = code.load(code.at(pointer, 4 * first), VectorType(element, [count]), 4 * count)
-        lanes += [code.element(vector, n, element) for n in range(count)]
-    return lanes
+def buffers_of(values: Mapping[SSAValue, SSAValue]) -> list[SSAValue]:
+    """Those of an entry's arguments that are buffers."""
+    return [value for value in values.values() if isinstance(value.type, MemRefType)]
 
 
 def all_aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:

@@ -73,13 +73,17 @@ class Ring:
 
 @dataclass(frozen=True)
 class MainLoop:
-    """Adds up `turns` stages of `depth` elements each, by copies and cores that are prepared."""
+    """Adds up `turns` stages of `depth` elements each, by copies and cores that are prepared.
+
+    The first one is at depth `begin`, if that is not 0.
+    """
 
     cores: Cores
     copies: Sequence[TileCopy]
     ring: Ring
     depth: int
     turns: int
+    begin: Value | None = None
 
     def emit(self, code: Code) -> list[Value]:
         """The thread's sums."""
@@ -105,9 +109,10 @@ class MainLoop:
         return [(copy, n) for copy in self.copies for n in range(copy.count)]
 
     def _issue(self, code: Code, slot: Value, at: Value, first: int, last: int) -> None:
-        """Copies number `first` to `last` of the stage that begins at depth `at`."""
+        """Copies number `first` to `last` of the stage that begins `at` depths behind the first."""
+        depth = at if self.begin is None else code.add(self.begin, at)
         for copy, n in self._work[first:last]:
-            copy.issue(code, slot, at, [n])
+            copy.issue(code, slot, depth, [n])
 
     def _turn(self, code: Code, turn: Value, carried: Sequence[Value]) -> Sequence[Value]:
         """One stage: its steps, and between them the copies of a stage to come."""

@@ -1,7 +1,7 @@
 """Which tiles products are made by, and how long that takes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.lowering.gpu.kernels.contraction.plain_cores import WARP_COLUMNS, WARP_ROWS
 from braid.lowering.gpu.kernels.contraction.problem import Number
@@ -22,6 +22,12 @@ _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""
 _ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
 """Bytes; 2 of others."""
+_SPLITS = (2, 4, 8, 16, 32)
+"""Blocks that have parts of the depths of one tile."""
+_LEAST_STAGES = 4
+"""Of a part: with fewer, hardly any copy runs while products are added up."""
+_SECOND_ENTRY = 2e-6
+"""Seconds, assumed: an entry in a graph begins when the one before has ended."""
 _MOST_REGISTERS = 240
 """Of the 255 that a thread may have: how many are needed is predicted."""
 _KILO = 1024
@@ -91,10 +97,19 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     """Of whole waves of blocks at the assumed part of the machine's rate, or of its memory."""
     processors = machine.fact("multiprocessors", 108)
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
+    blocks *= tiles.splits
     waves = -(-blocks // processors)
-    work = 2 * tiles.rows * tiles.columns * size.depth
+    stage = tiles.depth // size.element
+    depth = min(size.depth, -(-size.depth // (stage * tiles.splits)) * stage)
+    work = 2 * tiles.rows * tiles.columns * depth
     time = waves * processors * work / (_rate(size.number, machine) * _share(tiles, size.number))
-    return max(time, size.bytes / machine.fact("memory_bandwidth", 2e12))
+    bandwidth = machine.fact("memory_bandwidth", 2e12)
+    time = max(time, size.bytes / bandwidth)
+    if tiles.splits > 1:
+        # Parts of sums are written, and read by another entry.
+        parts = 4 * size.batches * size.rows * size.columns * tiles.splits
+        time += _SECOND_ENTRY + 2 * parts / bandwidth
+    return time
 
 
 def mma_rate(number: Number, machine: Machine) -> float:
@@ -137,8 +152,20 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
     fitting = [tiles for tiles in found if shared_bytes(tiles, size.element) <= limit]
     if any(size.gathered):
         fitting = [tiles for tiles in fitting if registers(size, tiles) <= _MOST_REGISTERS]
+    fitting += [replace(t, splits=s) for t in fitting for s in _splits(size, t, machine)]
     ranked = sorted(fitting, key=lambda tiles: seconds(size, tiles, machine))
     if level == 0:
         yield from ranked[:2]
     elif level == 1:
         yield from ranked[2:]
+
+
+def _splits(size: Size, tiles: Tiles, machine: Machine) -> Iterator[int]:
+    """Into how many parts depths may be split: all of them have some, and a processor each."""
+    stages = -(-size.depth // (tiles.depth // size.element))
+    blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
+    for splits in _SPLITS:
+        each = -(-stages // splits)
+        fills = blocks * splits <= machine.fact("multiprocessors", 108)
+        if fills and each >= _LEAST_STAGES and each * (splits - 1) < stages:
+            yield splits

@@ -57,18 +57,44 @@ def emit_single_points(
         n = own.add(column, own.rem(place, tiles.columns))
         inside = own.insert(arith.AndIOp(own.below(m, rows), own.below(n, columns)))
 
-        def point(at: Code) -> None:
-            lines = [
-                line_of(at, values[operand.value], operand, batch, line)
-                for operand, line in ((problem.a, m), (problem.b, n))
-            ]
-
-            write(at, [dot(at, problem, lines, values)], (batch, m, n), values)
-
-        own.choose(inside, point)
+        own.choose(inside, lambda at: _emit_point(at, problem, write, values, (batch, m, n)))
         return carried
 
     code.loop(thread, end, step, [], body)
+
+
+def emit_neighbours(
+    code: Code,
+    problem: Contraction,
+    width: int,
+    write: Write,
+    values: Mapping[SSAValue, SSAValue],
+    place: tuple[Value, Value, Value],
+) -> None:
+    """The code of a thread that has so many neighbours in a row from a place on."""
+    batch, row, column = place
+    begin, end, step = (code.number(n) for n in (0, width, 1))
+
+    def body(own: Code, n: Value, carried: Sequence[Value]) -> Sequence[Value]:
+        _emit_point(own, problem, write, values, (batch, row, own.add(column, n)))
+        return carried
+
+    code.loop(begin, end, step, [], body)
+
+
+def _emit_point(
+    code: Code,
+    problem: Contraction,
+    write: Write,
+    values: Mapping[SSAValue, SSAValue],
+    place: tuple[Value, Value, Value],
+) -> None:
+    batch, *lines = place
+    lines = [
+        line_of(code, values[operand.value], operand, batch, line)
+        for operand, line in zip((problem.a, problem.b), lines, strict=True)
+    ]
+    write(code, [dot(code, problem, lines, values)], place, values)
 
 
 def dot(

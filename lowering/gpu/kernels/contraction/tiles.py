@@ -18,7 +18,8 @@ LEAST_COPY = 4
 class Tiles:
     """A block computes `rows` by `columns`, and its warps `warp_rows` by `warp_columns` each.
 
-    `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once.
+    `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once. Each
+    of `splits` blocks adds up a part of the depths of a tile, and another entry their sums.
     """
 
     rows: int
@@ -27,6 +28,7 @@ class Tiles:
     stages: int
     warp_rows: int
     warp_columns: int
+    splits: int = 1
 
     @staticmethod
     def of(schedule: Schedule) -> "Tiles":
