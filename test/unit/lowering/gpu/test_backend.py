@@ -106,6 +106,13 @@ def test_architectures() -> None:
     target = resolve_target("gpu-h100", {"gpu-arch": "sm_120a"})
     machine = target.device("gpu:0").machine
     assert (machine.cpu, machine.fact("multiprocessors")) == ("sm_120a", 132)
+    for text in ("sm_90a,+tf32", "+tf32"):
+        permitted = resolve_target("gpu-h100", {"gpu-arch": text}).device("gpu:0").machine
+        assert (permitted.cpu, permitted.fact("tf32")) == ("sm_90a", 1) and not machine.fact(
+            "tf32", 0
+        )
+    with pytest.raises(BraidError, match=r"'\+fast' is not what a GPU may be permitted"):
+        resolve_target("gpu-h100", {"gpu-arch": "sm_80,+fast"})
     with pytest.raises(BraidError, match="'sm_1' is not the architecture of a GPU"):
         resolve_target("gpu-h100", {"gpu-arch": "sm_1"})
     with pytest.raises(BraidError, match="target 'host' has no GPU"):
