@@ -129,7 +129,7 @@ class StructuredOp(TensorOp, ABC):
 
     def iteration_domain(self) -> list[IterationDim]:
         """The iterations of the last stage."""
-        return domain_of(self.structure())
+        return domain_of(self._known_structure().structure)
 
     def tile(self, box: Box) -> Tile | None:
         """The slices that the structure reads, where the op computes just the box from them."""

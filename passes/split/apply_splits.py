@@ -25,24 +25,25 @@ from braid.passes.split.split_dims import Part, PartTile, SplitDim, split_dims
 from braid.support.errors import BraidError
 
 
-def decided_counts(op: Operation, dims: Mapping[int, SplitDim]) -> dict[int, int]:
-    """The parts per dim that is split, in the order of `dims`.
+def decided_counts(op: Operation) -> dict[int, int]:
+    """The parts per dim that is split, in order of preference.
 
     Raises BraidError for a decision that does not fit the op.
     """
     attribute = op.attributes[SPLIT]
     if not isinstance(attribute, DenseArrayBase):
         raise _error(op, f"{SPLIT} is {attribute}, expected array<i64>")
-    counts = dict(enumerate(cast(DenseArrayBase[IntegerType], attribute).get_values()))
+    entries = enumerate(cast(DenseArrayBase[IntegerType], attribute).get_values())
+    counts = {dim: count for dim, count in entries if count != 1}
+    dims = {dim.dim: dim for dim in split_dims(op, reductions=True, among=counts)}
     for dim, count in counts.items():
-        if count == 1:
-            continue
         if dim not in dims:
-            raise _error(op, f"{SPLIT} splits dim {dim}; expected one of {sorted(dims)}")
+            possible = sorted(each.dim for each in split_dims(op, reductions=True))
+            raise _error(op, f"{SPLIT} splits dim {dim}; expected one of {possible}")
         most = dims[dim].extent // dims[dim].unit
         if not 1 <= count <= most:
             raise _error(op, f"{SPLIT} splits dim {dim} into {count} parts, expected 1 to {most}")
-    return {dim: counts[dim] for dim in dims if counts.get(dim, 1) > 1}
+    return {dim: counts[dim] for dim in dims}
 
 
 def _error(op: Operation, message: str) -> BraidError:
@@ -150,8 +151,7 @@ class ApplySplitsPass(ModulePass):
             if SPLIT in each.attributes:
                 for inner in islice(each.walk(), 1, None):
                     inner.attributes.pop(SPLIT, None)  # a group is split as a whole
-                dims = {dim.dim: dim for dim in split_dims(each, reductions=True)}
-                decided.append((each, decided_counts(each, dims)))
+                decided.append((each, decided_counts(each)))
         for each, counts in decided:
             if counts:
                 builder = Builder(InsertPoint.before(each))

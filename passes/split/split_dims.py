@@ -1,7 +1,7 @@
 """The dims along which an op may be split, what parts of it need, and what the largest takes."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -136,6 +136,10 @@ class SplitDim:
 
     def _find_largest(self, count: int) -> Largest | None:
         made, operands = 0, dict[tuple[int, int], int]()
+        if not self.has_halo and (unit := self.tile(self._first)) is not None:
+            units = -(-(self.extent // self.unit) // count)
+            needs = {(index, need.dim): units * need.size for index, need in unit.operands.items()}
+            return Largest(units * self.unit, needs)
         for part in self._typical_parts(count):
             tile = self.tile(part)
             if tile is None:
@@ -147,13 +151,11 @@ class SplitDim:
         return Largest(made, operands)
 
     def _typical_parts(self, count: int) -> list[Part]:
-        """Parts of which one needs the most: without a halo the first, none is larger.
+        """Parts of which one needs the most.
 
         What affine indices read is less at the ends, in the padding, and else as large as the
         part.
         """
-        if not self.has_halo:
-            return [Part(self.dim, 0, -(-(self.extent // self.unit) // count) * self.unit)]
         parts = self.parts(count)
         if count <= _FEW or not isinstance(self.op, StructuredOp):
             return parts
@@ -163,18 +165,21 @@ class SplitDim:
         return [*parts[: _FEW // 4], largest[len(largest) // 2], *parts[-_FEW // 4 :]]
 
 
-def split_dims(op: Operation, reductions: bool = False) -> list[SplitDim]:
+def split_dims(
+    op: Operation, reductions: bool = False, among: Collection[int] | None = None
+) -> list[SplitDim]:
     """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
 
     Convolutions, pooling, resizes: batch, channels, then spatial dims. Transposes: first the dims
     that stay in place. Others: outermost in storage first, but those with a halo last. Reduced
     dims come behind all others and only with `reductions`, since their parts must be joined.
-    None where it is decided where tensors of `op` lie.
+    None where it is decided where tensors of `op` lie. With `among` only dims with these numbers.
     """
     if has_storage(op):
         return []
     domain = iteration_domain(op)
-    dims = [SplitDim(op, number, domain) for number in range(len(domain))]
+    numbers = range(len(domain)) if among is None else [n for n in among if n < len(domain)]
+    dims = [SplitDim(op, number, domain) for number in numbers]
     of_result = _preferred(op, [dim for dim in dims if not dim.combine and dim.can_be_cut])
     reduced = [dim for dim in dims if dim.combine and reductions and dim.can_be_cut]
     return [*of_result, *reduced]
