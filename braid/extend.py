@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         require,
         shape_of,
     )
+    from braid.dialects.braid.boxes import Box
     from braid.dialects.braid.constants import ConstantOp
     from braid.dialects.braid.dtypes import is_float, numpy_from_dense
     from braid.dialects.braid.layout import DYNAMIC, Layout
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         StageSource,
         Structure,
     )
+    from braid.dialects.braid.tiling import IterationDim, Reads, Tile
     from braid.frontends.onnx.builder import Builder
     from braid.frontends.onnx.node import Node
     from braid.frontends.onnx.registry import importer
@@ -97,6 +99,7 @@ _HOMES = {
         "require",
         "shape_of",
     ),
+    "braid.dialects.braid.boxes": ("Box",),
     "braid.dialects.braid.constants": ("ConstantOp",),
     "braid.dialects.braid.dtypes": ("is_float", "numpy_from_dense"),
     "braid.dialects.braid.layout": ("DYNAMIC", "Layout"),
@@ -115,6 +118,7 @@ _HOMES = {
         "StageSource",
         "Structure",
     ),
+    "braid.dialects.braid.tiling": ("IterationDim", "Reads", "Tile"),
     "braid.support.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
     "braid.frontends.onnx.builder": ("Builder",),
     "braid.frontends.onnx.node": ("Node",),
@@ -156,6 +160,7 @@ __all__ = [
     "Apply",
     "Argument",
     "Array",
+    "Box",
     "BraidError",
     "Buffer",
     "Builder",
@@ -169,6 +174,7 @@ __all__ = [
     "FusedOp",
     "Index",
     "IndirectOp",
+    "IterationDim",
     "IteratorKind",
     "Job",
     "Kernel",
@@ -186,6 +192,7 @@ __all__ = [
     "Padding",
     "Position",
     "Preparation",
+    "Reads",
     "ReduceOp",
     "Schedule",
     "SourceLocation",
@@ -195,6 +202,7 @@ __all__ = [
     "StructuredOp",
     "Target",
     "TensorOp",
+    "Tile",
     "UnsupportedError",
     "Value",
     "VectorUnit",
