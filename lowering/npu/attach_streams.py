@@ -88,11 +88,13 @@ class AttachStreamsPass(ModulePass):
         subgraphs = sum(one.subgraphs for one in built)
         compiled = sum(one.compiled for one in built)
         instructions = sum(len(one.stream.instructions) for one in built)
+        homeless = sum(one.homeless for one in built)
         emit_remark(
             module,
             self.name,
             f"{subgraphs} subgraphs: {compiled} compiled, {subgraphs - compiled} reused; "
-            f"{instructions} instructions, {1e6 * seconds:.3f} us",
+            f"{instructions} instructions, {1e6 * seconds:.3f} us"
+            + (f"; {homeless} buffers have no room in one piece" if homeless else ""),
             streams=len(built),
             instructions=instructions,
             seconds=seconds,

@@ -15,7 +15,8 @@ from braid.dialects.braid.attribute_names import STREAMS
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, EmittedKernels, Job, KernelNeeds, Preparation
 from braid.targets.backends import backend, kernel_families
-from braid.targets.costs.simulator.instructions import from_text, to_bytes
+from braid.targets.costs.simulator.instructions import from_text
+from braid.targets.costs.simulator.stream_bytes import to_bytes
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import Device

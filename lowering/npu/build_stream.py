@@ -11,6 +11,7 @@ from braid.lowering.npu.compile_subgraph import SubgraphSource, compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
+from braid.lowering.npu.stream_program import stream_program
 from braid.passes.order.subgraphs import pieces_of
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.costs.simulator.instructions import Stream
@@ -31,12 +32,14 @@ class SubgraphOptions:
 class BuiltStream:
     """A linked stream of `subgraphs` objects, of which so many were `compiled` for it.
 
-    The others were the same as one of these, or came from the cache.
+    The others were the same as one of these, or came from the cache. Where `homeless` buffers
+    find no room in one piece, it can be simulated, but not run.
     """
 
     stream: Stream
     subgraphs: int
     compiled: int
+    homeless: int = 0
 
     def __str__(self) -> str:
         return (
@@ -66,7 +69,8 @@ def build_stream(
     sources = [cut.source(piece, options.search_seconds) for piece in range(len(pieces))]
     objects, compiled = _build(sources, cache, jobs)
     placed = ((part, cut.placement(piece)) for piece, part in enumerate(objects))
-    return BuiltStream(link(placed, backend, transfers), len(pieces), compiled)
+    program = stream_program(link(placed, backend, transfers), graph, chip, transfers.capacity)
+    return BuiltStream(program.stream, len(pieces), compiled, program.homeless)
 
 
 def _build(

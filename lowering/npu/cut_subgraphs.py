@@ -72,6 +72,8 @@ class Cut:
             replace(
                 self._value(number, piece, local),
                 over=tuple(place[o] for o in self.traffic.values[number].over if o in place),
+                # A load ahead of time still comes behind the stores of what it is a part of.
+                sources=tuple(place[s] for s in self.traffic.values[number].sources if s in place),
             )
             for number in self._values[piece]
         )
@@ -97,6 +99,7 @@ class Cut:
             values,
             tuple(self.traffic.values[number].sources for number in values),
             tuple(label(self.block.ops[op]) for op in ops),
+            tuple(self.traffic.reads.get(op, ()) for op in ops),
         )
 
     @cached_property
@@ -138,7 +141,6 @@ class Cut:
             producer=local[value.producer] if value.producer is not None and arrives else None,
             consumers=tuple(consumers),
             output=made_here and (value.output or (elsewhere and not stays)),
-            sources=(),
         )
 
     def _size(self, number: int) -> int:

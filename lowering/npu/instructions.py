@@ -1,5 +1,8 @@
 """From a block of ops in their order to the instruction stream of a chip."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from xdsl.ir import Block
 
 from braid.analysis.diagnostics.locations import source_location
@@ -7,27 +10,65 @@ from braid.dialects.braid.regions import GroupOp
 from braid.lowering.npu.compile_subgraph import compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.link import link
+from braid.lowering.npu.stream_program import StreamProgram, stream_program
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem, chip_problem
-from braid.support.errors import BraidError, UnsupportedError
+from braid.support.errors import BraidError, InfeasibleError, UnsupportedError
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.steps import Transfers
 from braid.targets.machines.target import BackendDescription
 
 
 def lower_to_instructions(block: Block, backend: BackendDescription) -> Stream:
-    """The stream that runs the ops of `block` on `backend` in the order in which they stand.
+    """The stream of `lower_to_program`. Raises as that does."""
+    return lower_to_program(block, backend).stream
+
+
+def lower_to_program(
+    block: Block, backend: BackendDescription, order: Sequence[int] | None = None
+) -> StreamProgram:
+    """The stream that runs the ops of `block` on `backend`, in `order` or as they stand.
 
     What is read several times stays on the chip while there is room; loads, stores and spills are
     put in where they are necessary. Raises UnsupportedError for control flow and open dims, and
     InfeasibleError for an op whose operands and results do not fit the chip. Raises BraidError for
     a backend without units that load and store.
     """
+    return _program(block, backend, order, backend.memories[0].bytes if backend.memories else 0)
+
+
+def _program(
+    block: Block, backend: BackendDescription, order: Sequence[int] | None, capacity: int
+) -> StreamProgram:
     graph, chip, transfers = lowered_block(block, backend)
-    if not graph.ops:
-        return Stream((), ())
-    cut = Cut(graph, chip, backend, [range(len(graph.ops))])
-    return link([(compile_subgraph(cut.source(0)), cut.placement(0))], backend, transfers)
+    cut = Cut(graph, chip, backend, [order or range(len(graph.ops))])
+    objects = [(compile_subgraph(cut.source(0)), cut.placement(0))] if graph.ops else []
+    return stream_program(link(objects, backend, transfers), graph, chip, capacity)
+
+
+SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Of the chip's memory that a stream may fill: tried until buffers have room in one piece."""
+
+
+def lower_to_run(
+    block: Block, backend: BackendDescription, order: Sequence[int] | None = None
+) -> StreamProgram:
+    """`lower_to_program`, with less on the chip at once where buffers would not fit in one piece.
+
+    Such a stream loads and stores more. Raises as `lower_to_program`.
+    """
+    whole = lower_to_program(block, backend, order)
+    program, memory = whole, backend.memories[0]
+    for share in SHARES[1:]:
+        if not program.homeless:
+            return program
+        less = replace(memory, bytes=int(share * memory.bytes))
+        shrunk = replace(backend, memories=(less, *backend.memories[1:]))
+        try:
+            program = _program(block, shrunk, order, memory.bytes)
+        except InfeasibleError:
+            return whole
+    return whole if program.homeless else program
 
 
 def lowered_block(

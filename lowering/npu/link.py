@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
@@ -13,11 +14,35 @@ Token = tuple[int, ...]
 """For every unit the last instruction that must have ended, -1 for none."""
 
 
+@dataclass(frozen=True)
+class Use:
+    """What an instruction works on: op number `op`, or the value that it moves.
+
+    `reads` and `writes` are buffers of the stream. Of the `steps` of an op this is `step`, from 1
+    on.
+    """
+
+    number: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    step: int = 1
+    steps: int = 1
+    is_compute: bool = False
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A stream, and what each of its instructions uses; None for a sync and without traffic."""
+
+    stream: Stream
+    uses: tuple[Use | None, ...]
+
+
 def link(
     objects: Iterable[tuple[StreamObject, Placement]],
     backend: BackendDescription,
     transfers: Transfers,
-) -> Stream:
+) -> Linked:
     """The stream that runs `objects` one after the other.
 
     Instructions get their numbers and waits their syncs, also across objects: one waits for
@@ -28,7 +53,7 @@ def link(
     linker = _Linker(backend, transfers)
     for part, placement in objects:
         linker.add(part, placement)
-    return Stream(tuple(linker.instructions), tuple(linker.ops), tuple(linker.buffers))
+    return linker.linked()
 
 
 class _Linker:
@@ -43,6 +68,11 @@ class _Linker:
         self.instructions: list[Instruction] = []
         self.ops: list[str] = []
         self.buffers: list[Buffer] = []
+        # A buffer has a name from when it is filled on, and its number when it is released.
+        self.uses: list[Use | None] = []
+        self.holds: dict[int, int] = {}
+        self.filled_buffers = 0
+        self.released_buffers: list[int] = []
         self.start: Token = (-1,) * len(backend.units)
         self.waited: list[list[int]] = [[*self.start] for _ in backend.units]
         self.ends: dict[int, Token] = {}
@@ -80,21 +110,29 @@ class _Linker:
                     after = self._join((after, self.until.pop(value, self.start)))
                     (made,) = part.makes[event.op]
                     self.filled[placement.values[made]] = self.filled[value]
+                    self.holds[placement.values[made]] = self.holds[value]
                 case Action.COMPUTE:
                     made = [placement.values[value] for value in part.makes[subject]]
-                    after = self._compute(part.steps[subject], made, after)
+                    op = placement.ops[subject]
+                    for value in made:
+                        self._fill(value)
+                    use = self._use(op, placement.reads[subject], made)
+                    after = self._compute(part.steps[subject], made, after, use)
                     self.ends[placement.ops[subject]] = after
                 case Action.LOAD:
                     value = placement.values[subject]
                     sources = (value, *placement.sources[subject])
                     after = self._join((after, *(self.stored.get(v, self.start) for v in sources)))
                     step = Step(self.transfers.load, part.sizes[subject])
-                    after = self._emit(step, after, Kind.LOAD)
+                    self.holds.pop(value, None)
+                    self._fill(value)
+                    after = self._emit(step, after, Kind.LOAD, self._use(value, (), (value,)))
                     self.filled[value] = len(self.instructions) - 1
                 case Action.STORE:
                     step = Step(self.transfers.store, part.sizes[subject])
-                    after = self._emit(step, after, Kind.STORE)
-                    self.stored[placement.values[subject]] = after
+                    value = placement.values[subject]
+                    after = self._emit(step, after, Kind.STORE, self._use(value, (value,), ()))
+                    self.stored[value] = after
                 case Action.EXPORT:
                     exported.add(subject)
                     self.since[placement.values[subject]] = after
@@ -107,11 +145,43 @@ class _Linker:
                         self._release(value, part.sizes[subject], after)
             tokens.append(after)
 
-    def _compute(self, steps: Sequence[Step], made: Sequence[int], after: Token) -> Token:
+    def linked(self) -> Linked:
+        """All that was added."""
+        number = {name: place for place, name in enumerate(self.released_buffers)}
+        uses = (
+            use
+            and replace(
+                use,
+                reads=tuple(number[name] for name in use.reads),
+                writes=tuple(number[name] for name in use.writes),
+            )
+            for use in self.uses
+        )
+        stream = Stream(tuple(self.instructions), tuple(self.ops), tuple(self.buffers))
+        return Linked(stream, tuple(uses))
+
+    def _fill(self, value: int) -> None:
+        """A buffer for a value, unless it lies over another one."""
+        if value not in self.holds:
+            self.holds[value] = self.filled_buffers
+            self.filled_buffers += 1
+
+    def _use(self, number: int, reads: Iterable[int], writes: Iterable[int]) -> Use | None:
+        """What an instruction uses, by the names of buffers; None where values have none."""
+        try:
+            read, written = (tuple(self.holds[v] for v in values) for values in (reads, writes))
+        except KeyError:
+            return None
+        return Use(number, read, written)
+
+    def _compute(
+        self, steps: Sequence[Step], made: Sequence[int], after: Token, use: Use | None
+    ) -> Token:
         """One step after the other; what follows waits for the last of them."""
         for number, step in enumerate(steps):
             kind = Kind.named(self.backend.units[step.unit].resource)
-            after = self._emit(step, after, kind)
+            own = use and replace(use, step=number + 1, steps=len(steps), is_compute=True)
+            after = self._emit(step, after, kind, own)
             if number == 0:
                 for value in made:
                     self.filled.setdefault(value, len(self.instructions) - 1)
@@ -130,6 +200,7 @@ class _Linker:
         """Notes from which instruction until which a buffer is taken."""
         last = tuple(place for place in after if place >= 0)
         self.buffers.append(Buffer(size, self.filled[value], last))
+        self.released_buffers.append(self.holds.pop(value))
         self.released.append((size, after))
 
     def _join(self, tokens: Iterable[Token]) -> Token:
@@ -139,7 +210,7 @@ class _Linker:
             joined = token if joined == self.start else tuple(map(max, joined, token))
         return joined
 
-    def _emit(self, step: Step, after: Token, kind: Kind) -> Token:
+    def _emit(self, step: Step, after: Token, kind: Kind, use: Use | None) -> Token:
         """One instruction for a unit, behind the waits that are not implied by earlier ones."""
         if self.name is not None:
             number = len(self.ops) if self.name.endswith("#") else ""
@@ -153,10 +224,11 @@ class _Linker:
                 self._append(Instruction(Kind.SYNC, unit, place, len(self.ops) - 1), ready)
         self.free[unit] = end = max(self.free[unit], ready) + step_seconds(step, self._rates)
         op = len(self.ops) - 1
-        self._append(Instruction(kind, unit, step.amount, op, step.declared), end)
+        self._append(Instruction(kind, unit, step.amount, op, step.declared), end, use)
         place = len(self.instructions) - 1
         return tuple(place if other == unit else -1 for other in range(len(self.start)))
 
-    def _append(self, instruction: Instruction, end: float) -> None:
+    def _append(self, instruction: Instruction, end: float, use: Use | None = None) -> None:
         self.instructions.append(instruction)
+        self.uses.append(use)
         self.seconds.append(end)

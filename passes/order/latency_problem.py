@@ -24,10 +24,14 @@ from braid.targets.machines.target import BackendDescription
 
 @dataclass(frozen=True)
 class ChipProblem:
-    """A problem on a chip, and how data gets there: `transfers` is None without such traffic."""
+    """A problem on a chip, and how data gets there: `transfers` is None without such traffic.
+
+    `values` are the buffers on the chip by their numbers in the traffic.
+    """
 
     problem: LatencyProblem
     transfers: Transfers | None
+    values: tuple[SSAValue, ...] = ()
 
 
 def latency_problem(
@@ -71,7 +75,8 @@ def chip_problem(
         for value, users in reads.readers.items()
     )
     traffic = Traffic(values, transfers.capacity, transfers.load, transfers.store)
-    return ChipProblem(LatencyProblem(block.graph, stages, traffic, counts), transfers)
+    problem = LatencyProblem(block.graph, stages, traffic, counts)
+    return ChipProblem(problem, transfers, tuple(reads.readers))
 
 
 def _value(

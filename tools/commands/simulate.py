@@ -73,7 +73,8 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
     from braid.read_source import read_source
     from braid.support.errors import BraidError, SourceLocation
     from braid.support.input_files import read_regular, reason
-    from braid.targets.costs.simulator.instructions import from_bytes, from_text
+    from braid.targets.costs.simulator.instructions import from_text
+    from braid.targets.costs.simulator.stream_bytes import from_bytes
     from braid.universe import make_context
 
     if path.suffix.lower() in (".mlir", ".onnx"):

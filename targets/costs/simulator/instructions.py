@@ -1,26 +1,34 @@
 """Instruction streams: what they say, as objects, as text and as bytes.
 
-One instruction a line, `kind unit amount` and the op that it belongs to:
+One instruction a line, `kind unit amount`, what it reads and writes, and the op that it belongs to:
 
-    load 0 602112 ; conv1
+    load 0 602112 %0 -> 0+602112 ; conv1
     sync 1 0 ; conv1
+    matrix 1 1806336 k0 0+602112 602112+1728 -> 603840+401408 ; conv1
+    store 3 401408 603840+401408 -> %2 ; conv1
 
 `amount` is bytes (load, store), scalar operations (matrix, vector), or for `sync` the number of
 the instruction that must have ended before the unit goes on. Where an op declares what it takes,
-the seconds stand behind the amount (`vector 3 0 2e-09 ; b`). Behind them stand the buffers on the
-chip, `buffer size first last…`: bytes, the instruction that fills it, and those that end its use:
+the seconds stand behind the amount (`vector 3 0 2e-09 ; b`).
 
-    buffer 602112 0 4 7
+`address+size` are bytes on the chip and `%n` is tensor n outside of it. What an instruction
+computes is the kernel of a name, here `k0`; `k0:1/2` is the first of two instructions that
+compute it. A load without one copies. Streams that are only simulated may say none of this.
+
+Behind them stand the buffers on the chip, `buffer size[@address] first last…`: bytes, where they
+begin, the instruction that fills it, and those that end its use; then the tensors outside, each
+with its bytes and what it is:
+
+    buffer 602112@0 0 4 7
+    tensor 602112 argument 0
 
 The first line may say for which target the stream is: `target npu-small`.
 """
 
 import re
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from hashlib import sha256
 from math import inf
 
 from braid.support.errors import BraidError
@@ -48,6 +56,48 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True)
+class Range:
+    """`size` bytes on the chip from `address` on."""
+
+    address: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The address behind the last byte."""
+        return self.address + self.size
+
+    def overlaps(self, other: "Range") -> bool:
+        """Whether they share a byte."""
+        return self.address < other.end and other.address < self.end
+
+
+@dataclass(frozen=True)
+class Access:
+    """What an instruction reads and writes: ranges on the chip, and `tensors` outside.
+
+    A load reads the tensors and a store writes its one. `kernel` names what is computed, "" for a
+    copy. Of an op for which several units work one after the other each has a `step`, from 1 to
+    `steps`: it takes what the step before has left in the results.
+    """
+
+    reads: tuple[Range, ...]
+    writes: tuple[Range, ...]
+    tensors: tuple[int, ...] = ()
+    kernel: str = ""
+    step: int = 1
+    steps: int = 1
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """`size` bytes outside of the chip, and what they are: `argument 0`, a parameter, a spill."""
+
+    size: int
+    name: str
+
+
+@dataclass(frozen=True)
 class Instruction:
     """One instruction for unit number `unit`; `op` is an index into `Stream.ops`."""
 
@@ -57,28 +107,46 @@ class Instruction:
     op: int
     seconds: float | None = None
     """What it takes in all where that is declared, whatever the amount."""
+    access: Access | None = None
+    """None for a sync, and in streams that are only simulated."""
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """`size` bytes on the chip, taken from instruction `first` until all of `last` have ended."""
+    """`size` bytes on the chip, taken from instruction `first` until all of `last` have ended.
+
+    They begin at `address`, None in streams that are only simulated.
+    """
 
     size: int
     first: int
     last: tuple[int, ...]
+    address: int | None = None
+
+    @property
+    def range(self) -> Range | None:
+        """Where it is."""
+        return None if self.address is None else Range(self.address, self.size)
 
 
 @dataclass(frozen=True)
 class Stream:
     """Instructions in the order of their issue, the names of their ops, and their buffers.
 
-    `target` is the name of the machine they are for, "" where nobody has said.
+    `tensors` are those outside of the chip. `target` is the name of the machine they are for, ""
+    where nobody has said.
     """
 
     instructions: tuple[Instruction, ...]
     ops: tuple[str, ...]
     buffers: tuple[Buffer, ...] = ()
     target: str = ""
+    tensors: tuple[Tensor, ...] = ()
+
+    @property
+    def executes(self) -> bool:
+        """Whether it says what its instructions read and write, and so can be run."""
+        return all(i.kind is Kind.SYNC or i.access is not None for i in self.instructions)
 
     def require_target(self, name: str) -> None:
         """Raises BraidError unless the stream is for the target of this name, or says for none."""
@@ -89,144 +157,150 @@ class Stream:
             )
 
 
-MAGIC = b"BRDI"
-VERSION = 4
-_HEADER = struct.Struct("<4sHHIII")
-"""Magic, version, bytes of the target's name, count of instructions, bytes of the names after them,
-words of buffers."""
-_DIGEST_BYTES = 32
-_RECORD = struct.Struct("<BBxxIQd")
-"""Kind, unit, op, amount, and declared seconds or -1: 24 bytes."""
 _TARGET = re.compile(r"target\s+(?P<name>\S.*)")
-_BUFFER = re.compile(r"buffer(?P<numbers>(\s+\d{1,20}){2,})")
+_BUFFER = re.compile(
+    r"buffer\s+(?P<size>\d{1,20})(@(?P<address>\d{1,20}))?(?P<places>(\s+\d{1,20})+)"
+)
+_TENSOR = re.compile(r"tensor\s+(?P<size>\d{1,20})\s+(?P<name>\S.*)")
 _LINE = re.compile(
     r"(?P<kind>[a-z]+)\s+(?P<unit>\d{1,9})\s+(?P<amount>\d{1,20})"
-    r"(?:\s+(?P<seconds>\d{1,20}(?:\.\d{1,20})?(?:e[-+]\d{1,3})?))?\s*(?:;\s*(?P<op>.*\S))?"
+    r"(?:\s+(?P<seconds>\d{1,20}(?:\.\d{1,20})?(?:e[-+]\d{1,3})?))?"
+    r"(?:\s+(?P<access>(?:[^;\s]\S*\s+)*->(?:\s+[^;\s]\S*)*))?\s*(?:;\s*(?P<op>.*\S))?"
 )
+_KERNEL = re.compile(r"(?P<name>[a-zA-Z_]\w*)(?::(?P<step>[1-9]\d{0,8})/(?P<steps>[1-9]\d{0,8}))?")
+_RANGE = re.compile(r"(?P<address>\d{1,20})\+(?P<size>\d{1,20})")
+_OUTSIDE = re.compile(r"%(?P<number>\d{1,9})")
 
 
 def to_text(stream: Stream) -> str:
-    """The stream as text, one instruction or buffer a line."""
+    """The stream as text, one instruction, buffer or tensor a line."""
     lines = (
-        f"{i.kind.name.lower()} {i.unit} {i.amount}{_seconds(i)} ; {stream.ops[i.op]}"
+        f"{i.kind.name.lower()} {i.unit} {i.amount}{_seconds(i)}{_written(i)} ; {stream.ops[i.op]}"
         for i in stream.instructions
     )
     buffers = (
-        " ".join(map(str, ("buffer", buffer.size, buffer.first, *buffer.last)))
+        " ".join(map(str, ("buffer", _placed(buffer), buffer.first, *buffer.last)))
         for buffer in stream.buffers
     )
+    tensors = (f"tensor {tensor.size} {tensor.name}" for tensor in stream.tensors)
     target = [f"target {stream.target}"] if stream.target else []
-    return "".join(f"{line}\n" for line in (*target, *lines, *buffers))
+    return "".join(f"{line}\n" for line in (*target, *lines, *buffers, *tensors))
 
 
 def _seconds(instruction: Instruction) -> str:
     return "" if instruction.seconds is None else f" {instruction.seconds!r}"
 
 
+def _placed(buffer: Buffer) -> str:
+    return f"{buffer.size}" if buffer.address is None else f"{buffer.size}@{buffer.address}"
+
+
+def _written(instruction: Instruction) -> str:
+    access = instruction.access
+    if access is None:
+        return ""
+    step = f":{access.step}/{access.steps}" if access.steps > 1 else ""
+    reads, writes = ([f"{r.address}+{r.size}" for r in rs] for rs in (access.reads, access.writes))
+    (writes if instruction.kind is Kind.STORE else reads).extend(f"%{n}" for n in access.tensors)
+    kernel = [access.kernel + step] if access.kernel else []
+    return " " + " ".join([*kernel, *reads, "->", *writes])
+
+
+def _access(text: str, kind: Kind) -> Access | None:
+    """What `_written` wrote; None for another form."""
+    before, after = (part.split() for part in text.split("->"))
+    kernel = _KERNEL.fullmatch(before[0]) if before else None
+    if kernel is not None:
+        before = before[1:]
+    ranges: list[list[Range]] = []
+    tensors: list[int] = []
+    for side, words in enumerate((before, after)):
+        ranges.append([])
+        for word in words:
+            if found := _RANGE.fullmatch(word):
+                ranges[-1].append(Range(int(found["address"]), int(found["size"])))
+            elif (found := _OUTSIDE.fullmatch(word)) and kind is (Kind.LOAD, Kind.STORE)[side]:
+                tensors.append(int(found["number"]))
+            else:
+                return None
+    name = kernel["name"] if kernel is not None else ""
+    step, steps = (int(kernel[g] or 1) if kernel is not None else 1 for g in ("step", "steps"))
+    return Access(tuple(ranges[0]), tuple(ranges[1]), tuple(tensors), name, step, steps)
+
+
 def from_text(text: str) -> Stream:
     """The stream that `text` writes out. Raises BraidError naming the line that is malformed."""
-    kinds = {kind.name.lower(): kind for kind in Kind}
     ops: dict[str, int] = {}
     instructions: list[Instruction] = []
     buffers: list[Buffer] = []
+    tensors: list[Tensor] = []
     target = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
+        line = line.strip()
+        if not line:
             continue
-        if number == 1 and (named := _TARGET.fullmatch(line.strip())):
+        if number == 1 and (named := _TARGET.fullmatch(line)):
             target = named["name"]
-            continue
-        if buffer := _BUFFER.fullmatch(line.strip()):
-            size, first, *last = map(int, buffer["numbers"].split())
-            buffers.append(Buffer(size, first, tuple(last)))
-            continue
-        match = _LINE.fullmatch(line.strip())
-        if match is None or match["kind"] not in kinds:
-            raise BraidError(
-                f"line {number} is '{line.strip()}', expected 'kind unit amount [seconds] ; op'",
-                hint=f"kinds are {', '.join(kinds)}",
-            )
-        op = ops.setdefault(match["op"] or "", len(ops))
-        unit, amount = int(match["unit"]), int(match["amount"])
-        seconds = None if match["seconds"] is None else float(match["seconds"])
-        instructions.append(Instruction(kinds[match["kind"]], unit, amount, op, seconds))
-    return _checked(Stream(tuple(instructions), tuple(ops), tuple(buffers), target))
+        elif found := _BUFFER.fullmatch(line):
+            first, *last = map(int, found["places"].split())
+            address = None if found["address"] is None else int(found["address"])
+            buffers.append(Buffer(int(found["size"]), first, tuple(last), address))
+        elif found := _TENSOR.fullmatch(line):
+            tensors.append(Tensor(int(found["size"]), found["name"]))
+        else:
+            instructions.append(_instruction(line, number, ops))
+    return checked(Stream(tuple(instructions), tuple(ops), tuple(buffers), target, tuple(tensors)))
 
 
-def to_bytes(stream: Stream) -> bytes:
-    """The stream in binary, of which the last part is a SHA-256 of all the others.
-
-    These are a header, 24 bytes an instruction, the ops' names, the buffers, the target's name.
-    A buffer is words of 8 bytes: its size, the filling instruction, how many end its use, these.
-    """
-    names = "\n".join(stream.ops).encode()
-    words = [w for b in stream.buffers for w in (b.size, b.first, len(b.last), *b.last)]
-    target = stream.target.encode()
-    counts = (len(target), len(stream.instructions), len(names), len(words))
-    header = _HEADER.pack(MAGIC, VERSION, *counts)
-    records = (
-        _RECORD.pack(i.kind, i.unit, i.op, i.amount, -1.0 if i.seconds is None else i.seconds)
-        for i in stream.instructions
-    )
-    packed = struct.pack(f"<{len(words)}Q", *words)
-    data = header + b"".join(records) + names + packed + target
-    return data + sha256(data).digest()
-
-
-def from_bytes(data: bytes) -> Stream:
-    """The stream in `data`. Raises BraidError for another format, version, or a cut file."""
-    if len(data) < _HEADER.size or data[:4] != MAGIC:
-        raise BraidError("this is not an instruction stream: it does not begin with 'BRDI'")
-    _, version, target_bytes, count, name_bytes, words = _HEADER.unpack_from(data)
-    if version != VERSION:
-        raise BraidError(f"the stream has version {version}, expected {VERSION}")
-    data, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
-    if sha256(data).digest() != digest:
+def _instruction(line: str, number: int, ops: dict[str, int]) -> Instruction:
+    kinds = {kind.name.lower(): kind for kind in Kind}
+    match = _LINE.fullmatch(line)
+    access = None
+    if match is not None and match["kind"] in kinds and match["access"] is not None:
+        access = _access(match["access"], kinds[match["kind"]])
+    if match is None or match["kind"] not in kinds or (match["access"] and access is None):
         raise BraidError(
-            "the stream is damaged: its bytes do not match its digest",
-            hint="compile it again with braid compile",
+            f"line {number} is '{line}', expected "
+            "'kind unit amount [seconds] [kernel reads… -> writes…] ; op'",
+            hint=f"kinds are {', '.join(kinds)}",
         )
-    names = _HEADER.size + count * _RECORD.size
-    end = names + name_bytes
-    expected = end + 8 * words + target_bytes
-    if len(data) != expected:
-        raise BraidError(f"the stream has {len(data)} bytes, expected {expected}")
-    try:
-        target = data[expected - target_bytes :].decode() if target_bytes else ""
-        ops = tuple(data[names:end].decode().split("\n"))
-        records = _RECORD.iter_unpack(data[_HEADER.size : names])
-        instructions = tuple(
-            Instruction(Kind(kind), unit, amount, op, None if seconds < 0 else seconds)
-            for kind, unit, op, amount, seconds in records
-        )
-    except ValueError as error:
-        raise BraidError(f"the stream is malformed: {error}") from error
-    if any(instruction.op >= len(ops) for instruction in instructions):
-        raise BraidError(f"the stream names ops beyond its {len(ops)}")
-    numbers = struct.unpack_from(f"<{words}Q", data, end)
-    return _checked(Stream(instructions, ops, tuple(_buffers(numbers)), target))
+    op = ops.setdefault(match["op"] or "", len(ops))
+    seconds = None if match["seconds"] is None else float(match["seconds"])
+    unit, amount = int(match["unit"]), int(match["amount"])
+    return Instruction(kinds[match["kind"]], unit, amount, op, seconds, access)
 
 
-def _buffers(words: Sequence[int]) -> Iterator[Buffer]:
-    place = 0
-    while place + 3 <= len(words):
-        size, first, count = words[place : place + 3]
-        place += 3 + count
-        yield Buffer(size, first, tuple(words[place - count : place]))
-
-
-def _checked(stream: Stream) -> Stream:
+def checked(stream: Stream) -> Stream:
     """The stream itself.
 
-    Raises BraidError where a buffer is of no instruction or of a sync, and for endless ones.
+    Raises BraidError where a buffer is of no instruction or of a sync, for endless instructions,
+    for steps beyond the last one, and for tensors that are not there.
     """
     count = len(stream.instructions)
     for place, each in enumerate(stream.instructions):
         if each.seconds is not None and not 0 <= each.seconds < inf:
             raise BraidError(f"instruction {place} takes {each.seconds} s")
+        if each.access is not None:
+            _check_access(place, each.access, stream)
     for buffer in stream.buffers:
         for place in (buffer.first, *buffer.last):
             if place >= count or stream.instructions[place].kind is Kind.SYNC:
                 what = "a sync" if place < count else f"beyond the {count} instructions"
                 raise BraidError(f"a buffer names instruction {place}, which is {what}")
     return stream
+
+
+def _check_access(place: int, access: Access, stream: Stream) -> None:
+    if not 1 <= access.step <= access.steps:
+        raise BraidError(f"instruction {place} is step {access.step} of {access.steps}")
+    for number in access.tensors:
+        if number >= len(stream.tensors):
+            raise BraidError(
+                f"instruction {place} names tensor {number} of {len(stream.tensors)} outside"
+            )
+
+
+def kernels_of(instructions: Sequence[Instruction]) -> tuple[str, ...]:
+    """The names of the kernels, each once, in the order of their first instructions."""
+    named = (i.access.kernel for i in instructions if i.access is not None and i.access.kernel)
+    return tuple(dict.fromkeys(named))

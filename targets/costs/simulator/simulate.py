@@ -29,6 +29,14 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Event:
+    """The beginning or the end of an instruction; `index` is its number in the stream."""
+
+    index: int
+    ends: bool
+
+
+@dataclass(frozen=True)
 class Timeline:
     """When everything ran. Times are seconds, per unit in the order of the backend's units."""
 
@@ -39,6 +47,8 @@ class Timeline:
     """Waiting with instructions left."""
     peak_bytes: int = 0
     """The most that buffers on the chip take at one time."""
+    events: tuple[Event, ...] = ()
+    """What happened, in order; at equal times too, what waits for an end comes behind it."""
 
 
 def fetch_seconds(backend: BackendDescription) -> float:
@@ -118,6 +128,7 @@ class _Machine:
     ended: set[int] = field(default_factory=set[int])
     active: dict[int, _Active] = field(default_factory=dict[int, _Active])
     spans: list[Span] = field(default_factory=list[Span])
+    events: list[Event] = field(default_factory=list[Event])
 
     def run(self) -> Timeline:
         self.queues = [deque[tuple[int, Instruction]]() for _ in self.backend.units]
@@ -131,7 +142,8 @@ class _Machine:
             ends[span.unit] = max(ends[span.unit], span.end)
             busy[span.unit] += span.end - span.start
         stalled = tuple(end - used for end, used in zip(ends, busy, strict=True))
-        return Timeline(tuple(self.spans), max(ends, default=0.0), tuple(busy), stalled)
+        seconds, events = max(ends, default=0.0), tuple(self.events)
+        return Timeline(tuple(self.spans), seconds, tuple(busy), stalled, events=events)
 
     def _issue(self) -> bool:
         """Starts what can start; returns whether anything is left to do."""
@@ -150,6 +162,7 @@ class _Machine:
                 if instruction.seconds is not None:
                     startup, amount = instruction.seconds, 0
                 self.active[unit] = _Active(index, self.now, startup, amount)
+                self.events.append(Event(index, ends=False))
             elif instruction.amount in self.ended:
                 self.ended.add(index)
                 synced = True
@@ -183,6 +196,7 @@ class _Machine:
                 done = left[unit] <= step
             if done:
                 self.spans.append(Span(task.index, unit, task.start, self.now))
+                self.events.append(Event(task.index, ends=True))
                 self.ended.add(task.index)
                 del self.active[unit]
 

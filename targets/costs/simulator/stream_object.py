@@ -97,10 +97,12 @@ class Placement:
     """What the numbers of an object mean in the whole: its `ops` and `values`.
 
     A value can be loaded once its `sources` are stored. `names` are the ops'; one that
-    ends in `#` gets a number.
+    ends in `#` gets a number. `reads` are the values, by the numbers of the whole, that each op
+    reads.
     """
 
     ops: tuple[int, ...]
     values: tuple[int, ...]
     sources: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
+    reads: tuple[tuple[int, ...], ...]

@@ -10,9 +10,9 @@
 // REMARK: remark: {{.*}}3 subgraphs: {{.*}}; 15 instructions,
 // HOST: error: backend 'cpu' has no units that load and store
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: braid.streams = [{text = "target npu-small\0Aload 0 128 ; neg#0\0A{{[^{]*}}executions = 1.000000e+00
-// CHECK-SAME: {text = "target npu-small\0Aload 0 128 ; exp#0\0A{{[^{]*}}executions = 2.500000e-01
-// CHECK-SAME: {text = "target npu-small\0Aload 0 128 ; softmax#0\0A{{[^{]*}}executions = 1.000000e+00
+// CHECK-SAME: braid.streams = [{text = "target npu-small\0Aload 0 128 %0 -> 0+128 ; neg#0\0A{{[^{]*}}executions = 1.000000e+00
+// CHECK-SAME: {text = "target npu-small\0Aload 0 128 %0 -> 0+128 ; exp#0\0A{{[^{]*}}executions = 2.500000e-01
+// CHECK-SAME: {text = "target npu-small\0Aload 0 128 %0 -> 0+128 ; softmax#0\0A{{[^{]*}}executions = 1.000000e+00
 // SOME-LABEL: func.func @main
 // SOME-SAME: ; neg#0
 // SOME-SAME: ; exp#0

@@ -13,18 +13,21 @@
 
 // The matrix unit waits for both loads. What it makes stays on the chip: the slice has no
 // instruction and the vector unit reads it where it is; only the result is stored.
-// CHECK:      load 0 32 ; product
-// CHECK-NEXT: load 0 64 ; product
+// CHECK:      load 0 32 %0 -> 0+32 ; product
+// CHECK-NEXT: load 0 64 %1 -> 64+64 ; product
 // CHECK-NEXT: sync 1 1 ; product
-// CHECK-NEXT: matrix 1 64 ; product
+// CHECK-NEXT: matrix 1 64 k0 0+32 64+64 -> 128+32 ; product
 // CHECK-NEXT: sync 2 3 ; exp#1
-// CHECK-NEXT: vector 2 48 ; exp#1
+// CHECK-NEXT: vector 2 48 k1 128+32 -> 0+16 ; exp#1
 // CHECK-NEXT: sync 3 5 ; exp#1
-// CHECK-NEXT: store 3 16 ; exp#1
-// CHECK-NEXT: buffer 32 0 0 3
-// CHECK-NEXT: buffer 64 1 1 3
-// CHECK-NEXT: buffer 32 3 3 5
-// CHECK-NEXT: buffer 16 5 7
+// CHECK-NEXT: store 3 16 0+16 -> %2 ; exp#1
+// CHECK-NEXT: buffer 32@0 0 0 3
+// CHECK-NEXT: buffer 64@64 1 1 3
+// CHECK-NEXT: buffer 32@128 3 3 5
+// CHECK-NEXT: buffer 16@0 5 7
+// CHECK-NEXT: tensor 32 argument 0
+// CHECK-NEXT: tensor 64 parameter w
+// CHECK-NEXT: tensor 16 value 3
 
 // TABLE:      unit
 // TABLE-NEXT: load

@@ -11,8 +11,9 @@ from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import from_bytes, from_text
+from braid.targets.costs.simulator.instructions import from_text
 from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.costs.simulator.stream_bytes import from_bytes
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 

@@ -14,12 +14,11 @@ from braid.targets.costs.simulator.instructions import (
     Instruction,
     Kind,
     Stream,
-    from_bytes,
     from_text,
-    to_bytes,
     to_text,
 )
 from braid.targets.costs.simulator.simulate import simulate
+from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import BackendDescription
 from braid.universe import make_context

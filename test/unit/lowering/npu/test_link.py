@@ -48,7 +48,7 @@ def linked(
         (compile_subgraph(cut.source(piece)), cut.placement(piece))
         for piece in range(len(cut.pieces))
     ]
-    stream = link(objects, backend, problem.transfers)
+    stream = link(objects, backend, problem.transfers).stream
     return graph, stream, lower_to_instructions(function.body.block, backend)
 
 

@@ -12,11 +12,10 @@ from braid.targets.costs.simulator.instructions import (
     Instruction,
     Kind,
     Stream,
-    from_bytes,
     from_text,
-    to_bytes,
     to_text,
 )
+from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
 
 OPS = ("conv1", "relu#2")
 instructions = st.builds(
@@ -66,8 +65,8 @@ def test_malformed_text_names_its_line(text: str) -> None:
         (lambda data: data[:4] + b"\x09" + data[5:], "version 9"),
         (lambda data: data[:-1], "bytes, expected"),
         (lambda data: data + b"n", "bytes, expected"),
-        (lambda data: data[:20] + b"\x63" + data[21:], "malformed"),
-        (lambda data: data[:24] + b"\x63" + data[25:], "names ops beyond"),
+        (lambda data: data[:32] + b"\x63" + data[33:], "malformed"),
+        (lambda data: data[:36] + b"\x63" + data[37:], "names ops beyond"),
     ],
 )  # fmt: skip
 def test_malformed_bytes(change, message: str) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,134 @@
+"""A stream that can run: addresses and operands of its instructions, its kernels and results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+
+from braid.analysis.interpreter.interpret import interpret
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.lowering.npu.link import Linked, Use
+from braid.lowering.npu.tile_kernels import TileKernels
+from braid.passes.order.block_graph import BlockGraph
+from braid.passes.order.latency_problem import ChipProblem
+from braid.targets.costs.simulator.execute import Kernel, execute
+from braid.targets.costs.simulator.instructions import Access, Instruction, Kind, Range, Stream
+from braid.targets.costs.simulator.place_buffers import place_buffers
+from braid.targets.costs.simulator.steps import is_declared
+from braid.targets.machines.target import BackendDescription
+
+
+@dataclass(frozen=True)
+class StreamProgram:
+    """`stream`, and what it takes to run it.
+
+    `kernels` has a function for each kernel. Tensor n outside of the chip is `outside[n]`, a value
+    of the block that was lowered. `results` are for each of the block's the kernel that makes it,
+    "" for a copy, and the tensors it reads. Where `homeless` buffers found no room in one piece,
+    and where an op only declares what it takes, the stream can be simulated, but not run.
+    """
+
+    stream: Stream
+    kernels: ModuleOp
+    outside: tuple[SSAValue, ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    homeless: int = 0
+
+    def run(
+        self,
+        backend: BackendDescription,
+        values: Mapping[SSAValue, Array],
+        *,
+        stream: Stream | None = None,
+    ) -> list[Array]:
+        """The results of the block for `values` of what comes from outside.
+
+        `stream` is another one to run in place of the own. Raises BraidError as `simulate` and
+        `execute` do.
+        """
+        kernels = {name: self._kernel(name) for name in self._functions}
+        tensors = {
+            number: np.ascontiguousarray(values[value]).reshape(-1).view(np.uint8)
+            for number, value in enumerate(self.outside)
+            if value in values
+        }
+        ended = execute(stream or self.stream, backend, kernels, tensors)
+        return [self._result(kernel, numbers, ended) for kernel, numbers in self.results]
+
+    @property
+    def _functions(self) -> dict[str, FuncOp]:
+        return {op.sym_name.data: op for op in self.kernels.ops if isinstance(op, FuncOp)}
+
+    def _kernel(self, name: str) -> Kernel:
+        """The kernel on bytes, interpreted."""
+        types = self._functions[name].function_type.inputs
+
+        def compute(operands: Sequence[Array]) -> list[Array]:
+            arrays = [_shaped(data, type) for data, type in zip(operands, types, strict=True)]
+            made = interpret(self.kernels, arrays, function=name)
+            return [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in made]
+
+        return compute
+
+    def _result(self, kernel: str, numbers: Sequence[int], ended: Sequence[Array]) -> Array:
+        operands = [ended[number] for number in numbers]
+        type = self.outside[numbers[0]].type
+        if kernel:
+            type = self._functions[kernel].function_type.outputs.data[0]
+            operands = self._kernel(kernel)(operands)
+        return _shaped(operands[0], type)
+
+
+def _shaped(data: Array, type: Any) -> Array:
+    tensor = cast(TensorType[Any], type)
+    return data.view(to_numpy(tensor.element_type)).reshape(tensor.get_shape())
+
+
+def stream_program(
+    linked: Linked, graph: BlockGraph, chip: ChipProblem, capacity: int
+) -> StreamProgram:
+    """The program of a linked stream of `graph`, on a chip with `capacity` bytes."""
+    traffic = chip.problem.traffic
+    assert traffic is not None
+    kernels = TileKernels(graph, traffic, chip.values)
+    stream = linked.stream
+    if any(map(is_declared, graph.ops)):  # It says what it takes, and not what it computes.
+        return StreamProgram(stream, kernels.module, (), ())
+    placed = place_buffers(stream, capacity)
+    if placed.homeless:
+        return StreamProgram(stream, kernels.module, (), (), placed.homeless)
+    buffers = tuple(
+        replace(buffer, address=address)
+        for buffer, address in zip(stream.buffers, placed.addresses, strict=True)
+    )
+    ranges = [cast(Range, buffer.range) for buffer in buffers]
+    instructions = tuple(
+        instruction if use is None else _with_access(instruction, use, ranges, kernels)
+        for instruction, use in zip(stream.instructions, linked.uses, strict=True)
+    )
+    last = graph.block.last_op
+    returned = () if last is None else last.operands
+    results = tuple(kernels.of_result(value) for value in returned)
+    addressed = replace(stream, instructions=instructions, buffers=buffers, tensors=kernels.tensors)
+    return StreamProgram(addressed, kernels.module, tuple(kernels.outside), results)
+
+
+def _with_access(
+    instruction: Instruction, use: Use, ranges: Sequence[Range], kernels: TileKernels
+) -> Instruction:
+    reads = tuple(ranges[buffer] for buffer in use.reads)
+    writes = tuple(ranges[buffer] for buffer in use.writes)
+    if use.is_compute:
+        name = kernels.of_op(use.number)
+        access = Access(reads, writes, (), name, use.step, use.steps)
+    elif instruction.kind is Kind.LOAD:
+        kernel, tensors = kernels.of_load(use.number)
+        access = Access(reads, writes, tensors, kernel)
+    else:
+        access = Access(reads, writes, (kernels.of_store(use.number),))
+    return replace(instruction, access=access)

@@ -1,0 +1,93 @@
+"""Addresses for the buffers of a stream: first fit, sharing only what syncs keep apart.
+
+The room of a buffer goes to another one only if all that use the first have ended before the
+second is filled, whatever instructions take. The stream waits for as many bytes to be free, not
+for bytes in one piece, so there may be room for a buffer and yet none for it as a whole.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.targets.costs.simulator.happens_before import HappensBefore
+from braid.targets.costs.simulator.instructions import Stream
+
+ALIGNMENTS = (64, 1)
+"""Bytes, the first with which all buffers find room: 64 are a line of the host's caches."""
+ROUNDS = 50
+"""How often those that found no room go first in the next attempt."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An address for each buffer; `homeless` are how many found no room, and have -1."""
+
+    addresses: tuple[int, ...]
+    homeless: int
+
+
+def place_buffers(stream: Stream, capacity: int) -> Placed:
+    """Addresses below `capacity` for the buffers of `stream`.
+
+    Tried are the order in which they are filled and that by size, each again and again with those
+    that found no room before the others, and of these what leaves the fewest without room. The same
+    stream gets the same addresses.
+    """
+    sizes = [buffer.size for buffer in stream.buffers]
+    together = _together(stream)
+    filled = sorted(range(len(sizes)), key=lambda b: (stream.buffers[b].first, b))
+    largest = sorted(filled, key=lambda b: -sizes[b])
+    best: Placed | None = None
+    for alignment in ALIGNMENTS:
+        for order in (filled, largest):
+            for _ in range(ROUNDS):
+                tried = _first_fit(order, sizes, together, capacity, alignment)
+                if tried.homeless == 0:
+                    return tried
+                if best is None or tried.homeless < best.homeless:
+                    best = tried
+                order = sorted(order, key=lambda b: tried.addresses[b] >= 0)
+    assert best is not None
+    return best
+
+
+def _together(stream: Stream) -> NDArray[np.bool_]:
+    """Which two buffers may be on the chip at once."""
+    count = len(stream.buffers)
+    if count == 0:
+        return np.zeros((0, 0), np.bool_)
+    order = HappensBefore(stream)
+    ends = np.stack([order.end_of(buffer) for buffer in stream.buffers])
+    begins = order.clocks[[buffer.first for buffer in stream.buffers]]
+    apart = np.stack([(ends <= begin).all(axis=1) for begin in begins])
+    return ~(apart | apart.T)
+
+
+def _first_fit(
+    order: Iterable[int],
+    sizes: Sequence[int],
+    together: NDArray[np.bool_],
+    capacity: int,
+    alignment: int,
+) -> Placed:
+    addresses = [-1] * len(sizes)
+    homeless = 0
+    for buffer in order:
+        others = (int(other) for other in np.flatnonzero(together[buffer]))
+        taken = sorted(
+            (addresses[other], addresses[other] + sizes[other])
+            for other in others
+            if addresses[other] >= 0 and other != buffer
+        )
+        address = 0
+        for begin, end in taken:
+            if begin - address >= sizes[buffer]:
+                break
+            address = max(address, -(-end // alignment) * alignment)
+        if address + sizes[buffer] <= capacity:
+            addresses[buffer] = address
+        else:
+            homeless += 1
+    return Placed(tuple(addresses), homeless)

@@ -1,0 +1,185 @@
+"""Random functions that can be computed, and what it takes to run them on a simulated chip."""
+
+from dataclasses import dataclass, replace
+from random import Random
+from time import monotonic
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, SSAValue
+
+from braid.analysis.interpreter.interpret import interpret
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.relayout import Array
+from braid.frontends.mlir import parse_mlir
+from braid.lowering.npu.instructions import lowered_block
+from braid.passes.order.candidate_orders import candidate_orders
+from braid.passes.order.subgraphs import SubgraphSearch
+from braid.targets.machines.target import BackendDescription
+from braid.universe import make_context
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function with random data, and what the interpreter makes of it."""
+
+    module: ModuleOp
+    values: dict[SSAValue, Array]
+    expected: list[Array]
+
+    @property
+    def block(self) -> Block:
+        """The block of the function."""
+        return main_of(self.module).body.block
+
+
+def main_of(module: ModuleOp) -> func.FuncOp:
+    """The function `@main`."""
+    return next(
+        op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main"
+    )
+
+
+def case_of(module: ModuleOp, parameters: dict[str, Array], inputs: list[Array]) -> Case:
+    """The case of a module whose weights and inputs are given."""
+    block = main_of(module).body.block
+    values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
+    for op in block.ops:
+        if isinstance(op, ParameterOp):
+            values[op.results[0]] = parameters[op.key.data]
+        elif not op.operands and hasattr(op, "evaluate"):
+            (values[op.results[0]],) = op.evaluate()  # pyright: ignore
+    return Case(module, values, interpret(module, inputs, parameters=parameters))
+
+
+def random_case(seed: int, size: int) -> Case:
+    """A function of `size` ops or so on matrices: products, elementwise, and addressing between."""
+    module = parse_mlir(make_context(), _text(Random(seed), size), "random.mlir").module
+    block, random = main_of(module).body.block, np.random.default_rng(seed)
+    weights = {
+        op.key.data: _filled(op.results[0].type, random)
+        for op in block.ops
+        if isinstance(op, ParameterOp)
+    }
+    return case_of(module, weights, [_filled(value.type, random) for value in block.args])
+
+
+def _filled(type: object, random: np.random.Generator) -> Array:
+    assert isinstance(type, TensorType)
+    # Products keep the size of what they read, where no function of a number is flat.
+    scale = type.get_shape()[0] ** -0.5
+    return (scale * random.normal(size=type.get_shape())).astype(to_numpy(type.element_type))
+
+
+def _text(random: Random, size: int) -> str:
+    extents = (8, 16, 24, 32)
+    lines: list[str] = []
+    shapes = [(random.choice(extents), random.choice(extents)) for _ in range(2)]
+    unused = {0, 1}
+
+    def type_of(shape: tuple[int, int]) -> str:
+        return f"tensor<{shape[0]}x{shape[1]}xf32>"
+
+    def emit(text: str, operands: list[int], shape: tuple[int, int], attributes: str = "") -> int:
+        names = ", ".join(f"%v{number}" for number in operands)
+        types = ", ".join(type_of(shapes[number]) for number in operands)
+        line = f"%v{len(shapes)} = braid.{text}"
+        signature = f"({types}) -> " if operands else ""
+        lines.append(f"{line} {names} {attributes} : {signature}{type_of(shape)}")
+        shapes.append(shape)
+        unused.difference_update(operands)
+        unused.add(len(shapes) - 1)
+        return len(shapes) - 1
+
+    def weight(shape: tuple[int, int]) -> int:
+        return emit("parameter", [], shape, f'{{key = "w{len(shapes)}"}}')
+
+    def slice_of(operand: int, begin: int) -> int:
+        rows, columns = shapes[operand]
+        whole = f"offsets = array<i64: 0, {begin}>, sizes = array<i64: {rows}, {columns // 2}>"
+        attributes = f"{{{whole}, strides = array<i64: 1, 1>}}"
+        return emit("slice", [operand], (rows, columns // 2), attributes)
+
+    for _ in range(size):
+        operand = random.randrange(max(0, len(shapes) - 8), len(shapes))
+        rows, columns = shapes[operand]
+        same = [number for number in range(len(shapes)) if shapes[number] == shapes[operand]]
+        match random.randrange(8):
+            case 0 | 1:
+                other = weight((columns, random.choice(extents)))
+                emit("matmul", [operand, other], (rows, shapes[other][1]))
+            case 2 | 3:
+                emit(random.choice(("tanh", "neg", "abs")), [operand], (rows, columns))
+            case 4:
+                kind = random.choice(("add", "mul", "sub"))
+                other = random.choice(same)
+                # Of a difference to itself nothing would be left.
+                kind = "add" if other == operand else kind
+                emit(kind, [operand, other], (rows, columns))
+            case 5:
+                emit("softmax", [operand], (rows, columns), "{dim = 1 : i64}")
+            case 6 if columns % 2 == 0 and columns >= 8:
+                # Both halves, so that no byte is made for nothing.
+                slice_of(operand, 0)
+                slice_of(operand, columns // 2)
+            case _ if rows <= 64:
+                other = random.choice(same)
+                attributes = "{dim = 0 : i64}"
+                emit("concat", [operand, other], (2 * rows, columns), attributes)
+            case _:
+                emit("tanh", [operand], (rows, columns))
+    returned = sorted(unused - {0, 1})
+    results = ", ".join(type_of(shapes[number]) for number in returned)
+    arguments = ", ".join(f"%v{number}: {type_of(shapes[number])}" for number in range(2))
+    names = ", ".join(f"%v{number}" for number in returned)
+    body = "\n".join(lines)
+    begin = f"func.func @main({arguments}) -> ({results}) {{"
+    return f"{begin}\n{body}\nfunc.return {names} : {results}\n}}"
+
+
+def tight(backend: BackendDescription, block: Block, room: float) -> BackendDescription:
+    """The chip with `room` times the bytes of the op of `block` that needs most."""
+    capacity = 1 << 40
+    roomy = with_memory(backend, capacity)
+    traffic = lowered_block(block, roomy)[1].problem.traffic
+    assert traffic is not None
+    used = max(
+        sum(traffic.values[v].size for v in {*traffic.reads.get(op, ()), *traffic.makes[op]})
+        for op in traffic.makes
+    )
+    return with_memory(backend, int(room * used))
+
+
+def with_memory(backend: BackendDescription, capacity: int) -> BackendDescription:
+    """The chip with so many bytes."""
+    first, *others = backend.memories
+    return replace(backend, memories=(replace(first, bytes=capacity), *others))
+
+
+def proposed_orders(
+    block: Block, backend: BackendDescription, count: int, seconds: float
+) -> list[tuple[int, ...]]:
+    """The order that `search-order` finds of a block, and those with `count` candidates it lists.
+
+    A candidate of a subgraph stands among the orders found of the others.
+    """
+    graph, chip, _ = lowered_block(block, backend)
+    deadline = monotonic() + seconds
+    search = SubgraphSearch(chip.problem, deadline, 0, 0.0, 1, 2)
+    subgraphs, joined = search.run()
+    found = [tuple(joined.order), tuple(range(len(graph.ops)))]
+    for index, subgraph in enumerate(subgraphs):
+        listed = candidate_orders(
+            search.local(subgraphs, index),
+            subgraph.orders,
+            subgraph.result.order,
+            count,
+            monotonic() + seconds,
+        )
+        for each in listed:
+            orders = [one.order for one in subgraphs]
+            orders[index] = tuple(subgraph.ops[place] for place in each.order)
+            found.append(tuple(op for order in orders for op in order))
+    return list(dict.fromkeys(found))
