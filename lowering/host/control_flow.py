@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import CARRIED_BUFFERS, STAGING_BUFFERS
 from braid.lowering.host.pointers import PointerBuilder
-from braid.lowering.host.profile import ProfileCounters
+from braid.lowering.host.profile_counters import ProfileCounters
 from braid.lowering.host.values import Values, buffers_of, scalars
 
 EmitOp = Callable[[Operation, PointerBuilder], None]

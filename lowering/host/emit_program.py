@@ -22,7 +22,7 @@ from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
 from braid.lowering.host.launches import Launches
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
-from braid.lowering.host.profile import ProfileCounters
+from braid.lowering.host.profile_counters import ProfileCounters
 from braid.lowering.host.values import Values, scalars
 from braid.support.errors import BraidError, UnsupportedError
 

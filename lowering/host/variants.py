@@ -38,7 +38,7 @@ from braid.lowering.host.descriptor import (
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
-from braid.lowering.host.stream import Launched, stream_of
+from braid.lowering.host.stream_description import Launched, stream_of
 from braid.support.errors import BraidError
 
 

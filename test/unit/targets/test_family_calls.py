@@ -9,7 +9,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
-from braid.lowering.cpu.selection import emit_kernel
+from braid.lowering.cpu.select_kernel import emit_kernel
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.device_costs import DeviceCosts

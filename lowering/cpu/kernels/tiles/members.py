@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
 from braid.lowering.common.kernel_selection import KernelSelection, group_of
-from braid.lowering.cpu.selection import emit_selected
+from braid.lowering.cpu.select_kernel import emit_selected
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass

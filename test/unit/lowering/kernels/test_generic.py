@@ -15,7 +15,7 @@ from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
-from braid.lowering.cpu.selection import emit_kernel
+from braid.lowering.cpu.select_kernel import emit_kernel
 from braid.targets.costs import device_costs
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource

@@ -4,7 +4,7 @@
  * oldest, and runs it. A request that has failed passes the rest of its stages without being run.
  */
 #define _GNU_SOURCE
-#include "streams.h"
+#include "request_streams.h"
 
 #include "float_mode.h"
 #include "waiting.h"

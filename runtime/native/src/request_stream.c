@@ -2,7 +2,7 @@
  *
  * Opening and closing streams, and handing requests in and results out. */
 #define _GNU_SOURCE
-#include "streams.h"
+#include "request_streams.h"
 
 #include "float_mode.h"
 #include "waiting.h"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from braid.analysis.execution.profile import OpStatistics, read_profile
-from braid.analysis.execution.profile_record import merge_records, read_record
+from braid.analysis.execution.profile_file import merge_records, read_record
 from braid.support.errors import BraidError
 
 

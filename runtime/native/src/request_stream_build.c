@@ -2,7 +2,7 @@
  *
  * What a stream is made of. */
 #define _GNU_SOURCE
-#include "streams.h"
+#include "request_streams.h"
 
 #include <stdint.h>
 #include <stdlib.h>
