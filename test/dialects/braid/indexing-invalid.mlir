@@ -61,3 +61,27 @@ func.func @resize(%x: tensor<4x5xf32>) {
   %0 = braid.resize %x {mode = "linear", coordinates = "half_pixel", nearest_mode = "floor", scales = array<f64: 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64} : (tensor<4x5xf32>) -> tensor<4x10xf32>
   func.return
 }
+
+// -----
+
+func.func @part_entries(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{part has 4 entries, expected 8}}
+  %0 = braid.resize %x {mode = "linear", coordinates = "half_pixel", nearest_mode = "floor", scales = array<f64: 1.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64, part = array<i64: 4, 0, 4, 0>} : (tensor<4x5xf32>) -> tensor<4x10xf32>
+  func.return
+}
+
+// -----
+
+func.func @part_outside(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{dim 1: part of 5 elements from 6, expected within 10}}
+  %0 = braid.resize %x {mode = "linear", coordinates = "half_pixel", nearest_mode = "floor", scales = array<f64: 1.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64, part = array<i64: 4, 0, 4, 0, 10, 6, 20, 0>} : (tensor<4x5xf32>) -> tensor<4x10xf32>
+  func.return
+}
+
+// -----
+
+func.func @part_reads(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{dim 1: the part reads more of the input than the operand is}}
+  %0 = braid.resize %x {mode = "linear", coordinates = "half_pixel", nearest_mode = "floor", scales = array<f64: 1.0, 2.0>, region = array<f64>, cubic_a = -0.75 : f64, exclude_outside = false, antialias = false, extrapolation = 0.0 : f64, part = array<i64: 4, 0, 4, 0, 10, 0, 20, 10>} : (tensor<4x5xf32>) -> tensor<4x10xf32>
+  func.return
+}

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.builder import Builder
 from xdsl.dialects.builtin import BoolAttr, StringAttr, TensorType, f32, i64
 from xdsl.ir import Block
+from xdsl.rewriter import InsertPoint
 
 from braid.analysis.tiles.op_tiles import iteration_domain, op_tile, tiled
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import TensorOp, integer, integers, shape_of
+from braid.dialects.braid.base import DecomposableOp, TensorOp, integer, integers, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
@@ -174,7 +176,15 @@ def evaluate_tile(op, tile, box, arrays):
     block.add_op(made)
     assert isinstance(made, TensorOp)
     made.verify()
-    return made.evaluate(*(array for _, array in read))
+    found = made.evaluate(*(array for _, array in read))
+    if isinstance(made, DecomposableOp):
+        values = dict(zip(block.args, (array for _, array in read), strict=True))
+        (result,) = made.decompose(Builder(InsertPoint.at_end(block)))
+        for op in block.ops:
+            results = op.evaluate(*(values[operand] for operand in op.operands))
+            values.update(zip(op.results, results, strict=True))
+        np.testing.assert_allclose(values[result], found[0], rtol=1e-4, atol=1e-5)
+    return found
 
 
 @pytest.mark.parametrize("name", CASES)
