@@ -82,6 +82,7 @@ _HOMES = {
     "braid.analysis.storage.layout_choice": ("LayoutChoice",),
     "braid.targets.kernels.kernel_family": (
         "Candidate",
+        "Extensible",
         "Kernel",
         "KernelFamily",
         "Overlap",

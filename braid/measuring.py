@@ -1,7 +1,5 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
-from collections.abc import Callable
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,8 +14,7 @@ from braid.sources.source_model import SourceModel
 from braid.targets.backends import kernel_families
 from braid.targets.machines.resolve import target_of
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
-from braid.tuning.search import Rule, Step
-from braid.tuning.tune_kernels import TuningReport, tune_kernels
+from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.universe import make_context
 
 
@@ -61,27 +58,17 @@ def measure_model(
 
 def tune_model(
     source: ModelSource,
-    rule: Rule,
-    time_limit: float,
+    tuning: Tuning,
     *,
     target: str | None = None,
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
-    jobs: int | None = None,
-    again: bool = False,
-    by_model: bool = False,
-    say: Callable[[str], None] = lambda _: None,
-    goes_on: Callable[[Step], bool] = lambda _: True,
 ) -> TuningReport:
     """Search the schedules of a model's kernels on the CPU of this machine.
 
     What is found is kept in braid's cache directory, and every later compilation of kernels that
-    compute the same uses it. `rule` says when the search of a kernel stops, and after `time_limit`
-    seconds none is begun. `say` gets a line for each step, and `goes_on` may stop the search of a
-    kernel after a level; a search `by_model` has none, a learned model says what is measured. What
-    was searched before is left as it is, unless `again`. The other parameters are those of
-    `braid.compile`.
+    compute the same uses it. `tuning` says how. The other parameters are those of `braid.compile`.
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -92,16 +79,7 @@ def tune_model(
         context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds, target=target
     )
     module = _decided(context, model, SelectSchedulesPass.name)
-    return tune_kernels(
-        module,
-        rule,
-        time_limit,
-        jobs=jobs,
-        again=again,
-        by_model=by_model,
-        say=say,
-        goes_on=goes_on,
-    )
+    return tune_kernels(module, tuning)
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

@@ -22,6 +22,7 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.resolve import device_of, target_of
 from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.library_kernels import LibraryKernel, library_kernels
+from braid.tuning.space_files import FamilySpace, schedules
 
 _HOPELESS = 8
 """Times the best prediction at which the generic lowering is not tried any more."""
@@ -33,7 +34,8 @@ class KernelTask:
 
     `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
     record; `seconds` are what all its expected runs in one run of the model are predicted to take.
-    `library` are the kernels of a vendor's library that could stand in its place.
+    `library` are the kernels of a vendor's library that could stand in its place; `spaces` say what
+    is searched beside, or not at all.
     """
 
     key: str
@@ -44,6 +46,7 @@ class KernelTask:
     default: tuple[Match, KernelSchedule]
     seconds: float
     library: Sequence[LibraryKernel] = ()
+    spaces: Sequence[FamilySpace] = ()
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
         """The schedules of one level, those of the default's family first."""
@@ -55,7 +58,7 @@ class KernelTask:
             hopeless = match.seconds(self.choice) > _HOPELESS * best
             if match.family.name == GENERIC and match is not first and hopeless:
                 continue
-            for each in match.space(level):
+            for each in schedules(match, level, self.spaces):
                 yield KernelSchedule.of(match.family.name, each)
 
     def emit(self, point: KernelSchedule, symbol: str) -> Kernel:
@@ -71,11 +74,13 @@ class KernelTask:
         return f"{' '.join(ops[:-1])} -> {shape}: {' '.join(layouts)}"
 
 
-def kernel_tasks(module: ModuleOp, name: str | None = None) -> list[KernelTask]:
+def kernel_tasks(
+    module: ModuleOp, name: str | None = None, spaces: Sequence[FamilySpace] = ()
+) -> list[KernelTask]:
     """The kernels of the host that families make, those that take the most first.
 
-    `name` is that of another target. Groups with open dims, and those whose operands lie in their
-    results, are left out.
+    `name` is that of another target, `spaces` say what is searched. Groups with open dims, and
+    those whose operands lie in their results, are left out.
     """
     target, counts = target_of(module, name), ExecutionCounts.of(module)
     families: Sequence[KernelFamily] = kernel_families(target.host_device)
@@ -107,7 +112,7 @@ def kernel_tasks(module: ModuleOp, name: str | None = None) -> list[KernelTask]:
             library = library_kernels(op, choice, target.host_device)
             body = body_key(group, machine)
             tasks[key] = KernelTask(
-                key, body, group, choice, taking, (own, default), seconds, library
+                key, body, group, choice, taking, (own, default), seconds, library, spaces
             )
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 

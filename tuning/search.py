@@ -9,7 +9,7 @@ measured, and how, is the caller's.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -103,6 +103,34 @@ class Found(Generic[P]):
     times: dict[P, float] = field(default_factory=dict[P, float])
 
 
+@dataclass(frozen=True)
+class Turn(Generic[P]):
+    """Where a search stands between levels: `points` are those that `level` would look at next.
+
+    `threshold` is that of the next level, `step` the last one, None before the first. Its `stop`
+    is what the rule says, which `Order` may overrule.
+    """
+
+    level: int
+    points: Sequence[P]
+    threshold: float
+    step: Step | None
+
+
+@dataclass(frozen=True)
+class Order(Generic[P]):
+    """What the user says between levels; without anything, the rule decides.
+
+    `threshold` holds for the level behind, and for those to come; `level` is the next one,
+    whatever the rule says; of its space only `points` are looked at, where they are given.
+    """
+
+    stop: bool = False
+    threshold: float | None = None
+    level: int | None = None
+    points: Sequence[P] | None = None
+
+
 def search(
     space: Callable[[int], Iterable[P]],
     measure: Callable[[P], float | None],
@@ -111,50 +139,100 @@ def search(
     *,
     known: dict[P, float] | None = None,
     is_spent: Callable[[], bool] = lambda: False,
-    goes_on: Callable[[Step], bool] = lambda _: True,
+    steer: Callable[[Turn[P]], Order[P]] | None = None,
 ) -> Found[P]:
     """Searches `space`, a function from levels to their points, the most promising first.
 
     `measure` gives the seconds of a point, None where it failed; `baseline` are those to beat.
     Points in `known` were measured before and cost no trial. `is_spent` is asked before each trial
-    whether the budget is spent, `goes_on` after each level that would not be the last.
+    whether the budget is spent, `steer` before the first level, and after each of them.
     """
-    rule = rule or Rule()
-    times, seen = dict(known or {}), set[P]()
-    steps: list[Step] = []
-    trials = 0
-    for level in range(rule.levels):
-        points = [p for p in dict.fromkeys(space(level)) if p not in seen]
-        seen.update(points)
+    state = _Search(space, measure, baseline, rule or Rule(), is_spent, steer, dict(known or {}))
+    return state.run()
+
+
+@dataclass
+class _Search(Generic[P]):
+    """A search under way: `times` of points, those that were `seen`, and the steps so far."""
+
+    space: Callable[[int], Iterable[P]]
+    measure: Callable[[P], float | None]
+    baseline: float
+    rule: Rule
+    is_spent: Callable[[], bool]
+    steer: Callable[[Turn[P]], Order[P]] | None
+    times: dict[P, float]
+    seen: set[P] = field(default_factory=set[P])
+    steps: list[Step] = field(default_factory=list[Step])
+    trials: int = 0
+    threshold: float | None = None
+
+    def run(self) -> Found[P]:
+        """From level to level."""
+        order = self._asked(0, None)
+        level = None if order.stop else 0 if order.level is None else order.level
+        while level is not None:
+            step = self._judged(self._step(level, order.points), self.rule.levels - 1)
+            order = self._asked(level + 1, step)
+            self.steps.append(step := self._ordered(step, order))
+            level = None if step.stop else level + 1 if order.level is None else order.level
+        times = {point: seconds for point, seconds in self.times.items() if point in self.seen}
+        point = chosen(times, self.baseline, self.steps[-1], self.rule.final) if times else None
+        seconds = self.baseline if point is None else times[point]
+        return Found(point, seconds, self.baseline, tuple(self.steps), times)
+
+    def _step(self, level: int, only: Sequence[P] | None) -> Step:
+        """Measures the points of a level, as far as the budget goes."""
+        every = self.space(level) if only is None else only
+        points = [p for p in dict.fromkeys(every) if p not in self.seen]
+        self.seen.update(points)
         tried, failed, spent = 0, 0, False
         for point in points:
-            if point in times:
+            if point in self.times:
                 continue
-            spent = is_spent() or (rule.trials is not None and trials >= rule.trials)
+            limit = self.rule.trials
+            spent = self.is_spent() or (limit is not None and self.trials >= limit)
             if spent:
                 break
-            seconds = measure(point)
-            trials, tried = trials + 1, tried + 1
+            seconds = self.measure(point)
+            self.trials, tried = self.trials + 1, tried + 1
             if seconds is None:
                 failed += 1
             else:
-                times[point] = seconds
-        best = min((t for p, t in times.items() if p in seen), default=None)
-        ratio = 0.0 if best is None else _ratio(baseline, best)
-        threshold = rule.threshold(level)
-        stop = Stop.BUDGET if spent else Stop.BELOW if ratio < threshold else None
-        if stop is None and level == rule.levels - 1:
-            stop = Stop.LAST
-        step = Step(level, len(points), tried, failed, best, ratio, threshold, stop)
-        if stop is None and not goes_on(step):
-            step = Step(level, len(points), tried, failed, best, ratio, threshold, Stop.USER)
-        steps.append(step)
-        if step.stop is not None:
-            break
-    times = {point: seconds for point, seconds in times.items() if point in seen}
-    point = chosen(times, baseline, steps[-1], rule.final)
-    seconds = baseline if point is None else times[point]
-    return Found(point, seconds, baseline, tuple(steps), times)
+                self.times[point] = seconds
+        best = min((t for p, t in self.times.items() if p in self.seen), default=None)
+        ratio = 0.0 if best is None else _ratio(self.baseline, best)
+        stop = Stop.BUDGET if spent else None
+        return Step(level, len(points), tried, failed, best, ratio, self._limit(level), stop)
+
+    def _limit(self, level: int) -> float:
+        return self.rule.threshold(level) if self.threshold is None else self.threshold
+
+    def _judged(self, step: Step, last: int) -> Step:
+        """With what the rule says of it."""
+        if step.stop is Stop.BUDGET:
+            return step
+        below = step.ratio < step.threshold
+        stop = Stop.BELOW if below else Stop.LAST if step.level >= last else None
+        return replace(step, stop=stop)
+
+    def _asked(self, level: int, step: Step | None) -> Order[P]:
+        """What the user says, who is not asked where nothing can follow."""
+        if self.steer is None or (step is not None and step.stop is Stop.BUDGET):
+            return Order()
+        offered = self.space(level) if level < self.rule.levels else ()
+        points = [point for point in offered if point not in self.seen]
+        order = self.steer(Turn(level, points, self._limit(level), step))
+        self.threshold = self.threshold if order.threshold is None else order.threshold
+        return order
+
+    def _ordered(self, step: Step, order: Order[P]) -> Step:
+        """`step` with what the user makes of it."""
+        if order.stop:
+            return replace(step, stop=Stop.USER)
+        if order.threshold is not None:
+            step = self._judged(replace(step, threshold=order.threshold), self.rule.levels - 1)
+        return step if order.level is None else replace(step, stop=None)
 
 
 def chosen(times: dict[P, float], baseline: float, last: Step, final: Final) -> P | None:

@@ -1,23 +1,29 @@
 """Searches schedules for the kernels of one model on this machine, and records what it finds."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.support.cache_directory import cache_directory
 from braid.support.claims import claims
+from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
+from braid.targets.backends import kernel_families
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import target_of
+from braid.tuning.budget import Budget
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import MeasuredTask
+from braid.tuning.model_classes import class_of, first_space
 from braid.tuning.model_tuning import search_by_model
-from braid.tuning.search import Found, Rule, Step, search
+from braid.tuning.search import Found, Order, Rule, Turn, search
+from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timing import Clock
 from braid.tuning.timing_worker import timing_worker
 
@@ -50,47 +56,70 @@ class TuningReport:
         )
 
 
-def tune_kernels(
-    module: ModuleOp,
-    rule: Rule,
-    time_limit: float,
-    *,
-    jobs: int | None = None,
-    again: bool = False,
-    by_model: bool = False,
-    say: Callable[[str], None] = lambda _: None,
-    goes_on: Callable[[Step], bool] = lambda _: True,
-    clock: Clock = time.monotonic,
-    target: str | None = None,
-) -> TuningReport:
+Steer = Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]
+"""What the user says between the levels of a kernel's search."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """How kernels are searched, and for how many `seconds` together, by `clock`.
+
+    `rule` says when the search of one stops, between whose levels `steer` is asked; `by_model` all
+    levels are one space. `jobs` processes compile. What was searched through as many levels is left
+    as it is, unless `again`. `spaces` say what is searched, and `model_class` what first: one of
+    `CLASSES`, None for what families have. `say` gets a line for each step, the last one of a
+    kernel when the result is recorded.
+    """
+
+    rule: Rule = field(default_factory=Rule)
+    seconds: float = 600.0
+    jobs: int | None = None
+    again: bool = False
+    by_model: bool = False
+    spaces: Sequence[FamilySpace] = ()
+    model_class: str | None = None
+    say: Callable[[str], None] = lambda _: None
+    steer: Steer | None = None
+    clock: Clock = time.monotonic
+
+
+def tune_kernels(module: ModuleOp, tuning: Tuning, target: str | None = None) -> TuningReport:
     """Searches the kernels of `module`, whose layouts and storage are decided, and records them.
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
-    are searched once. What was searched before, through as many levels, is left as it is, unless
-    `again`. After `time_limit` seconds no further kernel is compiled. A search `by_model` looks at
-    all levels at once. `say` gets a line for each step of a search, the last one when the result is
-    recorded. A kernel that another process searches meanwhile is left to that. Raises BraidError
-    where the store cannot be written, or the kernels are for another CPU than this one.
+    are searched once. Of the time each gets its part of what all that are left are predicted to
+    take; after that nothing of it is compiled any more. A kernel that another process searches
+    meanwhile is left to that. Raises BraidError where the store cannot be written, the kernels are
+    for another CPU than this one, or spaces do not fit.
     """
-    _check_machine(target_of(module, target).host_device.machine)
-    began, report = clock(), TuningReport()
-    known = _searched(rule)
+    machine = target_of(module, target).host_device
+    _check_machine(machine.machine)
+    spaces = list(tuning.spaces)
+    if tuning.model_class is not None:
+        spaces += first_space(class_of(module, tuning.model_class))
+    tasks = kernel_tasks(module, target, spaces)
+    names = [family.name for family in kernel_families(machine)]
+    matches = [match for task in tasks for match in task.matches]
+    for message, location in check_spaces(tuning.spaces, names, matches):
+        emit(Diagnostic("warning", message, location=location))
+    return _tuned(tasks, tuning)
 
-    def is_spent() -> bool:
-        return clock() - began > time_limit
 
+def _tuned(tasks: Sequence[KernelTask], tuning: Tuning) -> TuningReport:
+    report, known = TuningReport(), _searched(tuning.rule)
+    waiting = [task for task in tasks if tuning.again or task.key not in known]
+    report.known = len(tasks) - len(waiting)
+    budget = Budget([task.seconds for task in waiting], tuning.seconds, tuning.clock)
     with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
-        for task in kernel_tasks(module, target):
+        for number, task in enumerate(waiting):
             with claimed.claim(task.key) as is_ours:
-                now = _searched(rule) if is_ours else known
-                done = now - known if again else now
-                if task.key in done:
+                if is_ours and task.key in _searched(tuning.rule) - known:
                     report.known += 1
-                elif is_spent() or not is_ours:
+                elif budget.is_spent() or not is_ours:
                     report.left += 1
                 else:
-                    measured = MeasuredTask(task, worker, jobs, rule.trials)
-                    search = _Search(measured, rule, by_model, say, is_spent, goes_on)
+                    measured = MeasuredTask(task, worker, tuning.jobs, tuning.rule.trials)
+                    search = _Search(measured, tuning, budget.part(number))
                     _count(report, task, search.recorded())
     return report
 
@@ -124,50 +153,56 @@ def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -
 
 @dataclass(frozen=True)
 class _Search:
-    """The search of one kernel; see `tune_kernels`."""
+    """The search of one kernel, as `tuning` says."""
 
     measured: MeasuredTask
-    rule: Rule
-    by_model: bool
-    say: Callable[[str], None]
+    tuning: Tuning
     is_spent: Callable[[], bool]
-    goes_on: Callable[[Step], bool]
 
     def recorded(self) -> TunedKernel | None:
-        """What was found, which is in the store once it is said; None where nothing ran."""
-        measured, task = self.measured, self.measured.task
-        self.say(str(task))
+        """What was found, which is in the store once it is said; None where nothing was."""
+        measured, task, say = self.measured, self.measured.task, self.tuning.say
+        say(str(task))
         default = measured.seconds(task.default[1])
         if default is None:
-            self.say("  the default kernel could not be measured")
+            say("  the default kernel could not be measured")
             return None
         library = measured.library_seconds()
         if library is not None:
-            self.say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
+            say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
         found = self._found(default if library is None else library)
+        if not found.steps:
+            say("  left as it is")
+            return None
         for step in found.steps:
-            self.say(f"  {step}")
-        kernel = measured.confirmed(found, default, self.rule)
+            say(f"  {step}")
+        kernel = measured.confirmed(found, default, self.tuning.rule)
         append_tuned(task.key, kernel)
         measured.record_library(kernel)
-        self.say(f"  {_verdict(kernel)}")
+        say(f"  {_verdict(kernel)}")
         return kernel
 
     def _found(self, baseline: float) -> Found[KernelSchedule]:
-        measured, task, is_spent = self.measured, self.measured.task, self.is_spent
-        if not self.by_model:
-            space, seconds = measured.space, measured.seconds
+        measured, task, rule = self.measured, self.measured.task, self.tuning.rule
+        if not self.tuning.by_model:
+            asked = self.tuning.steer
+            steer = None if asked is None else partial(asked, task)
             return search(
-                space, seconds, baseline, self.rule, is_spent=is_spent, goes_on=self.goes_on
+                measured.space,
+                measured.seconds,
+                baseline,
+                rule,
+                is_spent=self.is_spent,
+                steer=steer,
             )
         return search_by_model(
             lambda level: list(measured.space(level)),
             measured.seconds,
             baseline,
-            self.rule,
+            rule,
             task.group,
             task.key,
-            is_spent=is_spent,
+            is_spent=self.is_spent,
         )
 
 

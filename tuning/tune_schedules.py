@@ -11,7 +11,7 @@ from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.targets.backends import Kernels, kernels_from
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.tuning.search import Rule
-from braid.tuning.tune_kernels import tune_kernels
+from braid.tuning.tune_kernels import Tuning, tune_kernels
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class TuneSchedulesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, and selects."""
         with kernels_from(Kernels.GENERATED):  # the library's are measured beside them
-            report = tune_kernels(
-                op, Rule(levels=self.levels), self.time_limit, jobs=self.jobs, target=self.target
-            )
+            rule = Rule(levels=self.levels)
+            tuning = Tuning(rule=rule, seconds=self.time_limit, jobs=self.jobs)
+            report = tune_kernels(op, tuning, self.target)
         emit_remark(op, self.name, str(report), searched=report.searched, left=report.left)
         SelectSchedulesPass(self.target).apply(ctx, op)

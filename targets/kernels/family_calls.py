@@ -16,7 +16,9 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import (
+    LEVELS,
     Candidate,
+    Extensible,
     Kernel,
     KernelFamily,
     Overlap,
@@ -82,6 +84,14 @@ class Match:
         """As in `Candidate`."""
         with self._named("space"):
             yield from self.candidate.space(level)
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Whether the space has the schedule, or the candidate takes it beside its space."""
+        own = (each for level in range(LEVELS) for each in self.space(level))
+        if any(dict(each) == dict(schedule) for each in own):
+            return True
+        with self._named("takes"):
+            return isinstance(self.candidate, Extensible) and self.candidate.takes(schedule)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """As in `Candidate`."""

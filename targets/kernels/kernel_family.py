@@ -7,7 +7,7 @@ all further questions about the group.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -110,6 +110,15 @@ class Candidate(Protocol):
 
         `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
         """
+        ...
+
+
+@runtime_checkable
+class Extensible(Protocol):
+    """A `Candidate` may also be this: it makes kernels by schedules beside those of its space."""
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Whether `emit` makes the kernel by this schedule, for the types of the group."""
         ...
 
 

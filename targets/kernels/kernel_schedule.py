@@ -16,7 +16,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import LEVELS, Schedule
+from braid.targets.kernels.kernel_family import Schedule
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,8 @@ def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
 
 
 def find_match(matches: Iterable[Match], chosen: KernelSchedule) -> Match | None:
-    """The one among `matches` whose space has the schedule; None where none has."""
+    """The one among `matches` that takes the schedule; None where none does."""
     for match in matches:
-        if match.family.name == chosen.family:
-            for level in range(LEVELS):
-                if any(KernelSchedule.of(chosen.family, s) == chosen for s in match.space(level)):
-                    return match
+        if match.family.name == chosen.family and match.takes(chosen.schedule):
+            return match
     return None

@@ -1,11 +1,14 @@
 """`braid tune`: searches the schedules of a model's kernels on this machine."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from braid.support.errors import BraidError
+from braid.support.suggestions import did_you_mean
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -18,9 +21,6 @@ from braid.tools.commands.options import (
     parse_shapes,
     seconds_option,
 )
-
-if TYPE_CHECKING:
-    from braid.tuning.search import Step
 
 _SEARCHES = ("levels", "model")
 
@@ -52,7 +52,28 @@ AgainOption = Annotated[
     bool, typer.Option("--again", help="Search kernels that were searched before, too.")
 ]
 InteractiveOption = Annotated[
-    bool, typer.Option("--interactive", help="Ask after each level whether to go on.")
+    bool,
+    typer.Option(
+        "--interactive",
+        help="Show the space and the times before the first level and after each, and ask on "
+        "standard input how to go on: threshold, level, space or stop.",
+    ),
+]
+SpaceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="What is searched: values of schedules by kernel family, .toml or .json, or the name "
+        "of an installed package's.",
+    ),
+]
+ModelClassOption = Annotated[
+    str,
+    typer.Option(
+        metavar="CLASS",
+        help="Search first what suits models of this class: cnn | transformer | rnn | mlp | auto, "
+        "which is by the model's ops.",
+    ),
 ]
 SearchOption = Annotated[
     str,
@@ -74,13 +95,15 @@ def tune(
     search: SearchOption = "levels",
     again: AgainOption = False,
     interactive: InteractiveOption = False,
+    space: SpaceOption = None,
+    model_class: ModelClassOption = "auto",
     shape: ShapeOption = None,
     shape_buckets: BucketsOption = None,
     shape_bound: BoundOption = None,
     target: TargetOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Search schedules of a model's kernels on this machine.
+    """Search schedules of a model's kernels, or of one kernel (.mlir), on this machine.
 
     Kernels of the CPU that take most of a run come first. The baseline of a kernel is a vendor's
     (oneDNN, with the extra onednn), or its default schedule. Every later compilation on this
@@ -89,34 +112,53 @@ def tune(
     nothing else.
     """
     from braid.measuring import tune_model
-    from braid.tools.commands.diagnostics import compiling
+    from braid.tools.commands.steering import steering
+    from braid.tuning.model_classes import CLASSES
     from braid.tuning.search import Final, Rule
+    from braid.tuning.space_files import find_space
+    from braid.tuning.tune_kernels import Tuning
 
     _check_one_of("--final", final, list(Final))
     _check_one_of("--search", search, _SEARCHES)
-    rule = Rule(_thresholds(threshold), levels, trials, Final(final))
-    with compiling(model):
+    _check_one_of("--model-class", model_class, CLASSES)
+    if interactive and search == "model":
+        raise BraidError("--interactive asks between levels, and --search=model has none")
+    tuning = Tuning(
+        rule=Rule(_thresholds(threshold), levels, trials, Final(final)),
+        seconds=time,
+        jobs=jobs,
+        again=again,
+        by_model=search == "model",
+        spaces=() if space is None else find_space(space),
+        model_class=model_class,
+        say=lambda line: print(line, flush=True),
+        steer=steering(say=lambda line: print(line, flush=True)) if interactive else None,
+    )
+    with _showing(model, interactive):
         report = tune_model(
             model,
-            rule,
-            time,
+            tuning,
             target=target,
             shapes=parse_shapes(shape),
             shape_buckets=parse_buckets(shape_buckets),
             shape_bounds=parse_bounds(shape_bound),
-            jobs=jobs,
-            again=again,
-            by_model=search == "model",
-            say=lambda line: print(line, flush=True),
-            goes_on=_asks if interactive else lambda _: True,
         )
     print(report)
+
+
+def _showing(model: Path, interactive: bool) -> AbstractContextManager[None]:
+    """What passes warn of; and progress, where that does not write over questions."""
+    from braid.support.diagnostics import handle_diagnostics
+    from braid.tools.commands.diagnostics import compiling, show_diagnostic
+
+    return handle_diagnostics(show_diagnostic) if interactive else compiling(model)
 
 
 def _check_one_of(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise BraidError(
-            f"{option} is '{value}', expected {' or '.join(map(repr, map(str, known)))}"
+            f"{option} is '{value}', expected {' or '.join(map(repr, map(str, known)))}",
+            hint=did_you_mean(value, known),
         )
 
 
@@ -130,7 +172,3 @@ def _thresholds(text: str) -> tuple[float, ...]:
             f"--threshold is '{text}', expected positive numbers", hint="such as 0.7,1.0,1.1"
         )
     return found
-
-
-def _asks(step: "Step") -> bool:
-    return typer.confirm(f"  {step}; search the next level?", default=True)

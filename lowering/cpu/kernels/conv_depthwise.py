@@ -75,6 +75,13 @@ class _Depthwise(WindowCandidate):
                 if fits and schedule != default:
                     yield schedule
 
+    def takes(self, schedule: Schedule) -> bool:
+        """Any tile with accumulators for half of the registers; lines have their own."""
+        if self.has_lines or set(schedule) != {"columns", "vectors"}:
+            return False
+        fits = 1 <= schedule["columns"] * schedule["vectors"] <= self.unit.registers // 2
+        return fits and schedule["vectors"] in (1, 2, 4)
+
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""
         efficiency = _EFFICIENCY[_vectors_of(choice)]

@@ -93,6 +93,11 @@ class _Convolution(VectorCandidate):
         b_bytes = 4 * math.prod(shape_of(b))
         return tiling.schedules(_size(problem), _vectors(problem), self.unit, b_bytes, level)
 
+    def takes(self, schedule: Schedule) -> bool:
+        """Any tile that fits."""
+        problem = self._problem(stored_choice(self.group))
+        return tiling.takes(schedule, _size(problem), _vectors(problem), self.unit)
+
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
         dense = all(x.strides is None for x in (*choice.operands, *choice.results))

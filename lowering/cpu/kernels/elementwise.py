@@ -25,6 +25,9 @@ from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
+_MOST_UNROLLED = 32
+"""Vectors, beyond which code grows and nothing else."""
+
 
 @dataclass(frozen=True)
 class ElementwiseFamily(VectorFamily):
@@ -66,6 +69,10 @@ class ElementwiseCandidate(VectorCandidate):
         """Vectors per iteration of the innermost loop: two hide the latency of polynomials."""
         for unroll in {0: (2,), 1: (1, 4), 2: (3, 8)}.get(level, ()):
             yield {"unroll": unroll}
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any unrolling within reason."""
+        return set(schedule) == {"unroll"} and 1 <= schedule["unroll"] <= _MOST_UNROLLED
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and arithmetic."""

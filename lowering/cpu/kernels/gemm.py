@@ -70,12 +70,21 @@ class _Product(VectorCandidate):
     def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
-        size = matmul_size(self.found, not layout.is_row_major)
-        if overlap_of(self.group) is not None:
-            # The rows of A are as far apart as those of the result.
-            size = replace(size, row_bytes=4 * size.columns)
         b_bytes = storage_bytes(self.found.rhs.type, layout)
-        return tiling.schedules(size, self._vectors(layout), self.unit, b_bytes, level)
+        vectors = self._vectors(layout)
+        return tiling.schedules(self._size(layout), vectors, self.unit, b_bytes, level)
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any tile that fits."""
+        layout = layout_of(self.group.inputs[self.found.rhs.index].type)
+        return tiling.takes(schedule, self._size(layout), self._vectors(layout), self.unit)
+
+    def _size(self, layout: Layout) -> tiling.ContractionSize:
+        size = matmul_size(self.found, not layout.is_row_major)
+        if overlap_of(self.group) is None:
+            return size
+        # The rows of A are as far apart as those of the result.
+        return replace(size, row_bytes=4 * size.columns)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from braid.tuning.search import Final, Rule, Step, Stop, search
+from braid.tuning.search import Final, Found, Order, Rule, Stop, Turn, search
 
 LEVELS = (("a", "b"), ("c", "d"), ("e", "f"))
 """Points by level."""
@@ -86,14 +86,40 @@ def test_time() -> None:
 
 
 def test_the_user_stops() -> None:
-    steps: list[Step] = []
+    turns: list[Turn[str]] = []
 
-    def goes_on(step: Step) -> bool:
-        steps.append(step)
-        return len(steps) < 2
+    def steer(turn: Turn[str]) -> Order[str]:
+        turns.append(turn)
+        return Order(stop=len(turns) == 3)
 
-    found = search(space, lambda _: 0.5, baseline=1.0, goes_on=goes_on)
+    found = search(space, lambda _: 0.5, baseline=1.0, steer=steer)
     assert [step.stop for step in found.steps] == [None, Stop.USER]
+    assert [turn.level for turn in turns] == [0, 1, 2] and turns[0].step is None
+    assert turns[0].points == list(space(0)) and turns[1].points == list(space(1))
+
+
+def test_the_user_stops_before_anything() -> None:
+    found = search(space, lambda _: 0.5, baseline=1.0, steer=lambda _: Order(stop=True))
+    assert found == Found(None, 1.0, 1.0, ())
+
+
+def test_the_user_overrules_the_rule() -> None:
+    """Below the threshold it goes on where the user lowers that, or names a level."""
+    orders = iter([Order[str](), Order[str](threshold=0.1), Order[str](stop=True)])
+    found = search(space, lambda _: 2.0, baseline=1.0, steer=lambda _: next(orders))
+    assert [(s.level, s.threshold, s.stop) for s in found.steps] == [
+        (0, 0.1, None),
+        (1, 0.1, Stop.USER),
+    ]
+    orders = iter([Order[str](), Order[str](level=2), Order[str]()])
+    found = search(space, lambda _: 2.0, baseline=1.0, steer=lambda _: next(orders))
+    assert [(s.level, s.stop) for s in found.steps] == [(0, None), (2, Stop.BELOW)]
+
+
+def test_the_user_restricts_the_space() -> None:
+    orders = iter([Order(points=list(space(0))[:1]), Order[str](stop=True)])
+    found = search(space, lambda _: 0.5, baseline=1.0, steer=lambda _: next(orders))
+    assert list(found.times) == list(space(0))[:1]
 
 
 def test_the_baseline_is_the_fastest_in_the_end() -> None:

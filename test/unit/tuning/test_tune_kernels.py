@@ -35,6 +35,7 @@ from braid.tuning.layout_candidates import layout_candidates
 from braid.tuning.search import Rule
 from braid.tuning.timing import TimingRequest
 from braid.tuning.timing_worker import timing_worker
+from braid.tuning.tune_kernels import Tuning
 from braid.universe import make_context
 from test.unit.tuning.test_measure_layouts import FAMILIES, model, request_of
 
@@ -86,7 +87,7 @@ def tune(
     wrong: frozenset[int] = frozenset(),
     rule: Rule | None = None,
     model: str = MODEL,
-    **options: bool,
+    **options: object,
 ) -> tuple[str, list[str]]:
     """The report, and what was said."""
 
@@ -97,7 +98,8 @@ def tune(
     monkeypatch.setattr(braid.tuning.tune_kernels, "timing_worker", fake)
     said: list[str] = []
     module = parse_mlir(make_context(), model, "m.mlir").module
-    report = tune_model(module, rule or Rule(trials=6), 600, jobs=1, say=said.append, **options)
+    tuning = Tuning(rule=rule or Rule(trials=6), jobs=1, say=said.append, **options)  # pyright: ignore[reportArgumentType]
+    report = tune_model(module, tuning)
     return str(report), said
 
 

@@ -38,6 +38,9 @@ _SET_STRIDE, _WAYS = 4096, 8
 _UNROLLED_PRODUCTS = 32
 """Multiply-adds in the loop body: twice as many were 0 to 5 % slower in convolutions."""
 
+_MOST_UNROLLED = 128
+"""Steps of the reduction in a loop body, beyond which code grows and nothing else."""
+
 _PROMISING = (3, 12, 32)
 """How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
 
@@ -134,6 +137,17 @@ def schedules(
                         "unroll": factor * max(1, _UNROLLED_PRODUCTS // (rows * count)),
                         "columns_outside": columns_outside,
                     }
+
+
+def takes(
+    schedule: Schedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
+) -> bool:
+    """Whether a kernel is made by it: any tile that fits the registers, unrolled within reason."""
+    if set(schedule) != {"rows", "vectors", "unroll", "columns_outside"}:
+        return False
+    tile = (schedule["rows"], schedule["vectors"])
+    fits = tile in feasible_tiles(unit, size.constants) and tile[1] in vectors
+    return fits and 1 <= schedule["unroll"] <= _MOST_UNROLLED and schedule["columns_outside"] < 2
 
 
 def _level_of(place: int) -> int:

@@ -1,0 +1,36 @@
+"""How long the kernels of a model are searched: each by its part of what they take together."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+LEAST = 5.0
+"""Seconds for a kernel however little it takes: what compiling its default and few others does."""
+
+
+@dataclass
+class Budget:
+    """`seconds` by `clock`, from now on, for kernels that take so much of a run (`weights`)."""
+
+    weights: Sequence[float]
+    seconds: float
+    clock: Callable[[], float]
+    end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = self.clock() + self.seconds
+
+    def is_spent(self) -> bool:
+        """Whether all of it is."""
+        return self.clock() > self.end
+
+    def part(self, number: int) -> Callable[[], bool]:
+        """Whether what the kernel of this number may take is spent, counted from now.
+
+        That is its part of the time that is left, for itself and those behind it: what others
+        before did not need is theirs.
+        """
+        now = self.clock()
+        weight, rest = self.weights[number], sum(self.weights[number:])
+        part = (self.end - now) * (weight / rest if rest else 1.0)
+        end = min(self.end, now + max(LEAST, part))
+        return lambda: self.clock() > end

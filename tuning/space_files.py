@@ -1,0 +1,255 @@
+"""Spaces of schedules as data: what of a family's space is searched, and what beside it.
+
+```toml
+[gemm]                        # of the family's schedules those alone with one of these values
+rows = [4, 8]
+
+[conv-direct]
+mode = "extend"               # these as well, in all combinations; the rest is as by default
+level = 1
+rows = [5, 7]
+schedules = [{rows = 3, vectors = 4}]
+```
+
+With `mode = "replace"` there are none but these. JSON has the same tables. A file is one's own, or
+that of an installed package, which has an entry point of the group `braid.spaces`: a `Path`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+from typing import cast
+
+from braid.support.entry_points import installed_paths
+from braid.support.errors import BraidError, SourceLocation
+from braid.support.input_files import parse_json, read_regular, read_toml, reason
+from braid.support.suggestions import did_you_mean
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.kernel_family import LEVELS, Schedule
+
+SPACES_GROUP = "braid.spaces"
+_SUFFIXES = (".toml", ".json")
+_KEYS = ("mode", "level", "schedules")
+"""Names in a table that are not those of a schedule's entries."""
+
+
+class Mode(StrEnum):
+    """How a table bears on the space of its family."""
+
+    RESTRICT = "restrict"
+    EXTEND = "extend"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True)
+class FamilySpace:
+    """What a table says; `values` are those that an entry may have, `locations` where it is said.
+
+    `schedules` are whole, or lack entries that are as by default. What is added is in `level`.
+    """
+
+    family: str
+    mode: Mode
+    level: int
+    values: Mapping[str, tuple[int, ...]]
+    schedules: tuple[Schedule, ...]
+    locations: Mapping[str, SourceLocation]
+
+    def allows(self, schedule: Schedule) -> bool:
+        """Whether a schedule of the family stays."""
+        if self.mode is Mode.EXTEND:
+            return True
+        listed = all(schedule.get(name) in values for name, values in self.values.items())
+        return self.mode is Mode.RESTRICT and listed
+
+    def added(self, match: Match) -> Iterator[Schedule]:
+        """Schedules that the file adds, as far as the candidate takes them."""
+        return (each for each in self.offered(match.default_schedule()) if match.takes(each))
+
+    def offered(self, default: Schedule) -> Iterator[Schedule]:
+        """All that it adds to one whose default schedule is that."""
+        if self.mode is Mode.RESTRICT:
+            return
+        yield from ({**default, **schedule} for schedule in self.schedules)
+        if self.values:
+            for chosen in product(*self.values.values()):
+                yield {**default, **dict(zip(self.values, chosen, strict=True))}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The entries that it speaks of."""
+        every = (*self.values, *(name for schedule in self.schedules for name in schedule))
+        return tuple(dict.fromkeys(every))
+
+    def location(self, name: str = "") -> SourceLocation:
+        """Where it speaks of an entry, or where it begins."""
+        return self.locations.get(name, self.locations[""])
+
+
+def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Schedule]:
+    """The schedules of one level, as `spaces` would have them."""
+    own = [space for space in spaces if space.family == match.family.name]
+    for schedule in match.space(level):
+        if all(space.allows(schedule) for space in own):
+            yield schedule
+    for space in own:
+        if space.level == level:
+            yield from space.added(match)
+
+
+def find_space(name: str) -> tuple[FamilySpace, ...]:
+    """Of the file of this name, or of an installed package.
+
+    Raises BraidError where there is neither, or it does not hold.
+    """
+    path = Path(name)
+    if path.suffix in _SUFFIXES or path.exists():
+        return read_space(path)
+    installed = installed_paths(SPACES_GROUP)
+    if name not in installed:
+        known = ", ".join(installed) or "none"
+        raise BraidError(
+            f"there is no space '{name}': no such file, and installed packages have {known}",
+            hint=did_you_mean(name, installed) or f"packages give them by '{SPACES_GROUP}'",
+        )
+    return read_space(installed[name])
+
+
+def read_space(path: Path) -> tuple[FamilySpace, ...]:
+    """The tables of a file. Raises BraidError where it cannot be read, or does not hold."""
+    try:
+        text = read_regular(path).decode()
+        data: object = parse_json(text) if path.suffix == ".json" else read_toml(path)
+    except (OSError, ValueError) as error:
+        raise BraidError(f"cannot read the space '{path}': {reason(error)}") from error
+    begin = SourceLocation(str(path), 1, 1)
+    if not isinstance(data, dict):
+        raise BraidError("a space is a table for each kernel family", location=begin)
+    lines = text.splitlines()
+    tables = cast("dict[str, object]", data)
+    return tuple(_Table(str(path), lines, name, tables[name]).space() for name in tables)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The table `name` of a file, whose `lines` say where what stands."""
+
+    path: str
+    lines: Sequence[str]
+    name: str
+    data: object
+
+    def space(self) -> FamilySpace:
+        data = cast("dict[str, object] | None", self.data if isinstance(self.data, dict) else None)
+        if data is None:
+            raise self._error("", f"'{self.name}' is {self.data!r}, expected a table")
+        mode, level = data.get("mode", Mode.RESTRICT), data.get("level", 0)
+        if mode not in list(Mode):
+            known = ", ".join(Mode)
+            hint = did_you_mean(str(mode), Mode)
+            raise self._error("mode", f"'mode' is {mode!r}, expected one of {known}", hint)
+        if not _is_count(level) or not 0 <= cast("int", level) < LEVELS:
+            raise self._error("level", f"'level' is {level!r}, expected 0 to {LEVELS - 1}")
+        values = {key: self._values(key, data[key]) for key in data if key not in _KEYS}
+        schedules = self._schedules(data.get("schedules", []))
+        if mode == Mode.RESTRICT and (schedules or "level" in data):
+            what = "schedules" if schedules else "level"
+            hint = 'say mode = "extend" or mode = "replace"'
+            raise self._error(what, f"'{what}' stands in a table that only restricts", hint)
+        names = [*values, *(name for each in schedules for name in each), *_KEYS, ""]
+        locations = {name: self._location(name) for name in names}
+        return FamilySpace(
+            self.name, Mode(cast("str", mode)), cast("int", level), values, schedules, locations
+        )
+
+    def _values(self, key: str, values: object) -> tuple[int, ...]:
+        found = cast("list[object]", values) if isinstance(values, list) else []
+        if not found or not all(map(_is_count, found)):
+            raise self._error(key, f"'{key}' is {values!r}, expected a list of whole numbers")
+        return tuple(cast("list[int]", found))
+
+    def _schedules(self, values: object) -> tuple[Schedule, ...]:
+        found = cast("list[object]", values) if isinstance(values, list) else [values]
+        for each in found:
+            entries = cast("dict[str, object]", each) if isinstance(each, dict) else {}
+            if not entries or not all(map(_is_count, entries.values())):
+                message = f"'schedules' has {each!r}, expected tables of whole numbers"
+                raise self._error("schedules", message)
+        return tuple(cast("list[dict[str, int]]", found))
+
+    def _location(self, key: str) -> SourceLocation:
+        """Of a key in this table: readers of TOML and JSON tell no lines."""
+        head = rf'\[\s*"?{re.escape(self.name)}"?\s*\]|"{re.escape(self.name)}"\s*:'
+        start = next((n for n, line in enumerate(self.lines) if re.search(head, line)), 0)
+        for number in range(start, len(self.lines) if key else start):
+            line = self.lines[number]
+            if number > start and re.match(r"\s*\[\s*[\w\"-]+\s*\]\s*(#.*)?$", line):
+                break
+            if found := re.search(rf'(?<![\w-])"?{re.escape(key)}"?\s*[=:]', line):
+                return SourceLocation(self.path, number + 1, found.start() + 1)
+        return SourceLocation(self.path, start + 1, 1)
+
+    def _error(self, key: str, message: str, hint: str | None = None) -> BraidError:
+        return BraidError(f"[{self.name}]: {message}", location=self._location(key), hint=hint)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def check_spaces(
+    spaces: Sequence[FamilySpace], families: Sequence[str], matches: Sequence[Match]
+) -> Iterator[tuple[str, SourceLocation]]:
+    """Whether spaces fit families, and the candidates of a model; yields what has no effect there.
+
+    Raises BraidError for a family that is not one of `families`, an entry that its schedules do
+    not have, and a value with which none of its candidates has or takes a schedule.
+    """
+    for space in spaces:
+        if space.family not in families:
+            raise BraidError(
+                f"there is no kernel family '{space.family}' for schedules of this machine",
+                location=space.location(),
+                hint=did_you_mean(space.family, families) or f"there are {', '.join(families)}",
+            )
+        own = [match for match in matches if match.family.name == space.family]
+        if own:
+            _check_entries(space, own)
+        else:
+            yield f"no kernel of the model is made by '{space.family}'", space.location()
+
+
+def _check_entries(space: FamilySpace, matches: Sequence[Match]) -> None:
+    every = [s for match in matches for level in range(LEVELS) for s in match.space(level)]
+    known = sorted({name for schedule in every for name in schedule})
+    for name in space.names:
+        if name not in known:
+            raise BraidError(
+                f"schedules of '{space.family}' have no '{name}'",
+                location=space.location(name),
+                hint=did_you_mean(name, known) or f"they have {', '.join(known) or 'no entries'}",
+            )
+    taken = every
+    if space.mode is not Mode.RESTRICT:
+        taken = [schedule for match in matches for schedule in space.added(match)]
+    for name, values in space.values.items():
+        for value in values:
+            if not any(schedule[name] == value for schedule in taken):
+                raise _refused(space, name, f"{name} = {value}", every)
+    for schedule in space.schedules:
+        if not any(schedule.items() <= each.items() for each in taken):
+            text = ", ".join(f"{name} = {value}" for name, value in schedule.items())
+            raise _refused(space, "schedules", text, every)
+
+
+def _refused(space: FamilySpace, name: str, text: str, every: Sequence[Schedule]) -> BraidError:
+    own = sorted({schedule[name] for schedule in every if name in schedule})
+    hint = f"its own space has {name} = {', '.join(map(str, own))}" if own else None
+    return BraidError(
+        f"'{space.family}' makes no kernel of the model with {text}",
+        location=space.location(name),
+        hint=hint,
+    )
