@@ -143,9 +143,12 @@ class _Table:
     data: object
 
     def space(self) -> FamilySpace:
-        data = cast("dict[str, object] | None", self.data if isinstance(self.data, dict) else None)
-        if data is None:
-            raise self._error("", f"'{self.name}' is {self.data!r}, expected a table")
+        data, text = self.data, repr(self.data)
+        if not isinstance(data, dict):
+            raise self._error("", f"'{self.name}' is {text}, expected a table")
+        return self._space(cast("dict[str, object]", data))
+
+    def _space(self, data: Mapping[str, object]) -> FamilySpace:
         mode, level = data.get("mode", Mode.RESTRICT), data.get("level", 0)
         if mode not in list(Mode):
             known = ", ".join(Mode)

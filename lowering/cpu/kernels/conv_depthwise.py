@@ -77,7 +77,7 @@ class _Depthwise(WindowCandidate):
 
     def takes(self, schedule: Schedule) -> bool:
         """Any tile with accumulators for half of the registers; lines have their own."""
-        if self.has_lines or set(schedule) != {"columns", "vectors"}:
+        if self.has_lines or sorted(schedule) != ["columns", "vectors"]:
             return False
         fits = 1 <= schedule["columns"] * schedule["vectors"] <= self.unit.registers // 2
         return fits and schedule["vectors"] in (1, 2, 4)

@@ -72,7 +72,7 @@ class ElementwiseCandidate(VectorCandidate):
 
     def takes(self, schedule: Schedule) -> bool:
         """Any unrolling within reason."""
-        return set(schedule) == {"unroll"} and 1 <= schedule["unroll"] <= _MOST_UNROLLED
+        return sorted(schedule) == ["unroll"] and 1 <= schedule["unroll"] <= _MOST_UNROLLED
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and arithmetic."""

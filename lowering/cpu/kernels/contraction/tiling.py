@@ -143,7 +143,7 @@ def takes(
     schedule: Schedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
 ) -> bool:
     """Whether a kernel is made by it: any tile that fits the registers, unrolled within reason."""
-    if set(schedule) != {"rows", "vectors", "unroll", "columns_outside"}:
+    if sorted(schedule) != ["columns_outside", "rows", "unroll", "vectors"]:
         return False
     tile = (schedule["rows"], schedule["vectors"])
     fits = tile in feasible_tiles(unit, size.constants) and tile[1] in vectors
