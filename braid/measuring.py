@@ -1,5 +1,8 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
+from dataclasses import replace
+from functools import partial
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,6 +19,9 @@ from braid.targets.machines.resolve import target_of
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.universe import make_context
+
+MOST_ROUNDS = 4
+"""How often layouts are chosen: each time kernels are others the next one finds fewer."""
 
 
 def measure_model(
@@ -68,18 +74,40 @@ def tune_model(
     """Search the schedules of a model's kernels on the CPU of this machine.
 
     What is found is kept in braid's cache directory, and every later compilation of kernels that
-    compute the same uses it. `tuning` says how. The other parameters are those of `braid.compile`.
+    compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
+    found, and the kernels in other layouts are searched as well, until no kernel is another or
+    `MOST_ROUNDS` are over. The other parameters are those of `braid.compile`.
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
 
     """
-    context = make_context()
-    model = read_source(
-        context, source, shapes=shapes, buckets=shape_buckets, bounds=shape_bounds, target=target
+    context, report = make_context(), TuningReport()
+    read = partial(
+        read_source,
+        context,
+        source,
+        shapes=shapes,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+        target=target,
     )
-    module = _decided(context, model, SelectSchedulesPass.name)
-    return tune_kernels(module, tuning)
+    end = tuning.clock() + tuning.seconds
+    while report.rounds < MOST_ROUNDS:
+        before = report.keys
+        module = _decided(context, read(), SelectSchedulesPass.name)
+        left = replace(tuning, seconds=max(0.0, end - tuning.clock()))
+        tune_kernels(module, left, report=report)
+        if report.rounds > 1:
+            tuning.say(_changed(len(report.keys - before)))
+        if report.keys == before or report.left or not report.own:
+            break
+    return report
+
+
+def _changed(count: int) -> str:
+    what = f"{count} kernels are others" if count else "nothing changes"
+    return f"layouts chosen again with the times found: {what}"
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

@@ -35,7 +35,8 @@ _CLAIMS = "tuning.lock"
 class TuningReport:
     """How many kernels were searched, have a faster schedule, were known, or are left.
 
-    `library` counts those of which a vendor's kernel is the fastest.
+    `library` counts those of which a vendor's kernel is the fastest, `rounds` how often layouts
+    were chosen, and `keys` are the kernels that the model has in the last ones.
     """
 
     searched: int = 0
@@ -46,6 +47,10 @@ class TuningReport:
     before: float = 0.0
     after: float = 0.0
     """Seconds of the searched kernels in one run of the model, by default and as found."""
+    rounds: int = 0
+    keys: frozenset[str] = frozenset()
+    own: set[str] = field(default_factory=set[str])
+    """Those that were searched."""
 
     def __str__(self) -> str:
         gain = f", together {self.before / self.after:.3f} times as fast" if self.after else ""
@@ -83,14 +88,20 @@ class Tuning:
     clock: Clock = time.monotonic
 
 
-def tune_kernels(module: ModuleOp, tuning: Tuning, target: str | None = None) -> TuningReport:
+def tune_kernels(
+    module: ModuleOp,
+    tuning: Tuning,
+    target: str | None = None,
+    report: TuningReport | None = None,
+) -> TuningReport:
     """Searches the kernels of `module`, whose layouts and storage are decided, and records them.
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
     are searched once. Of the time each gets its part of what all that are left are predicted to
     take; after that nothing of it is compiled any more. A kernel that another process searches
     meanwhile is left to that. Raises BraidError where the store cannot be written, the kernels are
-    for another CPU than this one, or spaces do not fit.
+    for another CPU than this one, or spaces do not fit. `report` is that of a round before, with
+    other layouts, of whose kernels none is searched `again`.
     """
     machine = target_of(module, target).host_device
     _check_machine(machine.machine)
@@ -102,13 +113,17 @@ def tune_kernels(module: ModuleOp, tuning: Tuning, target: str | None = None) ->
     matches = [match for task in tasks for match in task.matches]
     for message, location in check_spaces(tuning.spaces, names, matches):
         emit(Diagnostic("warning", message, location=location))
-    return _tuned(tasks, tuning)
+    report = report or TuningReport()
+    _tune(tasks, tuning, report)
+    return report
 
 
-def _tuned(tasks: Sequence[KernelTask], tuning: Tuning) -> TuningReport:
-    report, known = TuningReport(), _searched(tuning.rule)
-    waiting = [task for task in tasks if tuning.again or task.key not in known]
-    report.known = len(tasks) - len(waiting)
+def _tune(tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport) -> None:
+    known = _searched(tuning.rule)
+    others = [task for task in tasks if task.key not in report.own]
+    waiting = [task for task in others if tuning.again or task.key not in known]
+    report.known, report.left = len(others) - len(waiting), 0
+    report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
     budget = Budget([task.seconds for task in waiting], tuning.seconds, tuning.clock)
     with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
         for number, task in enumerate(waiting):
@@ -121,7 +136,6 @@ def _tuned(tasks: Sequence[KernelTask], tuning: Tuning) -> TuningReport:
                     measured = MeasuredTask(task, worker, tuning.jobs, tuning.rule.trials)
                     search = _Search(measured, tuning, budget.part(number))
                     _count(report, task, search.recorded())
-    return report
 
 
 def _searched(rule: Rule) -> frozenset[str]:
@@ -143,6 +157,7 @@ def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -
     if kernel is None:
         report.left += 1
         return
+    report.own.add(task.key)
     runs = task.seconds / max(task.default[0].seconds(task.choice), 1e-12)
     report.searched += 1
     report.faster += kernel.chosen is not None

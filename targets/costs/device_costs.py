@@ -33,6 +33,8 @@ from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.group_kinds import kinds_of, model_weight_bytes
 from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
+from braid.targets.costs.schedule_records import load_tuned
+from braid.targets.costs.tuned_gains import TunedGains
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.group_matches import GroupMatches, GroupMemo
@@ -236,6 +238,10 @@ class DeviceCosts(DeviceRates):
         return load_records() if self._given is None else self._given
 
     @cached_property
+    def _gains(self) -> TunedGains:
+        return TunedGains(load_tuned() if self._given is None else {}, self.machine)
+
+    @cached_property
     def _ratios(self) -> MeasuredRatios:
         return load_ratios(self.backend) if self._given is None else MeasuredRatios()
 
@@ -278,7 +284,9 @@ class DeviceCosts(DeviceRates):
 
     def _predicted(self, option: KernelOption, amounts: Amounts) -> Cost:
         """What the kernel costs without a profile of its group."""
-        seconds = 0.0 if moves_nothing(option.match.group, option.layouts) else option.seconds
+        group, layouts = option.match.group, option.layouts
+        seconds = 0.0 if moves_nothing(group, layouts) else option.seconds
+        seconds *= self._gains.of(group, layouts, self.matches.of(group))
         flops = int(amounts.by_resource["flops"])
         return Cost(seconds, amounts.moved, flops, option.source, family=option.family.name)
 

@@ -52,8 +52,14 @@ class TunedKernel:
 
 def schedule_key(group: FusedOp, machine: Machine) -> str:
     """Digest of the `GroupKey` of `group` as if its tensors were not inside of larger ones."""
-    dense = dense_choice(stored_choice(group))
-    text = GroupKey.of(stored_text(group, dense), machine).text
+    return choice_key(group, stored_choice(group), machine)
+
+
+def choice_key(
+    group: FusedOp, choice: LayoutChoice, machine: Machine, body: str | None = None
+) -> str:
+    """As `schedule_key`, of `group` in the layouts of `choice`; `body` is its canonical text."""
+    text = GroupKey.of(stored_text(group, dense_choice(choice), body), machine).text
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -1,0 +1,134 @@
+"""Layouts are chosen by what searched schedules take, until nothing changes."""
+
+from pathlib import Path
+
+import pytest
+
+import braid.measuring
+from braid.frontends.mlir import parse_mlir
+from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.targets.backends import kernel_families, kernels_from
+from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.costs.schedule_records import TunedKernel, append_tuned, choice_key, load_tuned
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Device
+from braid.tuning.budget import LEAST, Budget
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
+from braid.tuning.search import Rule
+from braid.universe import make_context
+from test.unit.tuning.test_tune_kernels import WITH_WEIGHT, tune
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
+
+
+def task() -> KernelTask:
+    """The only kernel, in the layouts that are chosen now."""
+    module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
+    passes = passes_for(module)
+    place = [pass_.name for pass_ in passes].index("select-schedules")
+    run_pipeline(make_context(), module, passes[:place])
+    (found,) = kernel_tasks(module)
+    return found
+
+
+def record_gain(gain: float, version: int = 1, library: float | None = None) -> KernelTask:
+    """Of the last layouts that the family offers, which are not those that are chosen."""
+    first = task()
+    match = first.default[0]
+    other = match.layouts[-1]
+    assert other != first.choice
+    schedule = KernelSchedule.of("gemm", match.default_schedule())
+    machine = target_of(parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module).host_device
+    key = choice_key(first.group, other, machine.machine)
+    kept = library is not None
+    append_tuned(key, TunedKernel(schedule, version, gain, 1.0, "", library, kept))
+    return first
+
+
+def test_what_gains_most_is_chosen() -> None:
+    first = record_gain(1e-3)
+    assert task().choice == first.default[0].layouts[-1]
+
+
+@pytest.mark.parametrize(("gain", "version"), [(1.0, 1), (1e-3, 99)])
+def test_what_gains_nothing_is_not(gain: float, version: int) -> None:
+    first = record_gain(gain, version)
+    assert task().choice == first.choice
+
+
+def test_the_librarys_gain_counts_where_it_may_be_called() -> None:
+    first = record_gain(1.0, library=1e-3)
+    assert task().choice == first.choice
+    with kernels_from("best"):
+        costs = DeviceCosts.of_families(kernel_families(_host()), _host().machine)
+        other = first.default[0].layouts[-1]
+        (found,) = (c.seconds for layouts, c in costs.choices(first.group) if layouts == other)
+    costs = DeviceCosts.of_families(kernel_families(_host()), _host().machine)
+    (plain,) = (c.seconds for layouts, c in costs.choices(first.group) if layouts == other)
+    assert found == pytest.approx(plain * 1e-3)
+
+
+def _host() -> Device:
+    return target_of(parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module).host_device
+
+
+def test_until_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One round that searches, and one that finds the same kernels."""
+    report, said = tune(monkeypatch, lambda n: 1.0 if n else 2.0, model=WITH_WEIGHT)
+    assert report.startswith("1 kernels searched") and "0 known before, 0 left" in report
+    assert said[-1] == "layouts chosen again with the times found: nothing changes"
+    assert len(load_tuned()) == 1
+
+
+def test_a_kernel_in_other_layouts_is_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found in the first round makes other layouts the best, as a gain there does."""
+    search, found = braid.measuring.tune_kernels, list[int]()
+
+    def with_gain(*arguments: object, **named: object) -> object:
+        result = search(*arguments, **named)  # pyright: ignore[reportArgumentType]
+        if not found:
+            found.append(1)
+            record_gain(1e-3)
+        return result
+
+    monkeypatch.setattr(braid.measuring, "tune_kernels", with_gain)
+    rule = Rule(trials=6, levels=1)
+    report, said = tune(monkeypatch, lambda _: 1.0, model=WITH_WEIGHT, rule=rule, again=True)
+    assert "layouts chosen again with the times found: 1 kernels are others" in said
+    assert said[-1].endswith("nothing changes") or report.startswith("2 kernels searched")
+
+
+def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(braid.measuring, "MOST_ROUNDS", 1)
+    _, said = tune(monkeypatch, lambda n: 1.0 if n else 2.0, model=WITH_WEIGHT)
+    assert not any("again" in line for line in said)
+
+
+def test_the_budget_goes_where_time_is() -> None:
+    """Each kernel gets its part of what is left; what one did not need is for those behind it."""
+    now = 0.0
+    budget = Budget([6.0, 3.0, 1.0], 100.0, lambda: now)
+    first = budget.part(0)
+    now = 60.0
+    assert not first() and not budget.is_spent()
+    now = 60.1
+    assert first()
+    now = 20.0  # the first needed a third
+    second = budget.part(1)
+    now = 80.0
+    assert not second()
+    now = 80.1
+    assert second()
+    third = budget.part(2)
+    now = 99.0
+    assert not third()
+    now = 100.1
+    assert third() and budget.is_spent()
+    small = Budget([1e6, 1.0], 100.0, lambda: now).part(1)
+    now += LEAST
+    assert not small()
