@@ -130,7 +130,7 @@ class MeasuredTask:
             return
         first = self.task.default[0]
         known = load_records().table.get(record_key(self.task.group, choice, first.family))
-        seconds = (first.seconds(choice) if known is None else known) / kernel.seconds
+        seconds = (first.seconds(choice) if known is None else known) / kernel.baseline
         key = record_key(library.group, library.choice, library.match.family)
         append_records({key: seconds * kernel.library}, {key: f"library: {self.task}"})
 

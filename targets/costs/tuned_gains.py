@@ -8,6 +8,7 @@ from braid.targets.backends import Kernels, kernels_chosen
 from braid.targets.costs.schedule_records import TunedKernel, choice_key
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMemo
+from braid.targets.kernels.kernel_family import LIBRARY
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.machine import Machine
 
@@ -34,7 +35,9 @@ class TunedGains:
         if found is None or not found.baseline:
             return 1.0
         if found.keeps_library and found.library is not None and kernels_chosen() is Kernels.BEST:
-            return found.library / found.baseline
+            # Mostly the library wants weights in another layout, of which there is a record.
+            if any(m.family.name == LIBRARY and choice in m.layouts for m in matches):
+                return found.library / found.baseline
         chosen, version = found.chosen, found.version
         made = ((match.family.name, match.family.version) for match in matches)
         return found.gain if chosen is not None and (chosen.family, version) in made else 1.0
