@@ -34,10 +34,11 @@ class TunedGains:
         found = self._tuned.get(choice_key(group, choice, self._machine, self._texts.of(group)))
         if found is None or not found.baseline:
             return 1.0
-        if found.keeps_library and found.library is not None and kernels_chosen() is Kernels.BEST:
-            # Mostly the library wants weights in another layout, of which there is a record.
-            if any(m.family.name == LIBRARY and choice in m.layouts for m in matches):
-                return found.library / found.baseline
+        is_library = found.keeps_library and kernels_chosen() is Kernels.BEST
+        # Mostly the library wants weights in another layout, of which there is a cost.
+        takers = (m for m in matches if m.family.name == LIBRARY and choice in m.layouts)
+        if is_library and found.library is not None and any(takers):
+            return found.library / found.baseline
         chosen, version = found.chosen, found.version
         made = ((match.family.name, match.family.version) for match in matches)
         return found.gain if chosen is not None and (chosen.family, version) in made else 1.0
