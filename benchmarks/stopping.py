@@ -1,0 +1,158 @@
+"""Replays the rule by which a search stops, on spaces of CPU kernels that were measured whole.
+
+`python -m benchmarks.stopping record FILE` measures all schedules of levels 0 to 2 of small
+kernels here, in turns with oneDNN's kernel, and adds what is not in FILE yet, until `--seconds` are
+over; `python -m benchmarks.stopping replay FILE` says what the rule saves, and what it loses.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from braid.frontends.mlir import parse_mlir
+from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.identity import processor_name
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
+from braid.tuning.library_kernels import LIBRARY_SCHEDULE
+from braid.tuning.measured_task import MeasuredTask
+from braid.tuning.search import Rule, search
+from braid.tuning.timing_worker import timing_worker
+from braid.universe import make_context
+
+ROUNDS = 3
+PRODUCTS = (
+    *((1, 64, 64), (1, 256, 128), (4, 96, 96), (8, 64, 256), (16, 128, 64), (24, 40, 48)),
+    *((32, 32, 32), (33, 65, 80), (48, 192, 64), (64, 64, 64), (128, 32, 96), (7, 48, 512)),
+)
+CONVOLUTIONS = (
+    *((16, 16, 8, 3), (32, 32, 7, 3), (16, 64, 14, 1), (64, 16, 14, 1), (8, 24, 12, 3)),
+    *((24, 24, 9, 3), (48, 48, 7, 1), (3, 16, 16, 3), (16, 32, 6, 5), (32, 16, 10, 1)),
+)
+"""Rows, depth, columns; and channels in and out, extent of the image, extent of the window."""
+
+
+def products() -> Iterator[str]:
+    for rows, depth, columns in PRODUCTS:
+        x, w = f"tensor<{rows}x{depth}xf32>", f"tensor<{depth}x{columns}xf32>"
+        y = f"tensor<{rows}x{columns}xf32>"
+        yield (
+            f"func.func @main(%x: {x}) -> {y} {{\n"
+            f'  %w = braid.parameter {{key = "w"}} : {w}\n'
+            f"  %y = braid.matmul %x, %w : ({x}, {w}) -> {y}\n  func.return %y : {y}\n}}\n"
+        )
+
+
+def convolutions() -> Iterator[str]:
+    for inputs, outputs, size, window in CONVOLUTIONS:
+        x = f"tensor<1x{inputs}x{size}x{size}xf32>"
+        w = f"tensor<{outputs}x{inputs}x{window}x{window}xf32>"
+        out = size - window + 1
+        y = f"tensor<1x{outputs}x{out}x{out}xf32>"
+        yield (
+            f"func.func @main(%x: {x}) -> {y} {{\n"
+            f'  %w = braid.parameter {{key = "w"}} : {w}\n'
+            "  %y = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, "
+            "pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : "
+            f"({x}, {w}) -> {y}\n  func.return %y : {y}\n}}\n"
+        )
+
+
+def tasks_of(text: str) -> list[KernelTask]:
+    context = make_context()
+    module = parse_mlir(context, text, "kernel.mlir").module
+    passes = passes_for(module)
+    place = [pass_.name for pass_ in passes].index("select-schedules")
+    run_pipeline(context, module, passes[:place])
+    return [task for task in kernel_tasks(module) if task.library]
+
+
+def measured(task: KernelTask) -> dict[str, Any] | None:
+    """All schedules of a kernel, and the library's; medians of rounds, in microseconds."""
+    with timing_worker() as worker:
+        own = MeasuredTask(task, worker, None, None)
+        if own.library_seconds() is None:
+            return None
+        levels = [list(own.space(level)) for level in range(LEVELS)]
+        points = [LIBRARY_SCHEDULE, *dict.fromkeys(p for level in levels for p in level)]
+        found: dict[KernelSchedule, list[float]] = {point: [] for point in points}
+        for _ in range(ROUNDS):
+            for point, seconds in found.items():
+                if (one := own.seconds(point)) is not None:
+                    seconds.append(one)
+    times = {p: round(statistics.median(s) * 1e6, 4) for p, s in found.items() if s}
+    library = found[LIBRARY_SCHEDULE]
+    spread = (max(library) - min(library)) / statistics.median(library)
+    rows = [[[str(p), times.get(p)] for p in level] for level in levels]
+    return {"library": times[LIBRARY_SCHEDULE], "spread": round(spread, 3), "levels": rows}
+
+
+def record(path: Path, seconds: float) -> None:
+    data = json.loads(path.read_text()) if path.exists() else {"cpu": processor_name()}
+    kernels = data.setdefault("kernels", {})
+    end = time.monotonic() + seconds
+    for text in (*products(), *convolutions()):
+        for task in tasks_of(text) if time.monotonic() < end else ():
+            if str(task) in kernels:
+                continue
+            found = measured(task)
+            if found is not None:
+                kernels[str(task)] = found
+                path.write_text(json.dumps(data, separators=(",", ":")) + "\n")
+                print(f"{task}: library {found['library']} µs", flush=True)
+
+
+def replayed(kernel: Mapping[str, Any], rule: Rule) -> tuple[int, int, float, float]:
+    """Evaluations of the search and of all points; microseconds as found, and of the best."""
+    levels = [[(point, time) for point, time in level] for level in kernel["levels"]]
+    times = {point: time for level in levels for point, time in level}
+    found = search(
+        lambda level: [point for point, _ in levels[level]],
+        lambda point: times[point],
+        kernel["library"],
+        rule,
+    )
+    best = min([kernel["library"], *(time for time in times.values() if time is not None)])
+    return sum(step.tried for step in found.steps), len(times), found.seconds, best
+
+
+def replay(path: Path) -> dict[str, float]:
+    """What the rule saves where the library is best, and loses over all kernels."""
+    kernels = list(json.loads(path.read_text())["kernels"].values())
+    results = [replayed(kernel, Rule()) for kernel in kernels]
+    own = [r for r, k in zip(results, kernels, strict=True) if r[3] == k["library"]]
+    asked, every = (sum(result[n] for result in own) for n in (0, 1))
+    found, best = (sum(result[n] for result in results) for n in (2, 3))
+    saved = 1 - asked / every if every else float("nan")
+    return {
+        "kernels": len(kernels),
+        "library is best": len(own),
+        "evaluations saved there": round(saved, 4),
+        "evaluations saved in all": round(
+            1 - sum(r[0] for r in results) / sum(r[1] for r in results), 4
+        ),
+        "time lost": round(found / best - 1, 4),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("record", "replay"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seconds", type=float, default=240.0)
+    given = parser.parse_args(arguments)
+    if given.what == "record":
+        record(given.file, given.seconds)
+    print(json.dumps(replay(given.file), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
