@@ -208,7 +208,10 @@ def _written(instruction: Instruction) -> str:
 
 def _access(text: str, kind: Kind) -> Access | None:
     """What `_written` wrote; None for another form."""
-    before, after = (part.split() for part in text.split("->"))
+    sides = [part.split() for part in text.split("->")]
+    if len(sides) != 2:
+        return None
+    before, after = sides
     kernel = _KERNEL.fullmatch(before[0]) if before else None
     if kernel is not None:
         before = before[1:]

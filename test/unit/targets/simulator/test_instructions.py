@@ -51,7 +51,17 @@ def test_buffers_are_of_instructions_that_do_something(last: str, message: str) 
 
 
 @pytest.mark.parametrize(
-    "text", ["jump 0 1", "load 0", "load 0 1 2s", "load -1 2", "load 0 x ; op"]
+    "text",
+    [
+        "jump 0 1",
+        "load 0",
+        "load 0 1 2s",
+        "load -1 2",
+        "load 0 x ; op",
+        "load 0 1 %0 -> 0+4 -> 4+4",
+        "load 0 1 0+4 -> %0",
+        "matrix 0 1 k0 0+4 4 -> 0+4",
+    ],
 )
 def test_malformed_text_names_its_line(text: str) -> None:
     with pytest.raises(BraidError, match="line 2 is"):
