@@ -27,10 +27,10 @@ from braid.lowering.gpu.kernels.contraction.candidate import (
     product_kernel,
 )
 from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction.kernel import all_aligned
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
 
@@ -166,7 +166,7 @@ class _AttentionCandidate:
             known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
             inner = {**values, **scores.values(known), **weighted.values(known)}
             code.choose(
-                all_aligned(code, [values[buffer] for buffer in buffers]),
+                is_aligned(code.builder, [values[buffer] for buffer in buffers]),
                 lambda own: attention.emit(own, inner, name),
                 lambda own: emit_single_rows(own, attention, inner, name),
             )

@@ -89,25 +89,13 @@ class WideNest:
         start = builder.insert(arith.MuliOp(index, width)).result
         last = index_constant(builder, self.points - self.width)
         fits = builder.insert(arith.CmpiOp(start, last, "ule")).result
-        wide = builder.insert(arith.AndIOp(fits, self._aligned(builder))).result
+        wide = builder.insert(arith.AndIOp(fits, is_aligned(builder, self._used()))).result
         end = builder.insert(arith.AddiOp(start, width)).result
         stop = builder.insert(arith.MinUIOp(end, points)).result
         first, second = scf.YieldOp(), scf.YieldOp()
         builder.insert(scf.IfOp(wide, (), [Block([first])], [Block([second])]))
         self._emit_wide(Builder(InsertPoint.before(first)), start)
         self._emit_single(Builder(InsertPoint.before(second)), start, stop)
-
-    def _aligned(self, builder: Builder) -> SSAValue:
-        """Whether every buffer begins at a multiple of 16 bytes."""
-        bits: SSAValue | None = None
-        for buffer in dict.fromkeys(self._used()):
-            address = builder.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
-            own = address.aligned_pointer
-            bits = own if bits is None else builder.insert(arith.OrIOp(bits, own)).result
-        assert bits is not None
-        mask = index_constant(builder, ACCESS_BYTES - 1)
-        rest = builder.insert(arith.AndIOp(bits, mask)).result
-        return builder.insert(arith.CmpiOp(rest, index_constant(builder, 0), "eq")).result
 
     def _used(self) -> list[SSAValue]:
         nest = self.nest
@@ -184,6 +172,19 @@ class WideNest:
 
     def _compute(self, builder: Builder, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
         return compute(builder, self.nest, values)
+
+
+def is_aligned(builder: Builder, buffers: Sequence[SSAValue]) -> SSAValue:
+    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
+    bits: SSAValue | None = None
+    for buffer in dict.fromkeys(buffers):
+        address = builder.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
+        own = address.aligned_pointer
+        bits = own if bits is None else builder.insert(arith.OrIOp(bits, own)).result
+    assert bits is not None
+    mask = index_constant(builder, ACCESS_BYTES - 1)
+    rest = builder.insert(arith.AndIOp(bits, mask)).result
+    return builder.insert(arith.CmpiOp(rest, index_constant(builder, 0), "eq")).result
 
 
 def compute(

@@ -268,7 +268,7 @@ def _offset(change: Callable[[Code, Any], Any]) -> Callable[[pytest.MonkeyPatch]
     """Another number of a line or a depth."""
     original = Code.offset
     return lambda patch: patch.setattr(
-        Code, "offset", lambda self, index, terms: original(self, change(self, index), terms)
+        Code, "offset", lambda self, index, *terms: original(self, change(self, index), *terms)
     )
 
 

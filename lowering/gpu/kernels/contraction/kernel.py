@@ -24,7 +24,7 @@ from braid.lowering.gpu.kernels.contraction.single_points import (
 )
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Place, Tiles
-from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
+from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
 
 
@@ -188,7 +188,7 @@ class Product:
 
         Blocks that have a part of the depths leave their sums in `scratch`.
         """
-        aligned = all_aligned(code, buffers_of(values))
+        aligned = is_aligned(code.builder, buffers_of(values))
         thread, block = code.thread(), code.block()
         if (partial := self.partial) is not None and scratch is not None:
             split = code.rem(block, self.tiles.splits)
@@ -235,7 +235,7 @@ class Product:
         def single(at: Code) -> None:
             emit_neighbours(at, self.problem, self.width, self.write, values, place)
 
-        aligned = all_aligned(code, buffers_of(values))
+        aligned = is_aligned(code.builder, buffers_of(values))
         code.choose(inside, lambda own: own.choose(aligned, total, single))
 
     @property
@@ -356,18 +356,6 @@ class Product:
 def buffers_of(values: Mapping[SSAValue, SSAValue]) -> list[SSAValue]:
     """Those of an entry's arguments that are buffers."""
     return [value for value in values.values() if isinstance(value.type, MemRefType)]
-
-
-def all_aligned(code: Code, buffers: Sequence[SSAValue]) -> Value:
-    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
-    bits: Value | None = None
-    for buffer in buffers:
-        address = code.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
-        bits = address if bits is None else code.insert(arith.OrIOp(bits, address))
-    assert bits is not None
-    mask = code.index(code.number(ACCESS_BYTES - 1))
-    rest = code.insert(arith.AndIOp(bits, mask))
-    return code.insert(arith.CmpiOp(rest, code.index(code.number(0)), "eq"))
 
 
 def _is_zero(op: linalg.GenericOp | linalg.FillOp, problem: Contraction) -> bool:
