@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from braid.lowering.gpu.kernels.attention import AttentionFamily
 from braid.lowering.gpu.kernels.conv import ConvFamily
+from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -18,6 +19,7 @@ def gpu_families(
         AttentionFamily(machine),
         HopperGemmFamily(machine),
         GemmFamily(machine),
+        DepthwiseFamily(machine),
         ConvFamily(machine),
     )
     return (*installed, *own)

@@ -39,6 +39,7 @@ from braid.lowering.gpu.kernels.row_program import RowProgram
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
 from braid.lowering.gpu.kernels.wide_nest import WideNest
+from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
@@ -193,12 +194,12 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
     return needed[::-1]
 
 
-def _spread_nest(op: Operation) -> ThreadNest | TransposedNest | WideNest | None:
+def _spread_nest(op: Operation) -> ThreadNest | TransposedNest | WideNest | WideSums | None:
     """How a nest is spread over threads; None for another op, which runs on one."""
     if not isinstance(op, linalg.GenericOp | linalg.FillOp):
         return None
     plain = ThreadNest.of(op)
-    return TransposedNest.of(plain) or WideNest.of(plain) or plain
+    return TransposedNest.of(plain) or WideNest.of(plain) or WideSums.of(plain) or plain
 
 
 def _spread(body: Block, threads: int) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.ir import SSAValue
+
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
@@ -18,16 +20,25 @@ from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, m
 from braid.lowering.gpu.kernels.contraction.tiles import LEAST_COPY
 from braid.targets.machines.machine import Machine
 
-_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+"""Layouts by rank."""
 _FEWEST_COLUMNS = 8
 """Channels of a group: with fewer, most of a tile would be thrown away."""
+
+
+def channels_last(value: SSAValue) -> Layout:
+    """The layout of a tensor so; vectors are as they are."""
+    shape = shape_of(value)
+    if sum(extent != 1 for extent in shape) <= 1:
+        return Layout.row_major(len(shape))
+    return Layout.parse(CHANNELS_LAST[len(shape)])
 
 
 @dataclass(frozen=True)
 class ConvFamily:
     """`braid.conv` without padding, channels last, with an elementwise epilogue.
 
-    Not where groups have few channels, as in depthwise convolutions.
+    Not where groups have few channels; depthwise convolutions have a family of their own.
     """
 
     machine: Machine
@@ -41,7 +52,7 @@ class ConvFamily:
             return None
         op = found.op
         rank = len(shape_of(op.output))
-        if rank not in _CHANNELS_LAST or op.windows.is_padded or op.input is op.weight:
+        if rank not in CHANNELS_LAST or op.windows.is_padded or op.input is op.weight:
             return None
         columns = shape_of(op.output)[1] // op.groups.value.data
         if columns < min(_FEWEST_COLUMNS, shape_of(op.output)[1]):
@@ -56,14 +67,8 @@ class _Convolution(ProductCandidate):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """Channels last, weights too; vectors are as they are."""
-        rank = len(shape_of(self.found.op.output))
-        plain, last = Layout.row_major(rank), Layout.parse(_CHANNELS_LAST[rank])
-
-        def layout(shape: tuple[int, ...]) -> Layout:
-            return plain if sum(extent != 1 for extent in shape) <= 1 else last
-
-        operands = tuple(layout(shape_of(value)) for value in self.group.inputs)
-        return [LayoutChoice(operands, tuple(layout(shape_of(v)) for v in self.group.outputs))]
+        operands = tuple(map(channels_last, self.group.inputs))
+        return [LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))]
 
     def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
         """Where channels of a point, of weights those of a window, are no multiple of 4 bytes."""

@@ -1,6 +1,6 @@
 """A loop nest as an entry of a kernel: a thread a point of its parallel dims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -32,14 +32,16 @@ class ThreadNest:
     reduced: tuple[int, ...]
 
     @staticmethod
-    def of(nest: Nest) -> "ThreadNest":
-        """That of a nest of static shapes."""
+    def of(nest: Nest, inner: int | None = None) -> "ThreadNest":
+        """That of a nest of static shapes; the last parallel dim is `inner`, if that is said."""
         loops = loops_of(nest)
         dims = range(len(loops.extents))
         parallel = [dim for dim in dims if loops.is_parallel[dim]]
         written = [e.position for e in loops.result.results if isinstance(e, AffineDimExpr)]
         if sorted(written) == parallel:
             parallel = written
+        if inner in parallel:
+            parallel = [*(dim for dim in parallel if dim != inner), inner]
         reduced = [dim for dim in dims if not loops.is_parallel[dim]]
         return ThreadNest(nest, loops.extents, loops.maps, tuple(parallel), tuple(reduced))
 
@@ -63,9 +65,10 @@ class ThreadNest:
         body = Builder(InsertPoint.before(end))
         extents = [self.extents[dim] for dim in self.parallel]
         point = dict(zip(self.parallel, delinearized(body, index, extents), strict=True))
-        self._emit_point(body, point)
+        self.emit_point(body, point)
 
-    def _emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
+    def emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
+        """What is computed at one point of the parallel dims."""
         nest = self.nest
         if isinstance(nest, linalg.FillOp):
             indices = [point[dim] for dim in range(len(self.extents))]
@@ -85,9 +88,19 @@ class ThreadNest:
                 nest.body.block.args[first:], outputs, places, strict=True
             )
         ]
-        results = self._reduce(builder, list(self.reduced), point, start)
+        results = self.reduce(builder, point, start)
         for result, output, place in zip(results, outputs, places, strict=True):
             builder.insert(memref.StoreOp.get(result, output, place))
+
+    def reduce(
+        self,
+        builder: Builder,
+        point: dict[int, SSAValue],
+        start: Sequence[SSAValue],
+        values: Mapping[SSAValue, SSAValue] | None = None,
+    ) -> Sequence[SSAValue]:
+        """The results at a point, from what they start as; `values` are buffers for the nest's."""
+        return self._reduce(builder, list(self.reduced), point, start, values or {})
 
     def _reduce(
         self,
@@ -95,29 +108,37 @@ class ThreadNest:
         dims: list[int],
         point: dict[int, SSAValue],
         carried: Sequence[SSAValue],
+        buffers: Mapping[SSAValue, SSAValue],
     ) -> Sequence[SSAValue]:
         """The loops of the reduced dims, which carry the outputs' elements."""
         if not dims:
-            return self._element(builder, point, carried)
+            return self._element(builder, point, carried, buffers)
         start, stop, step = (index_constant(builder, n) for n in (0, self.extents[dims[0]], 1))
         block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
         inside = Builder(InsertPoint.at_end(block))
         own = {**point, dims[0]: block.args[0]}
-        inside.insert(scf.YieldOp(*self._reduce(inside, dims[1:], own, block.args[1:])))
+        inner = self._reduce(inside, dims[1:], own, block.args[1:], buffers)
+        inside.insert(scf.YieldOp(*inner))
         return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
 
     def _element(
-        self, builder: Builder, point: dict[int, SSAValue], carried: Sequence[SSAValue]
+        self,
+        builder: Builder,
+        point: dict[int, SSAValue],
+        carried: Sequence[SSAValue],
+        buffers: Mapping[SSAValue, SSAValue],
     ) -> Sequence[SSAValue]:
         nest = self.nest
         assert isinstance(nest, linalg.GenericOp)
         known = [point[dim] for dim in range(len(self.extents))]
         first = len(nest.inputs)
         arguments = nest.body.block.args
-        values: dict[SSAValue, SSAValue] = dict(zip(arguments[first:], carried, strict=True))
+        values: dict[SSAValue, SSAValue] = dict(buffers)
+        values.update(zip(arguments[first:], carried, strict=True))
         for argument, operand, map in zip(arguments, nest.inputs, self.maps, strict=False):
             if argument.uses:
-                load = memref.LoadOp.get(operand, _index(builder, map, known))
+                buffer = buffers.get(operand, operand)
+                load = memref.LoadOp.get(buffer, _index(builder, map, known))
                 values[argument] = builder.insert(load).res
         for inner in nest.body.block.ops:
             if isinstance(inner, linalg.IndexOp):

@@ -59,31 +59,19 @@ class Product:
 
         What is multiplied may be told: f32 as tf32. None for other kernels.
         """
-        arguments = tuple(function.body.block.args[:-2])
-        nests: list[linalg.GenericOp | linalg.FillOp] = []
-        constants: list[Operation] = []
-        for op in list(function.body.block.ops)[:-1]:
-            if isinstance(op, linalg.GenericOp | linalg.FillOp):
-                nests.append(op)
-            elif isinstance(op, arith.ConstantOp):
-                constants.append(op)
-            elif not isinstance(op, memref.AllocOp):
-                return None
-        if len(nests) < 2 or not isinstance(nests[0], linalg.FillOp):
+        found = product_nests(function)
+        if found is None:
             return None
-        start, product, *rest = nests
-        others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
-        if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
-            return None
-        epilogue = Epilogue.of(product, others, arguments[operands:])
+        results = tuple(function.body.block.args[:-2])[operands:]
+        epilogue = Epilogue.of(found.product, found.others, results)
         if epilogue is None:
             return None
-        problem = Contraction.of(product, epilogue.inner)
-        if problem is None or not _is_zero(start, problem):
+        problem = Contraction.of(found.product, epilogue.inner)
+        if problem is None:
             return None
         if number is Number.TF32:
             problem = problem.as_tf32
-        return Product(problem, epilogue, tuple(constants), tiles)
+        return Product(problem, epilogue, found.constants, tiles)
 
     @property
     def rows(self) -> int:
@@ -358,8 +346,39 @@ def buffers_of(values: Mapping[SSAValue, SSAValue]) -> list[SSAValue]:
     return [value for value in values.values() if isinstance(value.type, MemRefType)]
 
 
-def _is_zero(op: linalg.GenericOp | linalg.FillOp, problem: Contraction) -> bool:
-    if not isinstance(op, linalg.FillOp) or op.outputs[0] is not problem.result:
+@dataclass(frozen=True)
+class ProductNests:
+    """What a bufferized kernel of a product consists of, behind a fill with zeros."""
+
+    product: linalg.GenericOp
+    others: tuple[linalg.GenericOp, ...]
+    constants: tuple[Operation, ...]
+
+
+def product_nests(function: FuncOp) -> ProductNests | None:
+    """Those of a kernel that fills sums with zeros, adds to them, and then has other nests."""
+    nests: list[linalg.GenericOp | linalg.FillOp] = []
+    constants: list[Operation] = []
+    for op in list(function.body.block.ops)[:-1]:
+        if isinstance(op, linalg.GenericOp | linalg.FillOp):
+            nests.append(op)
+        elif isinstance(op, arith.ConstantOp):
+            constants.append(op)
+        elif not isinstance(op, memref.AllocOp):
+            return None
+    if len(nests) < 2 or not isinstance(nests[0], linalg.FillOp):
+        return None
+    start, product, *rest = nests
+    others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
+    if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
+        return None
+    if not _is_zero(start, product):
+        return None
+    return ProductNests(product, tuple(others), tuple(constants))
+
+
+def _is_zero(op: linalg.FillOp, product: linalg.GenericOp) -> bool:
+    if op.outputs[0] is not product.outputs[0]:
         return False
     start = op.inputs[0].owner
     return isinstance(start, arith.ConstantOp) and float(cast(Any, start.value).value.data) == 0
