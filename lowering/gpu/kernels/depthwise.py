@@ -123,7 +123,7 @@ class _Depthwise:
             THREADS,
             0,
             nests.constants,
-            lambda c, v, *_: channels.emit(c, v),
+            lambda code, values, _, __: channels.emit(code, values),
         )
         return product_kernel([entry], function, symbol, self.group)
 

@@ -181,7 +181,9 @@ class ProductCandidate(ABC):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """An entry, a block a tile or a part of its depths, and then one that adds parts up."""
-        tiles = Tiles.of({**next(self.space(0)), **schedule})
+        # One that says no `splits` has none, whatever the default has.
+        given = {"splits": 1, **schedule} if schedule else {}
+        tiles = Tiles.of({**next(self.space(0)), **given})
         function = bufferized_product(self.group, symbol)
         product = Product.of(function, len(self.group.inputs), tiles, self.found.number)
         if product is None:

@@ -366,9 +366,11 @@ def product_nests(function: FuncOp) -> ProductNests | None:
             constants.append(op)
         elif not isinstance(op, memref.AllocOp):
             return None
-    if len(nests) < 2 or not isinstance(nests[0], linalg.FillOp):
+    if len(nests) < 2:
         return None
     start, product, *rest = nests
+    if not isinstance(start, linalg.FillOp):
+        return None
     others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
     if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
         return None
