@@ -71,6 +71,12 @@ def _is_positive(attribute: Attribute) -> bool:
     return isinstance(attribute, FloatAttr) and 0 < attribute.value.data < math.inf
 
 
+def _holds_priorities(attribute: Attribute) -> bool:
+    return isinstance(attribute, DictionaryAttr) and all(
+        isinstance(value, IntegerAttr) and value.value.data >= 1 for value in attribute.data.values()
+    )
+
+
 def _holds_times(attribute: Attribute) -> bool:
     return isinstance(attribute, DictionaryAttr) and all(map(_is_time, attribute.data.values()))
 
@@ -104,7 +110,11 @@ _KINDS: Mapping[str, _Kind] = {
     TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
     DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
     REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
-    CANDIDATES: _Kind((DictionaryAttr,), "a dictionary from backends to priorities"),
+    CANDIDATES: _Kind(
+        (DictionaryAttr,),
+        "a dictionary from backends to priorities, 1 the best, such as {gpu = 1, cpu = 2}",
+        _holds_priorities,
+    ),
     COLOCATE: _Kind((StringAttr,), "a string"),
     CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),
     COMPUTE_TYPE: _Kind(tuple(COMPUTE_TYPES.values()), f"one of {', '.join(COMPUTE_TYPES)}"),

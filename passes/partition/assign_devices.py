@@ -101,6 +101,10 @@ class AssignDevicesPass(ModulePass):
     time_limit: float = 10.0
     replicate: bool = True
 
+    def __post_init__(self) -> None:
+        if self.rounds < 0:
+            raise ValueError(f"rounds is {self.rounds}, expected a number from 0 on")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Assigns the ops of each function on its own."""
         target = target_of(op, self.target)
@@ -213,7 +217,7 @@ class _Assignment:
             for node in nodes:
                 allowed[places[node]] = together
         problem = self._problem(self._free(allowed), Objective.LATENCY)
-        found = self._solve(problem, self._options.time_limit)
+        found = self._solve(self._graph.with_ties_broken(problem), self._options.time_limit)
         each = loads(problem, found.device)
         self._say(found.device, f"transfers and starts {_time(each.sum())}")
         return found.device

@@ -84,6 +84,10 @@ class InsertChannelsPass(ModulePass):
     extra: int = 0
     time_limit: float = 2.0
 
+    def __post_init__(self) -> None:
+        if self.extra < 0:
+            raise ValueError(f"extra is {self.extra}, expected slots from 0 on")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides function by function."""
         target, own = target_of(op, self.target), [f for f in public_functions(op) if f.body.blocks]

@@ -29,6 +29,10 @@ from braid.solvers.partition import Objective, PartitionProblem
 from braid.support.errors import UnsupportedError
 from braid.targets.machines.target import Device, Target
 
+_TRANSFER_NUDGE = 1e-9
+_BYTE_NUDGE = 1e-15
+"""Seconds of a transfer or start, and of a byte of it, that decide among what takes as long."""
+
 
 @dataclass(frozen=True)
 class Replicas:
@@ -141,6 +145,20 @@ class PartitionGraph:
             start=parts(problem.start),
             capacity=np.append(problem.capacity, [problem.capacity[m].min() for m in members_of]),
             replicas=members_of,
+        )
+
+    def with_ties_broken(self, problem: PartitionProblem) -> PartitionProblem:
+        """`problem` where transfers and starts that take no time count a little.
+
+        Else ops would be scattered over devices that share their memory, at no cost.
+        """
+        sizes = np.array(self.sizes)
+        each = np.array(self.runs) * (sizes > 0) * (_TRANSFER_NUDGE + _BYTE_NUDGE * sizes)
+        return replace(
+            problem,
+            receive=problem.receive + each[:, None],
+            send=problem.send + each[:, None],
+            start=problem.start + _TRANSFER_NUDGE,
         )
 
     @property

@@ -123,6 +123,7 @@ def allowed_devices(
     able = able_devices(op, candidates, support)
     allowed = [device for device in able if all(pin.allows(device) for pin in mine)]
     if not allowed:
+        _check_agreement(op, mine, support.target)
         asked = " and ".join(sorted({pin.where for pin in mine}))
         refused = [
             f"{backend.name} does not have {why}"
@@ -137,6 +138,21 @@ def allowed_devices(
             ),
         )
     return allowed
+
+
+def _check_agreement(op: Operation, pins: Sequence[Pin], target: Target) -> None:
+    """Raises BraidError for pins that no device meets, whatever it runs."""
+    if any(all(pin.allows(device) for pin in pins) for device in target.devices):
+        return
+    said = device_name(op)
+    asked = [f"'braid.device' says {said}"] if said is not None else []
+    asked += [f"pin '{p.what}={p.where}'" for p in pins if (p.what, p.where) != (op.name, said)]
+    raise BraidError(
+        f"{_described(op)} is pinned to no device: {' and '.join(asked)} contradict each other",
+        location=source_location(op),
+        hint="all pins that are about an op hold, those of its kind and those of its name: keep "
+        "one of them",
+    )
 
 
 def check_mapping_lists(target: Target, ops: Sequence[Operation]) -> None:

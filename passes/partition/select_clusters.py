@@ -64,6 +64,10 @@ class SelectClustersPass(ModulePass):
     min_gain: float = 0.0
     time_limit: float = 10.0
 
+    def __post_init__(self) -> None:
+        if self.min_gain < 0:
+            raise ValueError(f"min-gain is {self.min_gain:g}, expected seconds from 0 on")
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides block by block; ids are unique in the module."""
         target = target_of(op, self.target)

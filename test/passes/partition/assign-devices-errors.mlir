@@ -1,5 +1,6 @@
 // RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml}" --split-input-file 2>&1 | FileCheck %s
 // RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml pin=op:exp=gpu}" --split-input-file 2>&1 | FileCheck %s --check-prefix=PIN
+// RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml pin=op:tanh=gpu:0,t=cpu:0}" --split-input-file 2>&1 | FileCheck %s --check-prefix=AGREE
 // RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml pin=conv1=tpu:0}" --split-input-file 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml pin=conf1=gpu:0}" --split-input-file 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml pin=conv1}" --split-input-file 2>&1 | FileCheck %s --check-prefix=FORM
@@ -45,4 +46,14 @@ func.func @colocated(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @memory(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
   %0 = braid.opaque "a"(%x) {backends = ["gpu"]} : (tensor<512x1024xf32>) -> tensor<512x1024xf32>
   func.return %0 : tensor<512x1024xf32>
+}
+
+// -----
+
+// Devices that run the op, but not both at once.
+// AGREE: error: 'braid.tanh' op 't' is pinned to no device: 'braid.device' says cpu:0 and pin 'op:tanh=gpu:0' and pin 't=cpu:0' contradict each other
+// AGREE: hint: all pins that are about an op hold
+func.func @contradiction(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = braid.tanh %x {braid.device = "cpu:0", braid.name = "t"} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
 }

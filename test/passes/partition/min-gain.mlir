@@ -1,5 +1,12 @@
 // RUN: %braid-opt %s -p "assign-devices{target=%S/Inputs/board.toml},select-clusters{target=%S/Inputs/board.toml min-gain=5e-6}" --split-input-file --remarks 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
+// RUN: not %braid-opt %s -p "select-clusters{min-gain=-1}" 2>&1 | FileCheck %s --check-prefix=GAIN
+// RUN: not %braid-opt %s -p "assign-devices{rounds=-1}" 2>&1 | FileCheck %s --check-prefix=ROUNDS
+// RUN: not %braid-opt %s -p "insert-channels{extra=-1}" 2>&1 | FileCheck %s --check-prefix=EXTRA
+
+// GAIN: error: pass 'select-clusters' rejects its options: min-gain is -1, expected seconds from 0 on
+// ROUNDS: error: pass 'assign-devices' rejects its options: rounds is -1, expected a number from 0 on
+// EXTRA: error: pass 'insert-channels' rejects its options: extra is -1, expected slots from 0 on
 
 // A start of the GPU and its transfers take 20 us. The first op saves 19 us there, the second 90 us.
 // REMARK: starts: 3 → 2 (at least 2): cpu:0: 1 → 1, gpu:0: 2 → 1; 1 dissolved, which saved less than 5e-06 s

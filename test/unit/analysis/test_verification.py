@@ -93,6 +93,8 @@ def test_an_op_nearly_like_a_valid_one_is_still_checked(line: str) -> None:
         ("cluster = true", "the number of a cluster"),
         ("cluster = 1 : index", "the number of a cluster"),
         ('candidates = "gpu"', "a dictionary from backends to priorities"),
+        ('candidates = {gpu = "1"}', "a dictionary from backends to priorities"),
+        ("candidates = {gpu = 0}", "a dictionary from backends to priorities"),
         ("colocate = 1 : i64", "a string"),
         ("seconds = 1 : i64", "a finite number from 0 on, such as"),
     ],
