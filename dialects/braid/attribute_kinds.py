@@ -73,7 +73,8 @@ def _is_positive(attribute: Attribute) -> bool:
 
 def _holds_priorities(attribute: Attribute) -> bool:
     return isinstance(attribute, DictionaryAttr) and all(
-        isinstance(value, IntegerAttr) and value.value.data >= 1 for value in attribute.data.values()
+        isinstance(value, IntegerAttr) and value.value.data >= 1
+        for value in attribute.data.values()
     )
 
 
