@@ -36,9 +36,10 @@ def is_caught(
 ) -> bool:
     """Whether it is refused or its results are wrong, as it is or with the slow instruction."""
     streams = [mutant.stream]
-    if mutant.slow is not None:
-        slowed = replace(mutant.stream.instructions[mutant.slow], seconds=SLOW)
-        streams.append(_with(mutant.stream, mutant.slow, slowed))
+    slow = {*_races(mutant.stream), *([] if mutant.slow is None else [mutant.slow])}
+    for place in sorted(slow):
+        slowed = replace(mutant.stream.instructions[place], seconds=SLOW)
+        streams.append(_with(mutant.stream, place, slowed))
     return any(_is_wrong(stream, program, backend, case) for stream in streams)
 
 
@@ -56,13 +57,15 @@ def mutants(stream: Stream, random: Random) -> Iterator[Mutant]:
     """One of each kind, where there is one.
 
     A stream with a sync less, or another unit, is only one if two instructions race in it:
-    `_has_race` decides that without running anything.
+    `_races` decides that without running anything.
     """
     for make in (_without_sync, _freed_early, _address_shifted, _unit_swapped, _tensor_swapped):
         found = [*make(stream)]
         random.shuffle(found)
         racing = make in (_without_sync, _unit_swapped)
-        yield from islice((m for m in found if not racing or _has_race(m.stream)), 1)
+        yield from islice(
+            (m for m in found if not racing or any(True for _ in _races(m.stream))), 1
+        )
 
 
 def _with(stream: Stream, place: int, instruction: Instruction) -> Stream:
@@ -141,20 +144,19 @@ def _tensor_swapped(stream: Stream) -> Iterator[Mutant]:
                     yield Mutant("tensor swapped", f"of {place}", _with(stream, place, changed))
 
 
-def _has_race(stream: Stream) -> bool:
-    """Whether two instructions use the same bytes, one writes them, and nothing orders the two."""
+def _races(stream: Stream) -> Iterator[int]:
+    """The first of two instructions on the same bytes that one writes and nothing orders."""
     order = HappensBefore(stream)
     uses = [
         (place, i.kind, i.access)
         for place, i in enumerate(stream.instructions)
         if i.access is not None
     ]
-    return any(
-        _meet(first_kind, first_access, second_kind, second_access)
-        and not order.is_before(first, second)
-        for number, (second, second_kind, second_access) in enumerate(uses)
-        for first, first_kind, first_access in uses[:number]
-    )
+    for number, (second, second_kind, second_access) in enumerate(uses):
+        for first, first_kind, first_access in uses[:number]:
+            meet = _meet(first_kind, first_access, second_kind, second_access)
+            if meet and not order.is_before(first, second):
+                yield first
 
 
 def _meet(first_kind: Kind, first: Access, second_kind: Kind, second: Access) -> bool:
