@@ -74,7 +74,9 @@ class TileCopy:
         pointer = code.pointer(self.operand.value)
         outer = code.offset(batch, self.operand.batch, self.operand.bytes)
         self.begin = code.at(pointer, outer)
-        if not self.along_depth:
+        if not self.along_depth and self.width == 0:
+            self.origin = code.add(start, code.mul(self.unit, self.per_unit))
+        elif not self.along_depth:
             own = code.add(start, code.mul(self.unit, self.per_unit))
             last = max(self.extent - self.per_unit, 0)
             self.fixed = [self._line(code, code.least(own, last))]
@@ -144,15 +146,20 @@ class TileCopy:
                 code.intrinsic(f"{name}.{self.width}.s", [to, at, taken], [])
 
     def _gather(self, code: Code, target: Value, depth: Value, n: int) -> None:
-        """Elements along depths from anywhere, which are there at once."""
-        assert self.along_depth, "lines along other dims are copied"
+        """Elements from anywhere, which are there at once."""
         type = cast(MemRefType[Any], self.operand.value.type).element_type
         zero = code.number(0, type)
         values: list[Value] = []
         for place in range(self.per_unit):
-            own = code.add(code.add(depth, code.mul(self.unit, self.per_unit)), place)
+            if self.along_depth:
+                own = code.add(code.add(depth, code.mul(self.unit, self.per_unit)), place)
+                line, apart = self.fixed[n], n * self.apart
+            else:
+                own = code.add(code.add(depth, self.first), n * self.step)
+                bound = code.least(code.add(self.origin, place), self.extent - 1)
+                line, apart = self._line(code, bound), 0
             bounded = code.least(own, self.depths - 1)
-            source = code.at(self._source(code, self.fixed[n], bounded), n * self.apart)
+            source = code.at(self._source(code, line, bounded), apart)
             value = code.load(source, type, self.operand.bytes)
             values.append(code.select(code.below(own, self.depths), value, zero))
         code.store(code.vector(values), target, self.per_unit * self.operand.bytes)
