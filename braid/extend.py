@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from braid.targets.backends import backend, kernel_families
     from braid.targets.kernels.kernel_family import (
         Candidate,
+        Extensible,
         Kernel,
         KernelFamily,
         Overlap,
@@ -172,6 +173,7 @@ __all__ = [
     "Device",
     "EmittedKernels",
     "Emitter",
+    "Extensible",
     "FusedOp",
     "Index",
     "IndirectOp",

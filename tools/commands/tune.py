@@ -103,7 +103,7 @@ def tune(
     target: TargetOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Search schedules of a model's kernels, or of one kernel (.mlir), on this machine.
+    """Search schedules of a model's kernels, or of one, on this machine.
 
     Kernels of the CPU that take most of a run come first. The baseline of a kernel is a vendor's
     (oneDNN, with the extra onednn), or its default schedule. Every later compilation on this
