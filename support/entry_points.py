@@ -47,12 +47,14 @@ def installed_paths(group: str) -> dict[str, Path]:
     return found
 
 
+@cache
 def installed_tables() -> tuple[dict[str, str], ...]:
     """The tables of passes. Raises `BraidError` where one cannot be loaded."""
     entries = sorted(entry_points(group=PASSES_GROUP))
     return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
 
 
+@cache
 def installed_backends() -> tuple[str, ...]:
     """The names of all backends, sorted."""
     return tuple(sorted({entry.name for entry in entry_points(group=BACKENDS_GROUP)}))
@@ -83,6 +85,7 @@ def installed_backend(name: str) -> object:
     return _made(found[0], _class_of(found[0]), name)
 
 
+@cache
 def family_backends() -> frozenset[str]:
     """The names of the backends for which installed packages have kernel families."""
     prefix = f"{FAMILIES_GROUP}."
