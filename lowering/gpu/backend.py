@@ -16,10 +16,10 @@ from braid.lowering.common.kernel_selection import KernelSelection, group_of
 from braid.lowering.common.module_text import module_text
 from braid.lowering.common.upstream import run_upstream_passes
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
-from braid.lowering.gpu.codegen.device_code import nvvm_text
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, joined_ptx
 from braid.lowering.gpu.codegen.messages import Compiled
+from braid.lowering.gpu.codegen.ptx import nvvm_text
 from braid.lowering.gpu.emulated_library import keep_emulated_library
 from braid.lowering.gpu.emulator import emulator_object
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback

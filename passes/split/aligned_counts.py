@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.boxes import shared_dims
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
-from braid.passes.split.split_dims import Part, SplitDim
+from braid.passes.split.split_rules import Part, SplitDim
 
 Chosen = dict[SSAValue, dict[int, int]]
 """The parts per dim of the results that are split; entries beyond the rank: reduced dims."""

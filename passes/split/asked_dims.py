@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from braid.dialects.braid.base import shape_of
-from braid.passes.split.split_dims import SplitDim
+from braid.passes.split.split_rules import SplitDim
 from braid.support.errors import BraidError
 
 _FROM_FRONT = {"N": 0, "C": 1}

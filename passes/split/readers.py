@@ -8,7 +8,7 @@ from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.movement import TransposeOp
 from braid.passes.split.aligned_counts import operand_dim
 from braid.passes.split.sizes import op_bytes
-from braid.passes.split.split_dims import IN_ORDER, SplitDim, split_dims
+from braid.passes.split.split_rules import IN_ORDER, SplitDim, split_dims
 from braid.targets.costs.simulator.steps import is_addressing
 
 

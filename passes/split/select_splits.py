@@ -20,7 +20,7 @@ from braid.passes.split.asked_dims import asked_first, check_dim_names
 from braid.passes.split.part_counts import counts_in_order, select_counts
 from braid.passes.split.readers import readable_first
 from braid.passes.split.sizes import op_bytes, part_bytes
-from braid.passes.split.split_dims import split_dims
+from braid.passes.split.split_rules import split_dims
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.simulator.steps import is_addressing, steps_of

@@ -9,7 +9,7 @@ from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.passes.split.split_dims import SplitDim
+from braid.passes.split.split_rules import SplitDim
 
 Extents = dict[int, int]
 """The extent of each dim of a value that is cut; other dims are whole."""

@@ -2,9 +2,9 @@
 
 from typing import TypeAlias
 
-from braid.lowering.gpu.codegen.device_code import device_ir, nvvm_text, optimized_ir, ptx_of
 from braid.lowering.gpu.codegen.emulated_ir import emulated_ir
 from braid.lowering.gpu.codegen.messages import Compiled, Request
+from braid.lowering.gpu.codegen.ptx import device_ir, nvvm_text, optimized_ir, ptx_of
 from braid.lowering.host.codegen.objects import emit_object
 from braid.support.errors import BraidError
 from braid.support.worker_process import serve

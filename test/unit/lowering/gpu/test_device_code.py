@@ -1,6 +1,6 @@
 """LLVM IR of kernels, as it becomes PTX."""
 
-from braid.lowering.gpu.codegen.device_code import device_ir, nvvm_text, optimized_ir
+from braid.lowering.gpu.codegen.ptx import device_ir, nvvm_text, optimized_ir
 from test.run.gpu.conftest import gpu
 
 # The assembly is in both branches: moved out of them, lanes would come that should not.
