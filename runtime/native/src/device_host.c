@@ -7,8 +7,8 @@
  * which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
- * how many were submitted and how many have ended are counters that threads wait for as inter-op streams do.
- * As in the pool, a forked child has no thread and makes its own.
+ * how many were submitted and how many have ended are counters that threads wait for as inter-op
+ * streams do. As in the pool, a forked child has no thread and makes its own.
  */
 #define _GNU_SOURCE
 #include "device_host.h"
