@@ -29,13 +29,12 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import to_storage
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily

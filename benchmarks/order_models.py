@@ -89,7 +89,9 @@ def measured(arguments: argparse.Namespace) -> Iterator[Record]:
     """One record a model."""
     latency = arguments.objective == "latency"
     follow = " follow-readers" if arguments.follow_readers else ""
-    split = f",split-ops{{memory={arguments.memory}{follow}}},{HOIST}" if latency else ""
+    through = "{through-concats}" if follow else ""
+    select = f"select-splits{{memory={arguments.memory}{follow}}},apply-splits{through}"
+    split = f",{select},{HOIST}" if latency else ""
     finish = f"{HOIST},{FUSE}" if arguments.groups else f"{HOIST}{split}"
     options = SearchOrderPass(
         objective=arguments.objective, target=arguments.target, time_limit=arguments.time_limit
@@ -123,9 +125,9 @@ def main() -> None:
     parser.add_argument(
         "--memory",
         default="699050",
-        help="limit of split-ops; by default a third of 2 MiB, so that tiles overlap",
+        help="limit of select-splits; by default a third of 2 MiB, so that tiles overlap",
     )
-    parser.add_argument("--follow-readers", action="store_true", help="latency: as of split-ops")
+    parser.add_argument("--follow-readers", action="store_true", help="as of select-splits")
     parser.add_argument("--groups", action="store_true", help="memory: order fused groups")
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--json", type=Path)

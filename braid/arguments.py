@@ -7,8 +7,7 @@ from typing import cast
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.support.argument_kinds import check_kinds
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, check_kinds
 
 
 def check_seconds(name: str, value: object) -> None:

@@ -30,19 +30,18 @@ from braid.memory_budget import check_budget, fits, parse_budget, with_budget
 from braid.model import Model, Package, RecordCount
 from braid.on_miss import ON_MISS_SECONDS, MissRule
 from braid.passes.infrastructure.reproducer import run_reproducibly
-from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.partition.assign_devices import Strategy
+from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.passes.storage.memory_report import memory_report
 from braid.read_source import ModelSource, Shapes, read_source
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.sources.signature import check_model
 from braid.sources.source_model import Parameters, SourceModel
-from braid.support.argument_kinds import check_kinds
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, check_kinds
 from braid.support.forks import compiling
-from braid.support.vendor_libraries import need_libraries
+from braid.support.shared_objects import need_libraries
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from braid.compiler import known_target
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.passes.kernels.select_schedules import SelectSchedulesPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.sources.signature import check_model
 from braid.sources.source_model import SourceModel

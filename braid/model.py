@@ -15,9 +15,8 @@ from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
 from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
-from braid.support.argument_kinds import check_kinds
-from braid.support.errors import BraidError
-from braid.support.vendor_libraries import need_libraries
+from braid.support.errors import BraidError, check_kinds
+from braid.support.shared_objects import need_libraries
 
 if TYPE_CHECKING:
     from braid.passes.storage.memory_report import MemoryReport

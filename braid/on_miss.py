@@ -8,8 +8,7 @@ from enum import StrEnum
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.targets.backends import Kernels, kernels_from
 from braid.targets.costs.schedule_records import was_searched
 

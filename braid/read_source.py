@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.structure.verification import verify_module
-from braid.dialects.braid.write_profile_keys import write_profile_keys
+from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.stablehlo import StablehloOp
 from braid.dialects.tosa import TosaOp
 from braid.dynamic_shapes.buckets import Bounds, Buckets, read_bucketed

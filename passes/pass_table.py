@@ -33,7 +33,7 @@ PASSES: dict[str, str] = {
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
     "fuse-shuffles": "braid.passes.fusion.fuse_shuffles:FuseShufflesPass",
-    "group-upstream-ops": "braid.passes.kernels.group_upstream_ops:GroupUpstreamOpsPass",
+    "group-upstream-ops": "braid.passes.fusion.group_upstream_ops:GroupUpstreamOpsPass",
     "hoist-parameter-expressions": (
         "braid.passes.parameters.hoist_parameter_expressions:HoistParameterExpressionsPass"
     ),
@@ -43,7 +43,7 @@ PASSES: dict[str, str] = {
     "merge-prepared-parameters": (
         "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
     ),
-    "outline-kernels": "braid.passes.kernels.outline_kernels:OutlineKernelsPass",
+    "outline-kernels": "braid.passes.outlining.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.storage.plan_memory:PlanMemoryPass",
     "prepare-backends": "braid.passes.preparation.prepare_backends:PrepareBackendsPass",
     "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
@@ -54,11 +54,10 @@ PASSES: dict[str, str] = {
     "select-rematerialization": (
         "braid.passes.rematerialization.select_rematerialization:SelectRematerializationPass"
     ),
-    "select-schedules": "braid.passes.kernels.select_schedules:SelectSchedulesPass",
+    "select-schedules": "braid.passes.schedules.select_schedules:SelectSchedulesPass",
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
     "select-types": "braid.passes.partition.select_types:SelectTypesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
-    "split-ops": "braid.passes.split.split_ops:SplitOpsPass",
 }
 """Name of the pass -> `module:class`."""

@@ -4,8 +4,11 @@ Everything a user can cause is raised as a `BraidError`; the tools print it as o
 diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -90,3 +93,33 @@ def was_interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+_NONE: Mapping[str, object] = MappingProxyType({})
+
+
+def check_kinds(
+    *,
+    texts: Mapping[str, object] = _NONE,
+    paths: Mapping[str, object] = _NONE,
+    flags: Mapping[str, object] = _NONE,
+) -> None:
+    """Raises BraidError unless these are texts, paths, and True or False, or None."""
+    expected = (
+        (texts, str, "text"),
+        (paths, (str, os.PathLike), "the path of a file"),
+        (flags, bool, "True or False"),
+    )
+    for values, kinds, what in expected:
+        for name, value in values.items():
+            if value is not None and not isinstance(value, kinds):
+                raise BraidError(f"{name} is {value!r:.200}, expected {what}")
+
+
+def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """A hint with the known name that is most like this one; None where none is alike.
+
+    `alike`, from 0 to 1, is how much two names must have in common.
+    """
+    similar = get_close_matches(name, list(known), n=1, cutoff=alike)
+    return f"did you mean '{similar[0]}'?" if similar else None

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from braid.support.cache_directory import OBJECTS, cache_directory, warn_of_damage
-from braid.support.entry_file import SUFFIX, DamagedEntryError, read_entry, remove, write_entry
+from braid.support.cache_files import (
+    OBJECTS,
+    SUFFIX,
+    DamagedEntryError,
+    cache_directory,
+    read_entry,
+    remove,
+    warn_of_damage,
+    write_entry,
+)
 from braid.support.errors import BraidError
 
 

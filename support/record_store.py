@@ -21,8 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from braid.support.cache_directory import RECORDS, cache_directory, warn_of_damage
-from braid.support.entry_file import remove
+from braid.support.cache_files import RECORDS, cache_directory, remove, warn_of_damage
 from braid.support.errors import BraidError
 from braid.support.input_files import parse_json, reason
 from braid.support.toolchain import braid_version

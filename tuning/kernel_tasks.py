@@ -12,8 +12,8 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.lowering.common.kernel_selection import KernelSelection
 from braid.targets.backends import kernel_families
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.schedule_records import body_key, dense_choice, schedule_key
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMatches
@@ -85,7 +85,7 @@ def kernel_tasks(
     target, counts = target_of(module, name), ExecutionCounts.of(module)
     families: Sequence[KernelFamily] = kernel_families(target.host_device)
     machine, matches = target.host_device.machine, GroupMatches(families)
-    selection = KernelSelection(families)
+    selection = KernelChoice(families)
     tasks: dict[str, KernelTask] = {}
     for function in program_functions(module):
         for op in function.walk():

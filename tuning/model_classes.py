@@ -12,8 +12,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.variants import program_functions
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.targets.costs.op_amounts import flops
 from braid.tuning.space_files import FamilySpace, read_space
 

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import cast
 
 from braid.support.entry_points import installed_paths
-from braid.support.errors import BraidError, SourceLocation
+from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import parse_json, read_regular, read_toml, reason
-from braid.support.suggestions import did_you_mean
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import LEVELS, Schedule
 

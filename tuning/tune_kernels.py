@@ -7,7 +7,7 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.support.cache_directory import cache_directory
+from braid.support.cache_files import cache_directory
 from braid.support.claims import claims
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError

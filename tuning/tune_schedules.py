@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.passes.kernels.select_schedules import SelectSchedulesPass
+from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.targets.backends import Kernels, kernels_from
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.tuning.search import Rule

@@ -10,9 +10,8 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
-from braid.dialects.braid.shaping import TransposeOp
 
 
 def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:

@@ -4,8 +4,8 @@ from xdsl.ir import Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import is_transposed_view, is_view
+from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.shaping import TransposeOp
 
 
 def only_op(group: FusedOp) -> Operation | None:

@@ -22,11 +22,10 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import IndirectOp, StructuredOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Load, walk
-from braid.dialects.braid.shaping import ReshapeOp
-from braid.dialects.braid.slicing import ConcatOp
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure
 
 ParameterCheck = Callable[[str, str], bool]

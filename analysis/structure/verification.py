@@ -14,12 +14,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import definition_location, source_location
 from braid.analysis.structure.dominance import DominatorTree
-from braid.dialects.braid.attribute_kinds import expected_kind
+from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
-from braid.dialects.braid.attribute_places import misplaced
 from braid.dialects.braid.base import TensorOp
-from braid.support.errors import BraidError, Note
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, Note, did_you_mean
 
 _Kind = tuple[object, ...]
 

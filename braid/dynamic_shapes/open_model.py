@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 
 from braid.frontends.onnx import ImportedModel, import_onnx
-from braid.frontends.onnx.dimensions import DeclaredShape, declared_shapes, initializer_names
+from braid.frontends.onnx.model_file import DeclaredShape, declared_shapes, initializer_names
 from braid.support.errors import BraidError
 
 OnnxSource = str | os.PathLike[str] | onnx.ModelProto

@@ -18,8 +18,7 @@ from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.structure import Structure
-from braid.dialects.braid.structure_check import structure_fault
+from braid.dialects.braid.structure import Structure, structure_fault
 from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
 
 AnyTensor = TensorType[Any]

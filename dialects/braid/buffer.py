@@ -1,13 +1,19 @@
-"""The buffer of a tensor, decided by `plan-memory`."""
+"""The buffer of a tensor, decided by `plan-memory`, and which ones kernels may share."""
 
 import re
+from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntAttr, IntegerType, StringAttr, i64
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.attribute_names import IN_PLACE
 
 SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N", "output:N:aligned")
 """What a buffer's offset counts from."""
@@ -90,3 +96,18 @@ class BufferAttr(ParametrizedAttribute):
             raise VerifyException(
                 f"the memory space is '{self.space.data}', expected one of {list(SPACES)}"
             )
+
+
+def in_place_attribute(pairs: Sequence[tuple[int, int]]) -> ArrayAttr[DenseArrayBase[IntegerType]]:
+    """The pairs as an attribute."""
+    return ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
+
+
+def in_place_pairs(call: CallOp) -> list[tuple[int, int]]:
+    """What the kernel of `call` declares; nothing for a kernel that is not in the module."""
+    callee = SymbolTable.lookup_symbol(call, call.callee)
+    attribute = None if callee is None else callee.attributes.get(IN_PLACE)
+    if attribute is None:
+        return []
+    pairs = cast(ArrayAttr[DenseArrayBase[IntegerType]], attribute)
+    return [cast(tuple[int, int], pair.get_values()) for pair in pairs]

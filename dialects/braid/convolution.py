@@ -34,8 +34,13 @@ from braid.dialects.braid.structure import (
     reduction,
 )
 from braid.dialects.braid.tiling import IterationDim, Reads
-from braid.dialects.braid.windowed import WindowedOp, padding_of, window_attributes
-from braid.dialects.braid.windows import Windows, padded_windows
+from braid.dialects.braid.windows import (
+    WindowedOp,
+    Windows,
+    padded_windows,
+    padding_of,
+    window_attributes,
+)
 
 
 @irdl_op_definition

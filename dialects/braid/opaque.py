@@ -31,8 +31,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.base import AnyTensor, TensorOp, require, shape_of
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.relayout import Array
-from braid.support.errors import UnsupportedError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import UnsupportedError, did_you_mean
 
 Cost = float | Mapping[str, float]
 """Seconds, or amounts by resource of the target."""

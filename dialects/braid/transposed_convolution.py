@@ -28,7 +28,7 @@ from braid.dialects.braid.movement import PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import IterationDim, Tile
-from braid.dialects.braid.windowed import WindowedOp, require_products, window_attributes
+from braid.dialects.braid.windows import WindowedOp, require_products, window_attributes
 from braid.support.errors import UnsupportedError
 
 

@@ -1,6 +1,6 @@
-"""Building braid ops, with what is already known computed instead of built."""
+"""Building braid ops, with what is already known computed, and weights by key."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -13,7 +13,36 @@ from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
-from braid.frontends.onnx.parameters import ParameterStore
+
+
+class ParameterStore(Mapping[str, Array]):
+    """A lazy mapping from parameter keys to arrays.
+
+    Nothing is read before it is asked for, and nothing is kept but what was given as an array, so
+    a memory-mapped weight never takes memory of its own.
+    """
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Callable[[], Array]] = {}
+
+    def add(self, key: str, source: Callable[[], Array]) -> str:
+        """Adds a parameter and returns its key: `key`, with a number if that is taken."""
+        unique, count = key, 1
+        while unique in self._sources:
+            count += 1
+            unique = f"{key}#{count}"
+        self._sources[unique] = source
+        return unique
+
+    def __getitem__(self, key: str) -> Array:
+        return self._sources[key]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
 
 FOLDED_ELEMENTS = 4096
 """Larger results are computed by the model instead of at import."""

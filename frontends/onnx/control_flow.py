@@ -1,24 +1,28 @@
-"""What `If`, `Loop` and `Scan` share: building `scf` ops, and their profile keys.
+"""`If` and `Loop`, and what they share with `Scan`: building `scf` ops, and their profile keys.
 
 Values of outer graphs are used as they are. What a loop collects per iteration is written into a
 tensor that is carried through the loop.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
-from onnx import GraphProto
+from onnx import GraphProto, numpy_helper
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.attribute_names import PROFILE_KEYS
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.names import names_of
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import broadcast, reshape
+from braid.frontends.onnx.expressions import broadcast, concat, reshape
 from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+from braid.support.errors import UnsupportedError
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """From the iteration's number (`tensor<i64>`) and the carried values to the next carried values
@@ -111,3 +115,195 @@ def _zeros_like(b: Builder, value: SSAValue) -> SSAValue:
 
 def _index(b: Builder, number: int) -> SSAValue:
     return b.insert(arith.ConstantOp(IntegerAttr(number, index))).results[0]
+
+
+@importer("If")
+def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """`scf.if`, or one of the branches if the condition is known."""
+    condition = node.input(0)
+    known = b.known(condition)
+    branches = [node.graph("then_branch"), node.graph("else_branch")]
+    if known is not None:
+        return node.import_subgraph(branches[0 if known.item() else 1], [])
+    (then, then_types), (otherwise, else_types) = (_branch(b, node, graph) for graph in branches)
+    if then_types != else_types:
+        node.unsupported(
+            f"the branches give {_listed(then_types)} and {_listed(else_types)}, expected the "
+            "same types"
+        )
+    keys = {
+        "condition": node.proto.input[0],
+        "then": _first_name(then, branches[0]),
+        "else": _first_name(otherwise, branches[1]),
+    }
+    op = scf.IfOp(extracted(b, condition), then_types, [then], [otherwise])
+    return insert_with_keys(b, op, keys).results
+
+
+def _branch(b: Builder, node: Node, graph: GraphProto) -> tuple[Block, list[Attribute]]:
+    block = Block()
+    with b.inside(block):
+        results = node.import_subgraph(graph, [])
+        b.insert(scf.YieldOp(*results))
+    return block, [value.type for value in results]
+
+
+def _first_name(block: Block, graph: GraphProto) -> str:
+    """The name of the first op of a branch, or of its first output if it has no ops."""
+    named = (name for op in block.ops for name in names_of(op))
+    return next(named, graph.output[0].name)
+
+
+def _listed(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types))
+
+
+UNROLLED_ITERATIONS = 64
+"""A loop of more iterations must have a body that is the same in all of them."""
+
+_UNROLLED = {None, *range(1, UNROLLED_ITERATIONS + 1)}
+"""Trip counts of loops that may be unrolled; None for one that only a condition ends."""
+
+_BUFFER = (
+    "let the loop carry a tensor with a row for each of the most iterations, and write into that"
+)
+"""What has a known shape instead; the number of iterations can be carried as well."""
+
+
+@importer("Loop")
+def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Inputs: trip count and condition, either of which may be left out, and carried values."""
+    condition = node.optional(1)
+    known = None if condition is None else b.known(condition)
+    starts_true = condition is None or (known is not None and bool(known.item()))
+    if starts_true and _stays_true(node.graph("body")):
+        return _for_loop(b, node)
+    return _while_loop(b, node)
+
+
+def _stays_true(body: GraphProto) -> bool:
+    """Whether the condition that the body gives is the one it gets, or a constant true."""
+    producers = {name: inner for inner in body.node for name in inner.output}
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    name = body.output[0].name
+    while name in producers and producers[name].op_type == "Identity":
+        name = producers[name].input[0]
+    if name == body.input[1].name:
+        return True
+    producer = producers.get(name)
+    if producer is not None and producer.op_type == "Constant":
+        values = [attribute.t for attribute in producer.attribute if attribute.name == "value"]
+    else:
+        values = [constants[name]] if name in constants else []
+    return any(bool(numpy_helper.to_array(value).item()) for value in values)
+
+
+def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    graph, carried = node.graph("body"), [node.input(i) for i in range(2, len(node.inputs))]
+    trip_count = node.optional(0)
+    if trip_count is None:
+        node.fail("the loop never ends: it has no trip count, and its condition stays true")
+    known = b.known(trip_count)
+    count = None if known is None else max(0, int(known.item()))
+
+    def body(
+        number: SSAValue, values: Sequence[SSAValue]
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        true = b.constant(np.array(True))
+        results = node.import_subgraph(graph, [number, true, *values])[1:]
+        after, collected = results[: len(values)], results[len(values) :]
+        require_carried(node, [value.name for value in graph.input[2:]], values, after)
+        if collected and count is None:
+            node.unsupported(
+                "values are collected over a number of iterations that is not known at import",
+                hint=_BUFFER,
+            )
+        return after, collected
+
+    limit = count if count is not None else _as_index(b, trip_count)
+    try:
+        return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+    except UnsupportedError:
+        if not count or count > UNROLLED_ITERATIONS:
+            raise
+        return _unrolled(b, node, count, carried)
+
+
+def _unrolled(
+    b: Builder, node: Node, most: int | None, carried: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """The body in a row, `most` times or until its condition, known at import, is false.
+
+    For shapes that depend on the iteration's number, and for values that are collected until then.
+    """
+    graph, values = node.graph("body"), list(carried)
+    condition, collected = b.constant(np.array(True)), list[list[SSAValue]]()
+    for number in range(UNROLLED_ITERATIONS if most is None else most):
+        inputs = [b.constant(np.array(number, np.int64)), condition, *values]
+        condition, *results = node.import_subgraph(graph, inputs)
+        values = results[: len(values)]
+        collected.append([reshape(b, v, [1, *shape_of(v)]) for v in results[len(values) :]])
+        goes_on = b.known(condition)
+        if goes_on is None:
+            _refuse_to_collect(node)
+        if not goes_on.item():
+            break
+    else:
+        if most is None:
+            _refuse_to_collect(node)
+    return [*values, *(concat(b, slices, 0) for slices in zip(*collected, strict=True))]
+
+
+def _collecting_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """A loop that collects until a condition ends it, which it does at a known iteration."""
+    trip_count, condition = node.optional(0), node.optional(1)
+    first = None if condition is None else b.known(condition)
+    limit = None if trip_count is None else b.known(trip_count)
+    if (condition is None) != (first is None) or (trip_count is None) != (limit is None):
+        _refuse_to_collect(node)
+    most = None if limit is None else int(limit.item())
+    if (first is not None and not first.item()) or most not in _UNROLLED:
+        _refuse_to_collect(node)
+    return _unrolled(b, node, most, [node.input(i) for i in range(2, len(node.inputs))])
+
+
+def _refuse_to_collect(node: Node) -> NoReturn:
+    node.unsupported(
+        "values are collected by a loop that a condition may end, so that their number is "
+        "not known at import",
+        hint=_BUFFER,
+    )
+
+
+def _as_index(b: Builder, count: SSAValue) -> SSAValue:
+    return b.insert(arith.IndexCastOp(extracted(b, count), index)).results[0]
+
+
+def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """Carries the iteration's number, the condition, and the values."""
+    graph = node.graph("body")
+    if len(graph.output) != len(graph.input) - 1:
+        return _collecting_loop(b, node)
+    trip_count, condition = node.optional(0), node.optional(1)
+    limit = None if trip_count is None else extracted(b, trip_count)
+    first = b.constant(np.array(True)) if condition is None else reshape(b, condition, [])
+    zero = b.insert(arith.ConstantOp(IntegerAttr(0, i64))).results[0]
+    one = b.insert(arith.ConstantOp(IntegerAttr(1, i64))).results[0]
+    carried = [zero, first, *(node.input(i) for i in range(2, len(node.inputs)))]
+    types = [value.type for value in carried]
+    before, after = Block(arg_types=types), Block(arg_types=types)
+    with b.inside(before):
+        proceed = extracted(b, before.args[1])
+        if limit is not None:
+            in_range = b.insert(arith.CmpiOp(before.args[0], limit, "slt")).results[0]
+            proceed = b.insert(arith.AndIOp(in_range, proceed)).results[0]
+        b.insert(scf.ConditionOp(proceed, *before.args))
+    with b.inside(after):
+        number = iteration_number(b, after.args[0])
+        results = node.import_subgraph(graph, [number, *after.args[1:]])
+        proceed, values = reshape(b, results[0], []), results[1:]
+        require_carried(node, [value.name for value in graph.input[2:]], after.args[2:], values)
+        following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
+        b.insert(scf.YieldOp(following, proceed, *values))
+    op = scf.WhileOp([b.use(value) for value in carried], types, [before], [after])
+    return insert_with_keys(b, op, loop_keys(node, graph)).results[2:]

@@ -10,10 +10,10 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, broadcast, cast, scalar
+from braid.frontends.onnx.expressions import apply, broadcast, cast, normalized, reshape, scalar
 from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import Importer, importer
+from braid.frontends.onnx.registry import Importer, find_importer, importer
 
 _DIRECT = {
     "Abs": "abs",
@@ -72,7 +72,7 @@ def _direct(name: str) -> Importer:
 _ALIGNED_FROM_THE_END = {
     *("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor"),
 }
-"""Ops whose operands were aligned otherwise before opset 7 (see `old_opsets`)."""
+"""Ops whose operands were aligned otherwise before opset 7."""
 
 for _op_type, _name in _DIRECT.items():
     importer(_op_type, since=7 if _op_type in _ALIGNED_FROM_THE_END else 1)(_direct(_name))
@@ -214,3 +214,35 @@ def clip(b: Builder, node: Node) -> SSAValue:
         if bound is not None:
             value = apply(b, name, value, bound)
     return value
+
+
+_ALIGNED_SINCE = 7
+
+
+@importer("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
+def aligned_by_attribute(b: Builder, node: Node) -> SSAValue:
+    """The dims of the second operand are those of the first from `axis` on."""
+    first, second = node.input(0), node.input(1)
+    if node.integer("broadcast", 0) and node.has("axis"):
+        axis, shape = normalized(node.integer("axis"), len(shape_of(first))), shape_of(second)
+        behind = len(shape_of(first)) - axis - len(shape)
+        node.inputs = (first, reshape(b, second, [*shape, *[1] * behind]))
+    return _in_new_form(b, node)
+
+
+@importer("PRelu")
+def slopes_by_channel(b: Builder, node: Node) -> SSAValue:
+    """A vector of slopes is one per channel."""
+    x, slopes = node.input(0), node.input(1)
+    if len(shape_of(slopes)) == 1 and len(shape_of(x)) > 1:
+        behind = len(shape_of(x)) - 2
+        node.inputs = (x, reshape(b, slopes, [*shape_of(slopes), *[1] * behind]))
+    return _in_new_form(b, node)
+
+
+def _in_new_form(b: Builder, node: Node) -> SSAValue:
+    build = find_importer(node.op_type, _ALIGNED_SINCE)
+    assert build is not None
+    result = build(b, node)
+    assert isinstance(result, SSAValue)
+    return result

@@ -23,11 +23,9 @@ from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.frontends.collector import collector_paused
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.dimensions import declared_shape
+from braid.frontends.onnx.builder import Builder, ParameterStore
 from braid.frontends.onnx.graph import GraphImporter, Scope
-from braid.frontends.onnx.model_file import ModelFile
-from braid.frontends.onnx.parameters import ParameterStore
+from braid.frontends.onnx.model_file import ModelFile, declared_shape
 from braid.support.errors import BraidError, UnsupportedError
 
 _MOST_ELEMENTS = 2**56

@@ -1,42 +1,125 @@
-"""A group as a function on buffers, by `linalg` and upstream: what fallbacks begin with."""
+"""A group as a function on buffers, by `linalg` and upstream: what fallbacks begin with.
 
+Bools are stored as bytes. Inside of a kernel they are `i1`, at its boundary `i8`.
+"""
+
+from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    TensorType,
+    UnitAttr,
+    i1,
     i8,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.analysis.storage.strided_storage import strides_of
+from braid.analysis.storage.strided_storage import Strides, strides_of
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.argument_attributes import NOALIAS
-from braid.lowering.common.bufferization_passes import BUFFERIZATION_PASSES
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
-from braid.lowering.common.destination_passing import to_destination_passing
-from braid.lowering.common.element_types import signless_tensor, tensor_type_of
+from braid.lowering.common.element_types import convert, signless_tensor, tensor_type_of
+from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
-from braid.lowering.common.module_text import module_text
-from braid.lowering.common.upstream import generic_form
-from braid.lowering.common.upstream_parsing import parse_upstream
+from braid.lowering.common.upstream import (
+    BUFFERIZATION_PASSES,
+    generic_form,
+    module_text,
+    parse_upstream,
+)
 from braid.support.errors import BraidError, UnsupportedError
+from braid.targets.kernels.kernel_family import InPlace
+
+NOALIAS = DictionaryAttr({"llvm.noalias": UnitAttr()})
+_NOTHING = DictionaryAttr({})
+
+
+def argument_attributes(
+    operands: int, results: int, in_place: Sequence[InPlace] = ()
+) -> ArrayAttr[DictionaryAttr]:
+    """`llvm.noalias` for all buffers but those that may be another one; nothing for the range."""
+    shared = {operand for operand, _ in in_place} | {operands + result for _, result in in_place}
+    buffers = [_NOTHING if i in shared else NOALIAS for i in range(operands + results)]
+    return ArrayAttr([*buffers, _NOTHING, _NOTHING])
+
+
+def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRefType[Attribute]:
+    """The buffer in which a tensor is passed to a kernel; `strides` if it lies in a larger one."""
+    tensor_type = cast(AnyTensor, tensor_type)
+    element_type = i8 if tensor_type.element_type == i1 else tensor_type.element_type
+    layout = NoneAttr() if strides is None else StridedLayoutAttr(strides, 0)
+    return MemRefType(element_type, tensor_type.get_shape(), layout)
+
+
+def to_destination_passing(function: func.FuncOp, strides: Sequence[Strides | None]) -> func.FuncOp:
+    """`function`, from tensors to tensors without layouts, with a kernel's signature.
+
+    Its body is moved; the arguments are the operands' buffers, the results' buffers and the
+    iterations `begin, end`. `strides` are those of operands and results in larger tensors.
+    """
+    inputs, outputs = function.function_type.inputs, function.function_type.outputs
+    buffers = map(buffer_type, (*inputs, *outputs), strides)
+    types: list[Attribute] = [*buffers, IndexType(), IndexType()]
+    block = Block(arg_types=types)
+    builder = Builder(InsertPoint.at_end(block))
+    old = function.body.block
+    for argument, buffer in zip(list(old.args), block.args, strict=False):
+        argument.replace_all_uses_with(_tensor(builder, buffer, cast(AnyTensor, argument.type)))
+    for op in list(old.ops):
+        op.detach()
+        if not isinstance(op, func.ReturnOp):
+            block.add_op(op)
+            continue
+        for result, buffer in zip(op.arguments, block.args[len(inputs) :], strict=False):
+            _write(builder, result, buffer)
+        op.drop_all_references()
+    block.add_op(func.ReturnOp())
+    return func.FuncOp(
+        function.sym_name.data,
+        (types, []),
+        Region(block),
+        arg_attrs=argument_attributes(len(inputs), len(outputs)),
+    )
+
+
+def _tensor(builder: Builder, buffer: SSAValue, tensor_type: AnyTensor) -> SSAValue:
+    value = builder.insert(bufferization.ToTensorOp(buffer, restrict=True)).tensor
+    if tensor_type.element_type != i1:
+        return value
+    return elementwise(builder, value, tensor_type, lambda b, x: convert(b, x[0], i8, i1))
+
+
+def _write(builder: Builder, value: SSAValue, buffer: SSAValue) -> None:
+    tensor_type = cast(AnyTensor, value.type)
+    if tensor_type.element_type == i1:
+        bytes_type = TensorType(i8, tensor_type.get_shape())
+        value = elementwise(builder, value, bytes_type, lambda b, x: convert(b, x[0], i1, i8))
+    write = bufferization.MaterializeInDestinationOp.create(
+        operands=[value, buffer],
+        properties={"restrict": UnitAttr(), "writable": UnitAttr()},
+    )
+    builder.insert(write)
 
 
 def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:

@@ -37,9 +37,9 @@ from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.element_types import has_encoding, signless_tensor, tensor_type_of
 from braid.lowering.common.linalg_builders import copied, dense_constant, empty, row_major
 from braid.lowering.common.linalg_stages import StageEmitter
+from braid.lowering.common.physical_iteration import is_sliceable
 from braid.lowering.common.reshape import reshaped
 from braid.lowering.common.scatter import scattered
-from braid.lowering.common.storage_slices import is_sliceable
 from braid.lowering.common.top_k import top_k
 from braid.support.errors import UnsupportedError
 

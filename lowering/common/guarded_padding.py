@@ -17,9 +17,8 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.structure import Padding, parallel
-from braid.lowering.common.element_types import tensor_type_of
+from braid.lowering.common.element_types import constant, tensor_type_of
 from braid.lowering.common.linalg_builders import empty, generic
-from braid.lowering.common.scalar_casts import constant
 from braid.lowering.common.tensor_loops import index_constant
 
 

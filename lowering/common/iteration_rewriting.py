@@ -14,13 +14,13 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
+from braid.lowering.common.element_types import constant
 from braid.lowering.common.linalg_builders import extents_operand
 from braid.lowering.common.physical_iteration import (
     Operand,
     PhysicalIteration,
     physical_iteration,
 )
-from braid.lowering.common.scalar_casts import constant
 
 _PARALLEL = IteratorTypeAttr.parallel()
 

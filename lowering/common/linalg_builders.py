@@ -21,9 +21,8 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.structure import IteratorKind
-from braid.lowering.common.element_types import tensor_type_of
-from braid.lowering.common.scalar_casts import constant
-from braid.lowering.common.storage_slices import is_sliceable
+from braid.lowering.common.element_types import constant, tensor_type_of
+from braid.lowering.common.physical_iteration import is_sliceable
 
 BodyFunction = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 """Emits a body: gets the block arguments (inputs, then the output), returns what is yielded."""

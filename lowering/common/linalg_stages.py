@@ -22,7 +22,13 @@ from braid.dialects.braid.structure import (
     Structure,
     neutral_element,
 )
-from braid.lowering.common.element_types import compute_type, signless, tensor_type_of
+from braid.lowering.common.element_types import (
+    compute_type,
+    narrow,
+    signless,
+    tensor_type_of,
+    widen,
+)
 from braid.lowering.common.guarded_padding import guarded_padding, is_guardable
 from braid.lowering.common.linalg_builders import (
     copied,
@@ -35,10 +41,9 @@ from braid.lowering.common.linalg_builders import (
     padded,
     row_major,
 )
+from braid.lowering.common.physical_iteration import is_paddable
 from braid.lowering.common.scalar_body import BodyEmitter
-from braid.lowering.common.scalar_casts import narrow, widen
 from braid.lowering.common.scalar_ops import emit_operation
-from braid.lowering.common.storage_slices import is_paddable
 
 _REASSOCIABLE = arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
 """Sums and products of floats may be computed in any order; nothing else is relaxed."""

@@ -1,4 +1,4 @@
-"""`linalg.generic` and `linalg.fill` on buffers as `scf.for` loops."""
+"""`linalg.generic` and `linalg.fill` on buffers as loops, and what these may overwrite."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,16 @@ from typing import Any, TypeAlias, cast
 from xdsl.builder import Builder
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import apply_map, index_constant
+from braid.targets.kernels.kernel_family import InPlace
 
 Nest: TypeAlias = linalg.GenericOp | linalg.FillOp
 
@@ -94,3 +97,50 @@ def _loop(builder: Builder, extent: int) -> tuple[Builder, SSAValue]:
 
 def _shape(buffer: SSAValue) -> tuple[int, ...]:
     return cast(MemRefType[Any], buffer.type).get_shape()
+
+
+def in_place_arguments(function: FuncOp, operands: int) -> tuple[InPlace, ...]:
+    """Pairs (operand, result) of a kernel before its nests become loops.
+
+    The result is written by one parallel nest, which reads the operand at the element that it
+    writes; nothing else reads the operand, and nothing else writes the result.
+    """
+    arguments = function.body.block.args[:-2]
+    pairs: list[InPlace] = []
+    for number, result in enumerate(arguments[operands:]):
+        nest = _only_user(result)
+        if not isinstance(nest, linalg.GenericOp) or result in nest.inputs:
+            continue
+        loops = loops_of(nest)
+        if _writes_each_element_once(loops) and not nest.body.block.args[-1].uses:
+            pairs += [
+                (operand.index, number)
+                for operand in arguments[:operands]
+                if _read_in_place(operand, nest, loops) and _stored(operand) == _stored(result)
+            ]
+    return tuple(pairs)
+
+
+def _only_user(value: SSAValue) -> object:
+    users = {use.operation for use in value.uses}
+    return users.pop() if len(users) == 1 else None
+
+
+def _writes_each_element_once(loops: Loops) -> bool:
+    return all(loops.is_parallel) and loops.result == AffineMap.identity(len(loops.extents))
+
+
+def _read_in_place(operand: BlockArgument, nest: Nest, loops: Loops) -> bool:
+    if _only_user(operand) is not nest:
+        return False
+    reads: Sequence[AffineMap] = [
+        map for value, map in zip(nest.operands, loops.maps, strict=True) if value is operand
+    ]
+    shape = cast(MemRefType[Any], operand.type).get_shape()
+    return tuple(shape) == loops.extents and all(map == loops.result for map in reads)
+
+
+def _stored(value: SSAValue) -> tuple[int, Attribute]:
+    """The width of an element, and the strides."""
+    type = cast(MemRefType[Any], value.type)
+    return bytes_of(type.element_type), type.layout

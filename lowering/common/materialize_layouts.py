@@ -26,7 +26,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.lowering.common.element_types import has_encoding, tensor_type_of
 from braid.lowering.common.iteration_rewriting import rewrite_iteration
-from braid.lowering.common.storage_slices import (
+from braid.lowering.common.physical_iteration import (
     is_paddable,
     is_sliceable,
     storage_padding,

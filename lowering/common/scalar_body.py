@@ -12,8 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position, Scalar
-from braid.lowering.common.element_types import compute_type
-from braid.lowering.common.scalar_casts import constant, convert, reinterpret, widen
+from braid.lowering.common.element_types import compute_type, constant, convert, reinterpret, widen
 from braid.lowering.common.scalar_ops import emit_operation
 
 

@@ -13,10 +13,89 @@ from xdsl.dialects.builtin import AnyFloat, UnregisteredOp
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.dtypes import i1, is_float, is_unsigned
-from braid.lowering.common.scalar_casts import constant
-from braid.lowering.common.scalar_power import integer_power
-from braid.lowering.common.scalar_shifts import shift_left, shift_right
+from braid.lowering.common.element_types import constant, width_of
+from braid.lowering.common.tensor_loops import for_loop
 from braid.support.errors import UnsupportedError
+
+
+def shift_left(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
+    """The first value shifted left by the second; 0 from the width on."""
+    value, distance = values
+    inside = _is_below_width(builder, distance, element_type)
+    shifted = builder.insert(arith.ShLIOp(value, _or_zero(builder, inside, distance))).result
+    return _or_zero(builder, inside, shifted)
+
+
+def shift_right(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
+    """The first value shifted right by the second; from the width on 0, or -1 for negatives."""
+    value, distance = values
+    inside = _is_below_width(builder, distance, element_type)
+    if is_unsigned(element_type) or element_type == i1:
+        shifted = builder.insert(arith.ShRUIOp(value, _or_zero(builder, inside, distance))).result
+        return _or_zero(builder, inside, shifted)
+    most = constant(builder, width_of(element_type) - 1, distance.type)
+    bounded = builder.insert(arith.SelectOp(inside, distance, most)).result
+    return builder.insert(arith.ShRSIOp(value, bounded)).result
+
+
+def _is_below_width(builder: Builder, distance: SSAValue, element_type: Attribute) -> SSAValue:
+    width = constant(builder, width_of(element_type), distance.type)
+    return builder.insert(arith.CmpiOp(distance, width, "ult")).result
+
+
+def _or_zero(builder: Builder, condition: SSAValue, value: SSAValue) -> SSAValue:
+    zero = constant(builder, 0, value.type)
+    return builder.insert(arith.SelectOp(condition, value, zero)).result
+
+
+def integer_power(
+    builder: Builder, base: SSAValue, exponent: SSAValue, element_type: Attribute
+) -> SSAValue:
+    """base to the power of exponent, wrapped; the part before the point if that is negative.
+
+    By squaring: Knuth, "The Art of Computer Programming", volume 2, section 4.6.3.
+    """
+    one, zero = constant(builder, 1, base.type), constant(builder, 0, base.type)
+    if is_unsigned(element_type):
+        return _whole_power(builder, base, exponent, one, zero)
+    positive = builder.insert(arith.MaxSIOp(exponent, zero)).result
+    whole = _whole_power(builder, base, positive, one, zero)
+    is_negative = builder.insert(arith.CmpiOp(exponent, zero, "slt")).result
+    fraction = _reciprocal_power(builder, base, exponent, one, zero)
+    return builder.insert(arith.SelectOp(is_negative, fraction, whole)).result
+
+
+def _whole_power(
+    builder: Builder, base: SSAValue, exponent: SSAValue, one: SSAValue, zero: SSAValue
+) -> SSAValue:
+    """One step per bit of the exponent, which is not negative."""
+
+    def step(b: Builder, _: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        power, square, rest = carried
+        bit = b.insert(arith.AndIOp(rest, one)).result
+        is_set = b.insert(arith.CmpiOp(bit, zero, "ne")).result
+        product = b.insert(arith.MuliOp(power, square)).result
+        return [
+            b.insert(arith.SelectOp(is_set, product, power)).result,
+            b.insert(arith.MuliOp(square, square)).result,
+            b.insert(arith.ShRUIOp(rest, one)).result,
+        ]
+
+    return for_loop(builder, width_of(base.type), [one, base, exponent], step)[0]
+
+
+def _reciprocal_power(
+    builder: Builder, base: SSAValue, exponent: SSAValue, one: SSAValue, zero: SSAValue
+) -> SSAValue:
+    """1 or -1 if the base is, with the sign of an odd power; 0 otherwise."""
+    insert = builder.insert
+    bit = insert(arith.AndIOp(exponent, one)).result
+    is_even = insert(arith.CmpiOp(bit, zero, "eq")).result
+    signed_unit = insert(arith.SelectOp(is_even, one, base)).result
+    magnitude = insert(math.AbsIOp(base)).result
+    is_unit = insert(arith.CmpiOp(magnitude, one, "eq")).result
+    return insert(arith.SelectOp(is_unit, signed_unit, zero)).result
+
 
 Values = Sequence[SSAValue]
 Rule = Callable[[Builder, Values, Attribute], SSAValue]

@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
+from braid.lowering.common.element_types import narrow, widen
 from braid.lowering.common.scalar_body import counted_position
-from braid.lowering.common.scalar_casts import narrow, widen
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import (
     delinearized,

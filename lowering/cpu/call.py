@@ -10,7 +10,7 @@ import numpy.typing as npt
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.loaded_code import LoadedCode, load_objects
-from braid.support.vendor_libraries import need_libraries
+from braid.support.shared_objects import need_libraries
 from braid.targets.kernels.kernel_family import Kernel
 
 Array = npt.NDArray[Any]

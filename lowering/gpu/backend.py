@@ -12,9 +12,7 @@ from dataclasses import asdict, dataclass
 
 from xdsl.dialects.func import CallOp, FuncOp
 
-from braid.lowering.common.kernel_selection import KernelSelection, group_of
-from braid.lowering.common.module_text import module_text
-from braid.lowering.common.upstream import run_upstream_passes
+from braid.lowering.common.upstream import module_text, run_upstream_passes
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, joined_ptx
@@ -26,9 +24,11 @@ from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.families import gpu_families
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.plan import plan_bytes
+from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
 from braid.targets.backend import OBJECT, Code, Job, KernelNeeds, Preparation
 from braid.targets.backends import kernel_families
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
@@ -57,7 +57,7 @@ class GpuBackend:
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
         """Emits all of them; what was compiled before is found when they are linked."""
-        selection = KernelSelection(kernel_families(job.device))
+        selection = KernelChoice(kernel_families(job.device))
         return GpuKernels(tuple(_emitted(kernel, selection) for kernel in kernels), job)
 
 
@@ -134,9 +134,9 @@ class GpuKernels:
         return compile_gpu_kernels(self.kernels, self.job.device.machine, host, jobs=self.job.jobs)
 
 
-def _emitted(function: FuncOp, selection: KernelSelection) -> GpuKernel:
+def _emitted(function: FuncOp, selection: KernelChoice) -> GpuKernel:
     """The kernel of a function. Raises BraidError for a family that makes none of a GPU."""
-    symbol, group = function.sym_name.data, group_of(function)
+    symbol, group = function.sym_name.data, outlined_group(function)
     match = selection.match(group)
     if match is None:
         return emit_fallback(group, symbol)

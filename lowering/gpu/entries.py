@@ -22,7 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.element_types import constant
 
 MODULE = "kernels"
 """The symbol of the `gpu.module`."""

@@ -15,11 +15,12 @@ from typing import Any
 from xdsl.dialects import func
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.kernel_selection import KernelSelection, group_of
-from braid.lowering.common.module_text import module_text
+from braid.lowering.common.upstream import module_text
 from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
+from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
@@ -89,7 +90,7 @@ class BuiltKernels:
     ) -> None:
         """Emit what no record says was compiled before; raises as `Backend.emit`."""
         self._compile, self._cache = compile, cache
-        selection = KernelSelection(families)
+        selection = KernelChoice(families)
         self._orders = [_order(function, selection, fallback, machine) for function in functions]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
         for order in self._orders:
@@ -121,9 +122,9 @@ class BuiltKernels:
 
 
 def _order(
-    function: func.FuncOp, selection: KernelSelection, fallback: Fallback, machine: Machine
+    function: func.FuncOp, selection: KernelChoice, fallback: Fallback, machine: Machine
 ) -> _Order:
-    group = group_of(function)
+    group = outlined_group(function)
     chosen = selection.choose(group)
     match = None if chosen is None else chosen[0]
     schedule: Schedule = {} if chosen is None else chosen[1]

@@ -14,7 +14,7 @@ from braid.dialects.braid.attribute_names import (
     STATUS,
     WORKERS,
 )
-from braid.dialects.braid.in_place import in_place_attribute
+from braid.dialects.braid.buffer import in_place_attribute
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.lowering.host.variants import model_functions
 from braid.targets.backend import KernelNeeds

@@ -59,7 +59,8 @@ class NpuBackend:
         return replace(
             preparation,
             before_fusion=(
-                f"split-ops{{memory={chip.memories[0].bytes // TILES} follow-readers=true}}",
+                f"select-splits{{memory={chip.memories[0].bytes // TILES} follow-readers=true}}",
+                "apply-splits{through-concats=true}",
                 # Parts of weights are weights.
                 "hoist-parameter-expressions",
                 "attach-streams",

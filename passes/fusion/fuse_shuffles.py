@@ -12,10 +12,9 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.measured_times import sum_measured
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.dialects.braid.shaping import TransposeOp
 
 
 def _only_transpose(group: FusedOp) -> TransposeOp | None:

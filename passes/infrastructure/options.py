@@ -16,8 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType
 from xdsl.utils.hints import isa
 
-from braid.support.errors import BraidError, SourceLocation
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, SourceLocation, did_you_mean
 
 PIPELINE_FILE = "<pass-pipeline>"
 """What a diagnostic about the text of a pipeline names as the file."""

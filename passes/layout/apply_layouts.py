@@ -23,7 +23,6 @@ from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
-from braid.passes.kernels.outline_kernels import dissolve
 from braid.passes.layout.decisions import read_layouts, read_reorders, stale_reorder
 from braid.passes.layout.flow import (
     Carried,
@@ -32,6 +31,7 @@ from braid.passes.layout.flow import (
     signature_values,
 )
 from braid.passes.layout.problem import Reorder
+from braid.passes.outlining.outline_kernels import dissolve
 from braid.support.errors import BraidError
 
 

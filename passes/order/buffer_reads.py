@@ -125,7 +125,7 @@ class BufferReads:
             f"'{op.name}' uses {format_size(used)} ({used} bytes), but the chip holds "
             f"{format_size(self.capacity)} ({self.capacity} bytes)",
             location=source_location(op),
-            hint="run split-ops first",
+            hint="run select-splits and apply-splits first",
         )
 
 

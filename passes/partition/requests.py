@@ -12,8 +12,7 @@ from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.opaque import OpaqueOp
-from braid.support.errors import BraidError, Note, UnsupportedError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, Note, UnsupportedError, did_you_mean
 from braid.targets.costs.backend_support import (
     kinds_of,
     require_known_operations,

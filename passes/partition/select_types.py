@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.clusters import clustered_blocks, is_placed
-from braid.dialects.braid.attribute_kinds import COMPUTE_TYPES
+from braid.dialects.braid.attribute_checks import COMPUTE_TYPES
 from braid.dialects.braid.attribute_names import COMPUTE_TYPE, TOLERANCE
 from braid.dialects.braid.clusters import set_tolerance
 from braid.passes.partition.apply_types import CONVERSIONS

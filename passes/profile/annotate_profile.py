@@ -1,4 +1,7 @@
-"""`annotate-profile`: a profile becomes branch probabilities, trip counts and times of ops."""
+"""`annotate-profile`: what a profile changes: branch probabilities, trip counts, times of ops.
+
+Decisions weigh ops by the first two (`ExecutionCounts`), and take the times for their costs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +16,8 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.warnings import emit_warning
 from braid.analysis.execution.execution_counts import constant_trips, warn_of_other_trips
-from braid.analysis.execution.profile import OpStatistics, Profile, read_profile
 from braid.analysis.execution.profiled_names import ProfiledNames
+from braid.analysis.execution.read_profile import OpStatistics, Profile, read_profile
 from braid.dialects.braid.attribute_names import (
     BRANCH_PROBABILITY,
     CASE_PROBABILITIES,

@@ -14,6 +14,7 @@ from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.movement import (
     BroadcastOp,
     ConcatOp,
+    DeclaredShapeOp,
     PadOp,
     ReshapeOp,
     SliceOp,
@@ -22,7 +23,6 @@ from braid.dialects.braid.movement import (
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, is_quantized
 from braid.dialects.braid.reduction import ReduceOp
-from braid.dialects.braid.shaping import DeclaredShapeOp
 from braid.passes.quantization.emitter import Emitter, equal, is_single, number_of
 
 _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)

@@ -15,12 +15,15 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
-from braid.passes.split.aligned_counts import Chosen, aligned_counts
-from braid.passes.split.asked_dims import asked_first, check_dim_names
 from braid.passes.split.part_counts import counts_in_order, select_counts
-from braid.passes.split.readers import readable_first
-from braid.passes.split.sizes import op_bytes, part_bytes
-from braid.passes.split.split_rules import split_dims
+from braid.passes.split.split_preferences import (
+    Chosen,
+    aligned_counts,
+    asked_first,
+    check_dim_names,
+    readable_first,
+)
+from braid.passes.split.split_rules import op_bytes, part_bytes, split_dims
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
 from braid.targets.costs.simulator.steps import is_addressing, steps_of

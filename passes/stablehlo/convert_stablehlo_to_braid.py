@@ -6,7 +6,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.dialects.braid.write_profile_keys import write_profile_keys
+from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.stablehlo import StablehloOp
 from braid.passes.stablehlo.node import CONVERTERS
 

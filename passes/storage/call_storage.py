@@ -4,7 +4,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import SSAValue
 
 from braid.analysis.structure.handed_values import is_handed_on
-from braid.dialects.braid.in_place import in_place_pairs
+from braid.dialects.braid.buffer import in_place_pairs
 from braid.passes.storage.inter_op_lifetimes import accesses
 from braid.passes.storage.storage import Storage, tensor_bytes
 from braid.passes.storage.storage_table import StorageTable

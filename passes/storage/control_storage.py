@@ -8,7 +8,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from braid.analysis.structure.handed_values import tensors
-from braid.dialects.braid.in_place import in_place_pairs
+from braid.dialects.braid.buffer import in_place_pairs
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_table import StorageTable
 

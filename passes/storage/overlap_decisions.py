@@ -102,5 +102,5 @@ def _offer(group: FusedOp, costs: DeviceCosts) -> Overlap | None:
     """Over which operand the kernel of `group` can write."""
     if is_only_storage(group):
         return None
-    match = costs.match_for(group, stored_choice(group))
+    match = costs.kernels.match(group, stored_choice(group))
     return None if match is None else match.overlap()

@@ -13,7 +13,7 @@ from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.regions import FusedOp
-from braid.passes.kernels.outline_kernels import in_group_of_its_own
+from braid.passes.outlining.outline_kernels import in_group_of_its_own
 from braid.passes.storage.box_candidates import Candidate, candidate_of
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.overlap_decisions import select_overlaps

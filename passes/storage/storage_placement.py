@@ -162,7 +162,7 @@ class StoragePlacement:
         if is_only_storage(group):
             return 0.0
         choice = stored_choice(group)
-        if self.costs.match_for(group, choice) is not None:
+        if self.costs.kernels.match(group, choice) is not None:
             return self.costs.cost(group).seconds
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from braid.dialects.braid.write_profile_keys import write_profile_keys
+from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.tosa import TosaOp
 from braid.passes.tosa.node import CONVERTERS, is_const_shape
 

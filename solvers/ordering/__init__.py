@@ -1,7 +1,12 @@
 """Topological orders of least peak memory or least makespan, with bounds."""
 
-from braid.solvers.ordering.graph import Graph, all_orders, count_orders
-from braid.solvers.ordering.key_nodes import key_nodes, split_at_key_nodes
+from braid.solvers.ordering.graph import (
+    Graph,
+    all_orders,
+    count_orders,
+    key_nodes,
+    split_at_key_nodes,
+)
 from braid.solvers.ordering.latency import LatencyProblem, Stage
 from braid.solvers.ordering.memory import MemoryProblem, Tensor
 from braid.solvers.ordering.residency import Residency, Sink

@@ -5,7 +5,7 @@ of them and the job comes on top. Taken over those that start late, this adds up
 of a model to the next, where every tile of a layer waits for all of those before it: the
 heads and tails of J. Carlier, "The one-machine sequencing problem", EJOR 1982, adjusted by the
 sets of J. Carlier and E. Pinson, "An algorithm for solving the job-shop problem", Management
-Science 1989. Where a set has ops between which something must be loaded (see `setups`), it takes
+Science 1989. Where a set has ops between which something must be loaded (see `job_graph`), it takes
 at least the work of these and their setups; what must be loaded behind the last of them comes
 before the job as well (see `reloads`). Two units together have a bound of their own (see
 `upstream_units`). Units of a kind count as one that is as fast as all of them (see
@@ -21,10 +21,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph
-from braid.solvers.ordering.one_machine import one_machine_bound
+from braid.solvers.ordering.job_graph import NO_UNIT, JobGraph, Setup, one_machine_bound
 from braid.solvers.ordering.reloads import Reloads
-from braid.solvers.ordering.setups import Setup
 from braid.solvers.ordering.upstream_units import Side, upstream_unit_bound
 
 MAX_JOBS = 5000

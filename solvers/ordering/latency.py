@@ -9,7 +9,7 @@ from time import monotonic
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.latency_bounds import LatencyBounds
 from braid.solvers.ordering.latency_timeline import Timeline
-from braid.solvers.ordering.native_chip import NativeChip
+from braid.solvers.ordering.native import NativeChip
 from braid.solvers.ordering.residency_plan import AHEADS
 from braid.solvers.ordering.slots import Slots
 from braid.solvers.ordering.traffic import Traffic
@@ -109,7 +109,7 @@ class LatencyProblem:
     def aheads(self) -> tuple[int, ...]:
         """By how many ops loads may come early.
 
-        Bounds of partial orders (`latency_state`) take it that the unit that loads does this in
+        Bounds of partial orders (`latency_ideals`) take it that the unit that loads does this in
         the order of the ops, and that only stores come between.
         """
         if self.traffic is None:

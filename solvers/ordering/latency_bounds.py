@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from braid.solvers.ordering.graph import Graph
 from braid.solvers.ordering.job_bounds import MAX_JOBS, JobBounds
-from braid.solvers.ordering.job_graph import JobGraph
-from braid.solvers.ordering.one_machine import Job, one_machine_bound
+from braid.solvers.ordering.job_graph import Job, JobGraph, one_machine_bound, setups
 from braid.solvers.ordering.reloads import Reloads
-from braid.solvers.ordering.setups import setups
 from braid.solvers.ordering.slots import Slots
 from braid.solvers.ordering.traffic import Traffic
 

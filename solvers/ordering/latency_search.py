@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from time import monotonic
 
-from braid.solvers.ordering.graph import all_orders, count_orders
-from braid.solvers.ordering.key_nodes import key_nodes
+from braid.solvers.ordering.graph import all_orders, count_orders, key_nodes
 from braid.solvers.ordering.latency import LatencyProblem, restrict
 from braid.solvers.ordering.latency_annealing import anneal
-from braid.solvers.ordering.latency_beam import beam_search
-from braid.solvers.ordering.latency_exact import BranchAndBound
+from braid.solvers.ordering.latency_ideals import BranchAndBound, beam_search
 from braid.solvers.ordering.latency_list import list_orders
 
 EXACT_OPS = 300

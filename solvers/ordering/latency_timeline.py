@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.solvers.library import OUT_OF_MEMORY
-from braid.solvers.ordering.native import CAnnealing, load_library
-from braid.solvers.ordering.native_chip import NativeChip
+from braid.solvers.ordering.native import CAnnealing, NativeChip, load_library
 
 SLICE = 200_000
 """Ops that moves of one call may touch at most, so that a deadline is met."""

@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from random import Random
 from time import monotonic
 
-from braid.solvers.ordering.beam import beam_search
-from braid.solvers.ordering.ideal_table import MAX_OPS, IdealTable
-from braid.solvers.ordering.key_nodes import key_nodes
+from braid.solvers.ordering.graph import key_nodes
 from braid.solvers.ordering.memory import MemoryProblem
 from braid.solvers.ordering.memory_annealing import MemoryAnnealer
-from braid.solvers.ordering.memory_exact import ExactOrder, least_peak
+from braid.solvers.ordering.memory_ideals import (
+    MAX_OPS,
+    ExactOrder,
+    IdealTable,
+    beam_search,
+    least_peak,
+)
 
 EXACT_OPS = 1500
 """Pieces with more ops are not searched exactly: their ideals would fill the memory."""

@@ -8,9 +8,8 @@ from random import Random
 from time import monotonic
 
 from braid.solvers.ordering.baselines import by_priority
-from braid.solvers.ordering.key_nodes import key_nodes
-from braid.solvers.ordering.processor_exact import exact_processors
-from braid.solvers.ordering.processors import Choice, ProcessorProblem
+from braid.solvers.ordering.graph import key_nodes
+from braid.solvers.ordering.processors import Choice, ProcessorProblem, exact_processors
 
 ROUNDS = 3000
 EXACT_OPS = 200

@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.solvers.ordering.one_machine import Job
+from braid.solvers.ordering.job_graph import Job
 
 LIMITS = 16
 """Tails from which on ops, and heads from which on upstream jobs count: the best of each."""

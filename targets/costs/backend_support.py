@@ -24,8 +24,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.support.errors import BraidError, UnsupportedError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, UnsupportedError, did_you_mean
 from braid.targets.costs.op_amounts import amounts_of
 from braid.targets.costs.simulator.steps import is_addressing
 from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP, MappingEntry

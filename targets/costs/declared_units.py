@@ -7,8 +7,7 @@ from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.opaque import Cost, OpaqueOp
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.targets.machines.target import BackendDescription
 
 AMOUNTS = ("flops", "bytes")

@@ -1,12 +1,11 @@
 """What one run of an op costs on one device; see `cost_source.py` for who is asked in which order.
 
-Which family makes the kernel of a group is decided here too, so that layout selection, storage and
-lowering get the same answer.
+Of a group that is what its kernel costs: see `kernel_choice.py` for which that is.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp
@@ -27,17 +26,17 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.targets.backends import backend_names, kernel_families
 from braid.targets.costs.cost import Cost, Source
-from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
+from braid.targets.costs.cost_records import CostRecords, load_records
 from braid.targets.costs.declared_units import declared_amounts, names_units
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.group_kinds import kinds_of, model_weight_bytes
+from braid.targets.costs.kernel_choice import KernelChoice, KernelOption
 from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.costs.tuned_gains import TunedGains
-from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.group_matches import GroupMatches, GroupMemo
+from braid.targets.kernels.group_matches import GroupMemo
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Device
@@ -47,21 +46,6 @@ _PARTS_OF_CACHE = 2
 
 DeclaredCost = float | Mapping[str, float]
 """Seconds, or amounts by resource and seconds by unit."""
-
-
-@dataclass(frozen=True)
-class KernelOption:
-    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says."""
-
-    match: Match
-    layouts: LayoutChoice
-    seconds: float
-    source: Source
-
-    @property
-    def family(self) -> KernelFamily:
-        """Whose kernel it is."""
-        return self.match.family
 
 
 class DeviceCosts(DeviceRates):
@@ -98,12 +82,12 @@ class DeviceCosts(DeviceRates):
         device = None if machine is None else Device("", "", machine.name, machine)
         backend = BackendDescription("", (), 0.0, (), (), device=device)
         costs = DeviceCosts(backend, records, families=families)
-        _ = costs.matches
+        _ = costs.kernels
         return costs
 
     @cached_property
-    def matches(self) -> GroupMatches:
-        """What families find in groups, none for a backend that is not installed.
+    def kernels(self) -> KernelChoice:
+        """Among those of the families, none for a backend that is not installed.
 
         Raises BraidError for a family that lacks a part.
         """
@@ -112,7 +96,8 @@ class DeviceCosts(DeviceRates):
             device = self.backend.device
             installed = device is not None and device.backend in backend_names()
             families = kernel_families(device) if device is not None and installed else ()
-        return GroupMatches(families)
+        given = self._given
+        return KernelChoice(families, load_records if given is None else lambda: given)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
         """As in `CostSource`."""
@@ -132,7 +117,7 @@ class DeviceCosts(DeviceRates):
         What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
         choices take, predictions of the others are taken to be as far off as theirs.
         """
-        if isinstance(op, FusedOp) and (options := self.options(op)):
+        if isinstance(op, FusedOp) and (options := self.kernels.options(op)):
             amounts = amounts_of(op)
             predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
         else:
@@ -147,26 +132,6 @@ class DeviceCosts(DeviceRates):
             (choice, cost if cost is not p else replace(cost, seconds=factor * cost.seconds))
             for (choice, _), (p, cost) in zip(predicted, found, strict=True)
         ]
-
-    def options(self, group: FusedOp) -> list[KernelOption]:
-        """The best way to make `group` in each choice of layouts, the preferred one first."""
-        best: dict[LayoutChoice, KernelOption] = {}
-        records = self._records.of_group(group)
-        for match in self.matches.of(group):
-            for choice in match.layouts:
-                option = _option(match, choice, records)
-                if choice not in best or option.seconds < best[choice].seconds:
-                    best[choice] = option
-        return list(best.values())
-
-    def match_for(self, group: FusedOp, choice: LayoutChoice) -> Match | None:
-        """That of the best option in `choice`, strides included; None if no family takes it."""
-        takers = self.matches.in_choice(group, choice)
-        if len(takers) <= 1:
-            return takers[0] if takers else None
-        records = self._records.of_group(group)
-        options = [_option(match, choice, records) for match in takers]
-        return min(options, key=lambda option: option.seconds).match
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
         """One reorder of a tensor of this type."""
@@ -214,8 +179,8 @@ class DeviceCosts(DeviceRates):
         # What a chip computes by until it executes itself are kernels of its host: not its times.
         if isinstance(op, FusedOp) and self.backend.issue is None:
             choice = stored_choice(op) if layouts is None else layouts
-            if (match := self.match_for(op, choice)) is not None:
-                option = _option(match, choice, self._records.of_group(op))
+            if (match := self.kernels.match(op, choice)) is not None:
+                option = self.kernels.option(match, choice)
                 predicted = self._predicted(option, amounts_of(op))
                 return _or_profiled(op, choice, self._corrected(op, predicted))
         if op.regions and not isinstance(op, GroupOp):
@@ -232,10 +197,6 @@ class DeviceCosts(DeviceRates):
             if own is not None:
                 return plain_cost(own)
         return op.declared_cost
-
-    @cached_property
-    def _records(self) -> CostRecords:
-        return load_records() if self._given is None else self._given
 
     @cached_property
     def _gains(self) -> TunedGains:
@@ -266,7 +227,7 @@ class DeviceCosts(DeviceRates):
         return kinds_of(group, self._first_family(group), is_far=self._is_far(group))
 
     def _first_family(self, group: FusedOp) -> str:
-        first = next(iter(self.matches.of(group)), None)
+        first = next(iter(self.kernels.matches.of(group)), None)
         return "" if first is None else first.family.name
 
     def _is_far(self, group: FusedOp) -> bool | None:
@@ -286,7 +247,7 @@ class DeviceCosts(DeviceRates):
         """What the kernel costs without a profile of its group."""
         group, layouts = option.match.group, option.layouts
         seconds = 0.0 if moves_nothing(group, layouts) else option.seconds
-        seconds *= self._gains.of(group, layouts, self.matches.of(group))
+        seconds *= self._gains.of(group, layouts, self.kernels.matches.of(group))
         flops = int(amounts.by_resource["flops"])
         return Cost(seconds, amounts.moved, flops, option.source, family=option.family.name)
 
@@ -302,14 +263,6 @@ class DeviceCosts(DeviceRates):
         seconds = self.roofline_seconds(amounts.by_resource, computed_type(op))
         computed = int(amounts.by_resource.get("flops", 0))
         return Cost(seconds, amounts.moved, computed, Source.ROOFLINE, declared or {})
-
-
-def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:
-    """By measurement if there is one."""
-    measured = records.seconds(choice, match.family)
-    if measured is not None:
-        return KernelOption(match, choice, measured, Source.MEASURED)
-    return KernelOption(match, choice, match.seconds(choice), Source.FAMILY)
 
 
 def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:

@@ -22,8 +22,7 @@ from braid.dialects.braid.attribute_names import REORDER_COSTS
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeclaredCost, DeviceCosts, measured_seconds

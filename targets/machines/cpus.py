@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.targets.machines.machine import Machine
 
 NATIVE = "native"

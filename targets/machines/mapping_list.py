@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from braid.dialects.braid.attribute_kinds import COMPUTE_TYPES
+from braid.dialects.braid.attribute_checks import COMPUTE_TYPES
 from braid.dialects.braid.dtypes import ELEMENT_TYPES
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import did_you_mean
 from braid.targets.machines.table import Table
 
 EVERY_OP = "*"

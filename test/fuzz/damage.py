@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
-from braid.support import cache_directory
-from braid.support.entry_file import remove
+from braid.support import cache_files
+from braid.support.cache_files import remove
 from braid.support.record_store import default_store
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main as braid
@@ -63,7 +63,7 @@ def model(path: Path) -> None:
 
 def command(*arguments: object, may_fail: bool = False) -> tuple[int, str]:
     """Status and standard error of `braid`, both as they must be."""
-    cache_directory._warned.clear()
+    cache_files._warned.clear()
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = braid([str(argument) for argument in arguments])
@@ -212,7 +212,7 @@ def records(directory: Path, trials: int, seed: int) -> None:
         else:
             a, b = rng.sample(list(truth), 2)
             store.path.write_bytes(files[store.path].replace(a.encode(), b.encode(), 1))
-        cache_directory._warned.clear()
+        cache_files._warned.clear()
         found = load_records().table
         if not found.items() <= truth.items():
             raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")

@@ -23,7 +23,7 @@ def _with_errors(command: Callable[[], None]) -> Callable[[], None]:
 
     @wraps(command)
     def checked() -> None:
-        from braid.support.cache_directory import cache_directory
+        from braid.support.cache_files import cache_directory
         from braid.support.errors import BraidError
         from braid.support.input_files import reason
 
@@ -47,7 +47,7 @@ def show() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from braid.support.cache_directory import cache_directory
+    from braid.support.cache_files import cache_directory
     from braid.support.record_store import default_store
 
     table = Table("kind", "entries", "bytes")
@@ -89,8 +89,7 @@ def verify() -> None:
 @_with_errors
 def clear() -> None:
     """Remove all entries and measurements. Nothing else in the directory is touched."""
-    from braid.support.cache_directory import OBJECTS, cache_directory
-    from braid.support.entry_file import remove
+    from braid.support.cache_files import OBJECTS, cache_directory, remove
     from braid.support.errors import BraidError
     from braid.support.record_store import default_store
 
@@ -115,7 +114,7 @@ def clear() -> None:
 
 def _files() -> Iterator[tuple[str, list[Path]]]:
     """The files of each kind of entries, and those that an older version left."""
-    from braid.support.cache_directory import cache_directory
+    from braid.support.cache_files import cache_directory
     from braid.support.object_cache import Kind, default_cache
 
     for kind in Kind:
@@ -138,7 +137,7 @@ def _verdicts() -> Iterator[tuple[str, str | None]]:
 
 
 def _directories(directory: Path) -> Iterator[Path]:
-    from braid.support.cache_directory import OBJECTS
+    from braid.support.cache_files import OBJECTS
 
     for name in (OBJECTS, "objects"):
         yield directory / name

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import did_you_mean
 
 if TYPE_CHECKING:
     from braid.targets.kernels.kernel_schedule import KernelSchedule

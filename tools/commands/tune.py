@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from braid.support.errors import BraidError
-from braid.support.suggestions import did_you_mean
+from braid.support.errors import BraidError, did_you_mean
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,

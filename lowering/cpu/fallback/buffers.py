@@ -3,9 +3,12 @@
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from braid.lowering.common.argument_attributes import argument_attributes
-from braid.lowering.common.bufferized_group import copies_as_nests, move_to_scratch
-from braid.lowering.common.in_place_nests import in_place_arguments
+from braid.lowering.common.bufferized_group import (
+    argument_attributes,
+    copies_as_nests,
+    move_to_scratch,
+)
+from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.cpu.fallback.parallel_loops import parallelize
 from braid.targets.kernels.kernel_family import Kernel
 

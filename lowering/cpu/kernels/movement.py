@@ -10,10 +10,9 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.kernels.copies.permutation import Movement, movement_nest
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.emit.elementwise_table import is_number

@@ -24,11 +24,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.argument_attributes import argument_attributes
+from braid.lowering.common.bufferized_group import argument_attributes
 from braid.lowering.cpu.kernels.emit.kernel_function import stored_type
 from braid.lowering.cpu.library.calls import Argument, Call, Out, Size, Slot
 from braid.lowering.cpu.library.primitives import SCRATCHPAD_ARGUMENT, Program
-from braid.support.vendor_libraries import ONEDNN, OPENMP
+from braid.support.shared_objects import ONEDNN, OPENMP
 from braid.targets.kernels.kernel_family import Kernel
 
 _POINTER = llvm.LLVMPointerType()

@@ -35,7 +35,7 @@ from braid.lowering.cpu.library.primitives import (
     Tensor,
     program_of,
 )
-from braid.support.vendor_libraries import ONEDNN, loaded_library
+from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.kernels.kernel_family import LIBRARY, Kernel, Schedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 

@@ -14,7 +14,7 @@ from braid.lowering.cpu.library.primitives import (
     Tensor,
     description_of,
 )
-from braid.support.vendor_libraries import ONEDNN, loaded_library
+from braid.support.shared_objects import ONEDNN, loaded_library
 
 _STRIDES, _BLOCK_COUNT, _BLOCKS, _BLOCK_DIMS = 14, 263, 264, 265
 

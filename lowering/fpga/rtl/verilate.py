@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from braid.support.cache_directory import cache_directory
+from braid.support.cache_files import cache_directory
 from braid.support.errors import BraidError, UnsupportedError
 
 LINT = ("-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL")

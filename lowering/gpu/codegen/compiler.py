@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from braid.lowering.common.module_text import module_text
+from braid.lowering.common.upstream import module_text
 from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
 from braid.lowering.gpu.codegen.worker import answer

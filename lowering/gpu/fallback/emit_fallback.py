@@ -20,13 +20,13 @@ from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.bufferized_group import (
+    argument_attributes,
     bufferized_group,
     copies_as_nests,
     move_to_scratch,
 )
-from braid.lowering.common.in_place_nests import in_place_arguments
+from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import (
     buffer_bytes,
     expand_magnitudes,

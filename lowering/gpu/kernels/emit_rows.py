@@ -22,7 +22,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
 from braid.lowering.gpu.kernels.row_access import Access, RowNest
 from braid.lowering.gpu.kernels.row_program import WARP, RowProgram, combiner, nest_buffers, neutral

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
+from braid.lowering.common.element_types import constant
 from braid.lowering.common.loop_nest import Nest, loops_of
-from braid.lowering.common.scalar_casts import constant
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 
 

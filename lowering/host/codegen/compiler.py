@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
-from braid.lowering.common.module_text import module_text
-from braid.lowering.common.upstream import to_llvm_ir
+from braid.lowering.common.upstream import module_text, to_llvm_ir
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import OPTIONS, emit_object
 from braid.lowering.host.codegen.target_machine import host_machine

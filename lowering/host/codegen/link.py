@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.support.errors import BraidError
-from braid.support.vendor_libraries import find_library
+from braid.support.shared_objects import find_library
 
 _COMPILERS = ("cc", "gcc", "clang")
 

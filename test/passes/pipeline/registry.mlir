@@ -9,7 +9,7 @@
 // CHECK-NOT: {{^  cse  }}
 // CHECK: {{^  expand-transposed-convolutions$}}
 // CHECK: {{^   +Replaces every `braid.conv_transpose`}}
-// CHECK: {{^  split-ops  }}
+// CHECK: {{^  split-concats  }}
 // CHECK-LABEL: named pipelines:
 // CHECK: {{^  simplify +canonicalize,cse$}}
 // CHECK-LABEL: passes of xDSL and installed packages:

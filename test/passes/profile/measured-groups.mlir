@@ -4,7 +4,7 @@
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/together.json},select-fusion,apply-fusion' | filecheck %s --check-prefix=TOGETHER
 // RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/together.json},select-layouts' --remarks 2>&1 | filecheck %s --check-prefix=PART
 // RUN: %braid-opt %s -p 'select-fusion,apply-fusion,annotate-profile{file=%S/Inputs/apart.json}' | filecheck %s --check-prefix=LATER
-// RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/apart.json},split-ops{memory=40B}' | filecheck %s --check-prefix=SPLIT
+// RUN: %braid-opt %s -p 'annotate-profile{file=%S/Inputs/apart.json},select-splits{memory=40B},apply-splits' | filecheck %s --check-prefix=SPLIT
 
 // APART: braid.fused
 // APART: braid.name = ["a", "b"], braid.seconds = 5.000000e+00

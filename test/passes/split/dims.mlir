@@ -2,7 +2,7 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=20000 dims=N,C}' --remarks -o %t.mlir 2>&1 | filecheck %s
 // RUN: %braid-opt %s -p 'select-splits{memory=20000 dims=C,N}' --remarks -o %t.mlir 2>&1 | filecheck %s --check-prefix=CHANNELS
 // RUN: %braid-opt %s -p 'select-splits{memory=20000 dims=H}' --remarks -o %t.mlir 2>&1 | filecheck %s --check-prefix=ROWS
-// RUN: %braid-opt %s -p 'split-ops{memory=20000 dims=1}' -o %t.mlir
+// RUN: %braid-opt %s -p 'select-splits{memory=20000 dims=1},apply-splits' -o %t.mlir
 // RUN: not %braid-opt %s -p 'select-splits{memory=20000 dims=N,X}' 2>&1 | filecheck %s --check-prefix=ERROR
 // RUN: not %braid-opt %s -p 'select-splits{memory=20000 dims=N,N}' 2>&1 | filecheck %s --check-prefix=TWICE
 

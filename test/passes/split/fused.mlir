@@ -1,4 +1,4 @@
-// RUN: %braid-opt %s -p 'split-ops{memory=1000}' | filecheck %s
+// RUN: %braid-opt %s -p 'select-splits{memory=1000},apply-splits' | filecheck %s
 
 // A group is split as a whole: each part is a group, with what its members need of the operands.
 // CHECK-LABEL: func.func @rows

@@ -1,5 +1,5 @@
 // RUN: %braid-opt %s -p 'select-splits{memory=1000}' | filecheck %s
-// RUN: %braid-opt %s -p 'split-ops{memory=1000}' | filecheck %s --check-prefix=APPLY
+// RUN: %braid-opt %s -p 'select-splits{memory=1000},apply-splits' | filecheck %s --check-prefix=APPLY
 
 // A table is split along what its rows consist of; every part reads the same indices.
 // CHECK-LABEL: func.func @embedding

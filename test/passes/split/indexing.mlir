@@ -1,4 +1,4 @@
-// RUN: %braid-opt %s -p 'split-ops{memory=1000}' | filecheck %s
+// RUN: %braid-opt %s -p 'select-splits{memory=1000},apply-splits' | filecheck %s
 
 // Every tuple addresses a row: the dims of the rows are split, of data alone.
 // CHECK-LABEL: func.func @gather_nd

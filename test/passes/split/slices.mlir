@@ -1,5 +1,5 @@
-// RUN: %braid-opt %s -p 'split-ops{memory=100}' | filecheck %s
-// RUN: %braid-opt %s -p 'split-ops{memory=100 follow-readers}' | filecheck %s --check-prefix=FOLLOW
+// RUN: %braid-opt %s -p 'select-splits{memory=100},apply-splits' | filecheck %s
+// RUN: %braid-opt %s -p 'select-splits{memory=100 follow-readers},apply-splits{through-concats}' | filecheck %s --check-prefix=FOLLOW
 
 // What reads a slice of a split op is split alike, and reads a slice of each part.
 // CHECK-LABEL: func.func @whole

@@ -1,4 +1,4 @@
-// RUN: %braid-opt %s -p 'split-ops{memory=6KiB}' | filecheck %s
+// RUN: %braid-opt %s -p 'select-splits{memory=6KiB},apply-splits' | filecheck %s
 
 // Output channels: dim 1 of the filters.
 // CHECK-LABEL: func.func @transposed

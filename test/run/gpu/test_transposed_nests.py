@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i8
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.kernels import transposed_nest

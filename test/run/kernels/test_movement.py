@@ -8,10 +8,9 @@ from xdsl.dialects.builtin import IntegerType, TensorType, f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.relayout import to_storage
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from test.machines import AVX2, AVX512, HOST

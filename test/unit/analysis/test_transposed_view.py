@@ -10,8 +10,8 @@ from xdsl.ir import Block
 
 from braid.analysis.storage.tensor_storage import is_transposed_view
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.relayout import to_storage
-from braid.dialects.braid.shaping import TransposeOp
 
 SHAPE = (2, 3, 4)
 TAGS = ["".join(letters) for letters in permutations("abc")]

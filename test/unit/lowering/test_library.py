@@ -13,9 +13,9 @@ from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.lowering.cpu.library.groups import match_library
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.runtime.artifact import read_artifact
-from braid.support import vendor_libraries
+from braid.support import shared_objects
 from braid.support.errors import BraidError
-from braid.support.vendor_libraries import ONEDNN, loaded_library
+from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.layout_candidates import in_layouts
 from braid.universe import make_context
@@ -172,7 +172,7 @@ def test_models(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_missing_library_is_said_at_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = parse_mlir(make_context(), SOFTMAX, "m.mlir").module
     braid.compile(module, jobs=1, kernels="library").save(tmp_path / "m.braid")
-    monkeypatch.setattr(vendor_libraries, "loaded_library", lambda name: None)
+    monkeypatch.setattr(shared_objects, "loaded_library", lambda name: None)
     with pytest.raises(BraidError, match=r"needs the library 'libdnnl.so.3'") as caught:
         braid.load(tmp_path / "m.braid")
     assert "pip install 'braid[onednn]'" in (caught.value.hint or "")

@@ -47,7 +47,6 @@ GRAPH = (
     "select-splits{memory=200B}",
     "select-storage",
     "split-concats{time-limit=0.1}",
-    "split-ops{memory=200B}",
 )
 """Passes on graphs, which later ones still understand."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.support import cache_directory
+from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 from braid.tools.cli import main
@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectCache:
 
 @pytest.fixture
 def emitted(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cache_directory, "_warned", set())
+    monkeypatch.setattr(cache_files, "_warned", set())
     found: list[Diagnostic] = []
     with handle_diagnostics(found.append):
         yield found

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from braid.support import cache_directory
+from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.record_store import Record, RecordStore
@@ -17,7 +17,7 @@ from braid.support.record_store import Record, RecordStore
 
 @pytest.fixture
 def store(tmp_path, monkeypatch) -> RecordStore:
-    monkeypatch.setattr(cache_directory, "_warned", set())
+    monkeypatch.setattr(cache_files, "_warned", set())
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
     return RecordStore(tmp_path / "records-1.sqlite")
 

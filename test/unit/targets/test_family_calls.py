@@ -8,8 +8,8 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.emit_kernel import emit_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
-from braid.lowering.cpu.select_kernel import emit_kernel
 from braid.support.errors import BraidError
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.device_costs import DeviceCosts
@@ -56,9 +56,9 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
     group = group_of_add()
     with pytest.raises(BraidError) as raised:
         costs = DeviceCosts.of_families([FAMILY], records=RecordTable())
-        for match in costs.matches.of(group):
+        for match in costs.kernels.matches.of(group):
             match.overlap()
-        costs.options(group)
+        costs.kernels.options(group)
         emit_kernel("k", group, [FAMILY])
     assert raised.value.message == (
         f"kernel family 'clip' fails in '{method}' of a group of braid.add: "
@@ -79,7 +79,7 @@ def test_what_a_method_raises_names_family_and_op(method, monkeypatch) -> None:
 def test_choices_are_checked(choice, said, monkeypatch) -> None:
     monkeypatch.setattr(ClipCandidate, "layouts", property(lambda self: [choice]))
     with pytest.raises(BraidError, match="kernel family 'clip' fails in 'layouts'") as e:
-        DeviceCosts.of_families([FAMILY], records=RecordTable()).options(group_of_add())
+        DeviceCosts.of_families([FAMILY], records=RecordTable()).kernels.options(group_of_add())
     assert said in e.value.message
 
 
@@ -98,7 +98,7 @@ def test_a_candidate_without_a_method_is_refused(monkeypatch) -> None:
 
     monkeypatch.setattr(ClipFamily, "match", lambda self, group: Half())
     with pytest.raises(BraidError, match="Half has no 'takes_strides', 'seconds', 'space'"):
-        DeviceCosts.of_families([FAMILY], records=RecordTable()).options(group_of_add())
+        DeviceCosts.of_families([FAMILY], records=RecordTable()).kernels.options(group_of_add())
 
 
 def test_a_space_without_a_default_is_refused(monkeypatch) -> None:

@@ -84,7 +84,7 @@ def own(name):
 
 
 def maker(costs, group, choice):
-    match = costs.match_for(group, choice)
+    match = costs.kernels.match(group, choice)
     return None if match is None else match.family
 
 
@@ -118,7 +118,7 @@ FAMILIES = (FIRST, SECOND, Family("never", {}))
 
 def test_the_cheapest_family_wins_in_each_choice() -> None:
     costs = kernel_costs(FAMILIES, RecordTable())
-    options = costs.options(negation())
+    options = costs.kernels.options(negation())
     assert [(o.family.name, o.layouts, o.seconds) for o in options] == [
         ("second", PLAIN, 1.0),
         ("first", TURNED, 1.0),
@@ -134,8 +134,8 @@ def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
 
     def asked_again() -> bool:
         before = family.asked
-        costs.options(group)
-        costs.match_for(group, PLAIN)
+        costs.kernels.options(group)
+        costs.kernels.match(group, PLAIN)
         assert family.asked - before <= 1
         return family.asked > before
 
@@ -154,7 +154,7 @@ def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
     turned = with_layout(twice.results[0].type, COLUMNS)
     Rewriter.replace_value_with_new_type(twice.results[0], turned)
     assert asked_again() and not asked_again()
-    costs.options(negation())
+    costs.kernels.options(negation())
     assert asked_again() is False
 
 
@@ -163,9 +163,9 @@ def test_a_measurement_is_believed_before_a_prediction() -> None:
     records = RecordTable({record_key(group, PLAIN, SECOND): 3.0})
     costs = kernel_costs(FAMILIES, records)
     assert maker(costs, group, PLAIN) is FIRST
-    assert [option.source for option in costs.options(group)] == [Source.FAMILY] * 2
+    assert [option.source for option in costs.kernels.options(group)] == [Source.FAMILY] * 2
     records = RecordTable({record_key(group, PLAIN, FIRST): 0.5})
-    option = kernel_costs(FAMILIES, records).options(group)[0]
+    option = kernel_costs(FAMILIES, records).kernels.options(group)[0]
     assert (option.family, option.seconds, option.source) == (FIRST, 0.5, Source.MEASURED)
 
 

@@ -12,7 +12,7 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.host.codegen.compiler import compile_kernel
-from braid.passes.kernels.outline_kernels import in_group_of_its_own
+from braid.passes.outlining.outline_kernels import in_group_of_its_own
 from braid.support.record_store import default_store
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import append_records, load_records
@@ -66,7 +66,7 @@ def test_a_tiny_model_is_measured_once(cache) -> None:
     [group, *_] = [candidates[0].group for candidates in layout_candidates(module, FAMILIES)]
     assert all(
         option.source is Source.MEASURED
-        for option in DeviceCosts.of_families(FAMILIES).options(group)
+        for option in DeviceCosts.of_families(FAMILIES).kernels.options(group)
     )
 
 

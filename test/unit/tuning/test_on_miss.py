@@ -9,7 +9,7 @@ import braid
 from braid.frontends.mlir import parse_mlir
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
-from braid.support.vendor_libraries import ONEDNN, loaded_library
+from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.costs.schedule_records import append_tuned, load_tuned
 from braid.tuning.search import Rule
 from braid.universe import make_context

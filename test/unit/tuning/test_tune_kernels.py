@@ -22,7 +22,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.support.record_store import Record, default_store
-from braid.support.vendor_libraries import ONEDNN, loaded_library
+from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.costs.schedule_records import (
     SCHEDULE_KIND,
     TunedKernel,

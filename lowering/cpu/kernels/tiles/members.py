@@ -9,21 +9,21 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAt
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
-from braid.lowering.common.kernel_selection import KernelSelection, group_of
-from braid.lowering.cpu.select_kernel import emit_selected
+from braid.lowering.cpu.emit_kernel import emit_chosen
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.passes.kernels.outline_kernels import OutlineKernelsPass
 from braid.passes.layout.apply_layouts import ApplyLayoutsPass
 from braid.passes.layout.select_layouts import SelectLayoutsPass
+from braid.passes.outlining.outline_kernels import OutlineKernelsPass, outlined_group
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.targets.backend import needs_of
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
@@ -58,9 +58,9 @@ def compile_members(
     run_pipeline(context, module, [ApplyLayoutsPass(), OutlineKernelsPass()], verify=False)
     callees = kernel_functions(module)
     names = [function.sym_name.data for function in callees]
-    selection = KernelSelection(families)
+    selection = KernelChoice(families)
     kernels = [
-        emit_selected(name, group_of(function), selection)
+        emit_chosen(name, outlined_group(function), selection)
         for name, function in zip(names, callees, strict=True)
     ]
     annotate_kernels(callees, [needs_of(kernel) for kernel in kernels])

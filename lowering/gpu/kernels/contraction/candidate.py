@@ -34,7 +34,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.bufferized_group import bufferized_group, copies_as_nests
-from braid.lowering.common.in_place_nests import in_place_arguments
+from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import buffer_bytes, expand_magnitudes, gpu_function, gpu_module
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.gpu_kernel import GpuKernel

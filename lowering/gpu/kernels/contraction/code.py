@@ -19,7 +19,7 @@ from xdsl.dialects.vector import ExtractOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.element_types import constant
 
 Value = SSAValue[Any]
 GLOBAL = llvm.LLVMPointerType(IntAttr(1))

@@ -26,13 +26,12 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import PadOp, SliceOp
+from braid.dialects.braid.movement import PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.library.family import OneDnnFamily

@@ -8,10 +8,10 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import i1
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.dialects.braid.shaping import TransposeOp
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily

@@ -11,11 +11,11 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.cpu.emit_kernel import emit_kernel
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
-from braid.lowering.cpu.select_kernel import emit_kernel
 from braid.targets.costs import device_costs
 from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
@@ -96,7 +96,7 @@ def test_a_family_wins_by_its_seconds_alone(seconds, winner, monkeypatch) -> Non
     cheapest = min(choices, key=lambda choice: choice.cost)
     assert cheapest.cost < 1e-3 and cheapest.family == winner
     costs = DeviceCosts.of_families((family, GENERIC), records=RecordTable())
-    in_last = costs.match_for(group, LayoutChoice((LAST,), (LAST,)))
+    in_last = costs.kernels.match(group, LayoutChoice((LAST,), (LAST,)))
     assert in_last is not None and in_last.family.name == winner
 
 
@@ -117,7 +117,7 @@ def test_products_are_predicted_to_be_slower_than_in_a_family() -> None:
     families = cpu_families(HOST)
     group = group_of((64, 64), (64, 64), make=lambda a, b: [MatmulOp.on(a, b)])
     choice = row_major_choice(group)
-    matches = DeviceCosts.of_families(families, records=RecordTable()).matches.of(group)
+    matches = DeviceCosts.of_families(families, records=RecordTable()).kernels.matches.of(group)
     *others, generic = matches
     assert (
         generic.family.name == "generic"

@@ -47,7 +47,8 @@ def case_of_model(proto: ModelProto, memory: int) -> Case:
     """The model, split as for a chip with so many bytes."""
     context = make_context()
     source = read_source(context, proto, target="npu-small")
-    split = f"split-ops{{memory={memory // TILES} follow-readers=true}}"
+    select = f"select-splits{{memory={memory // TILES} follow-readers}}"
+    split = f"{select},apply-splits{{through-concats}}"
     run_pipeline(context, source.module, f"{split},hoist-parameter-expressions")
     parameters = dict(source.parameters)
     parameters |= evaluate_prepare(source.module, parameters)

@@ -49,7 +49,6 @@ STATES = {
 
 OPTIONS = {
     "select-splits": "{memory=600B}",
-    "split-ops": "{memory=600B}",
     "search-order": "{time-limit=0.05}",
     "split-concats": "{time-limit=0.2}",
     "reorder-sums": "{time-limit=0.2}",

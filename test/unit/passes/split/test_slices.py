@@ -46,6 +46,7 @@ def test_values_stay(seed: int, memory: int, follow: bool) -> None:
     module = chain(random, shape)
     x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
     before = interpret(module, [x])
-    options = f"memory={memory} follow-readers={str(follow).lower()}"
-    run_pipeline(make_context(), module, f"split-ops{{{options}}}")
+    asked = str(follow).lower()
+    select = f"select-splits{{memory={memory} follow-readers={asked}}}"
+    run_pipeline(make_context(), module, f"{select},apply-splits{{through-concats={asked}}}")
     np.testing.assert_array_equal(interpret(module, [x])[0], before[0])

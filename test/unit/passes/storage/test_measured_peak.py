@@ -12,8 +12,8 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.interpreter import evaluate_prepare, interpret
 from braid.dialects.braid.attribute_names import ARENA_BOUND, ARENA_BYTES, IN_PLACE
+from braid.dialects.braid.buffer import in_place_attribute
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.in_place import in_place_attribute
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline

@@ -22,8 +22,7 @@ from braid.dialects.braid.attribute_names import (
     SCRATCH_BUFFER,
     SCRATCH_BYTES,
 )
-from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.in_place import in_place_attribute
+from braid.dialects.braid.buffer import BufferAttr, in_place_attribute
 from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.storage import plan_memory
 from braid.passes.storage.memory_report import memory_report

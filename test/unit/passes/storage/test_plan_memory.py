@@ -20,9 +20,8 @@ from braid.analysis.storage.memory_graph import viewed
 from braid.analysis.storage.strided_storage import set_overlap
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import BUFFERS, IN_PLACE, STAGING_BUFFERS
-from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.in_place import in_place_attribute
-from braid.dialects.braid.shaping import ReshapeOp
+from braid.dialects.braid.buffer import BufferAttr, in_place_attribute
+from braid.dialects.braid.movement import ReshapeOp
 from braid.frontends.mlir import parse_mlir
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.universe import make_context

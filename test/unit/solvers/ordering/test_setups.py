@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
-from braid.solvers.ordering.setups import Setup, setups
+from braid.solvers.ordering.job_graph import Setup, setups
 
 
 def grouped_chip(random: Random, size: int, capacity: int) -> LatencyProblem:

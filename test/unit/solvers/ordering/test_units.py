@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from braid.solvers.ordering import Graph, LatencyProblem, Stage, all_orders, search
-from braid.solvers.ordering.latency_exact import BranchAndBound
+from braid.solvers.ordering.latency_ideals import BranchAndBound
 from braid.solvers.ordering.latency_search import improve_latency
 from test.unit.solvers.ordering.chips import chip
 from test.unit.solvers.ordering.issued import issued_seconds

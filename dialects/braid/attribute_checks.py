@@ -1,0 +1,206 @@
+"""What attributes that people write by hand hold, and on which ops: all else is an error.
+
+Probabilities and trip counts are checked where they are read, since their ranges matter too.
+Other attributes are decisions, which passes write.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    DictionaryAttr,
+    Float16Type,
+    Float32Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation
+
+from braid.dialects.braid.attribute_names import (
+    BRANCH_PROBABILITY,
+    CANDIDATES,
+    CASE_PROBABILITIES,
+    CHECK_COUNT,
+    CLUSTER,
+    COLOCATE,
+    COMPUTE_TYPE,
+    DEVICE,
+    LAYOUT_SECONDS,
+    MEASURED_WITH,
+    NAME,
+    PADDED_FROM,
+    PARAMETERS,
+    PROFILE,
+    PROFILE_KEYS,
+    REORDER_COSTS,
+    REPLICAS,
+    SCHEDULE,
+    SECONDS,
+    TARGET,
+    TOLERANCE,
+    TRIP_COUNT,
+)
+from braid.dialects.braid.attributes import TargetAttr
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Attributes of one of these classes; `what` tells people."""
+
+    classes: tuple[type[Attribute], ...]
+    what: str
+    fits: Callable[[Attribute], bool] = lambda attribute: True
+    """Whether one of these classes holds what it should."""
+
+    def holds(self, attribute: Attribute) -> bool:
+        return self._is_of_classes(attribute) and self.fits(attribute)
+
+    def _is_of_classes(self, attribute: Attribute) -> bool:
+        if isinstance(attribute, IntegerAttr):
+            # An index, or an i1 such as `true`, is not a number.
+            kind = cast("IntegerAttr[IntegerType | IndexType]", attribute).type
+            is_number = isinstance(kind, IntegerType) and kind.width.data > 1
+            return IntegerAttr in self.classes and is_number
+        return isinstance(attribute, self.classes)
+
+
+def _is_time(attribute: Attribute) -> bool:
+    return isinstance(attribute, FloatAttr) and 0 <= attribute.value.data < math.inf
+
+
+def _is_positive(attribute: Attribute) -> bool:
+    return isinstance(attribute, FloatAttr) and 0 < attribute.value.data < math.inf
+
+
+def _holds_priorities(attribute: Attribute) -> bool:
+    return isinstance(attribute, DictionaryAttr) and all(
+        isinstance(value, IntegerAttr) and value.value.data >= 1
+        for value in attribute.data.values()
+    )
+
+
+def _holds_times(attribute: Attribute) -> bool:
+    return isinstance(attribute, DictionaryAttr) and all(map(_is_time, attribute.data.values()))
+
+
+def _holds_strings(attribute: Attribute) -> bool:
+    elements = cast("ArrayAttr[Attribute]", attribute).data
+    return all(isinstance(element, StringAttr) for element in elements)
+
+
+def _names_regions(attribute: Attribute) -> bool:
+    """Whether the keys are those of control flow; the numbers are those of cases."""
+    return isinstance(attribute, DictionaryAttr) and all(
+        (key in PROFILE_KEY_NAMES or key.isdecimal()) and isinstance(value, StringAttr)
+        for key, value in attribute.data.items()
+    )
+
+
+COMPUTE_TYPES: Mapping[str, type[Attribute]] = {
+    "f16": Float16Type,
+    "bf16": BFloat16Type,
+    "f32": Float32Type,
+}
+"""What devices may compute in by themselves, by name."""
+
+PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
+"""What `braid.profile_keys` may say beside the numbers of cases."""
+
+_KINDS: Mapping[str, _Kind] = {
+    NAME: _Kind((StringAttr, ArrayAttr), "a string, or an array of strings"),
+    PARAMETERS: _Kind((StringAttr,), "the path of a file, a string"),
+    TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
+    DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
+    REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
+    CANDIDATES: _Kind(
+        (DictionaryAttr,),
+        "a dictionary from backends to priorities, 1 the best, such as {gpu = 1, cpu = 2}",
+        _holds_priorities,
+    ),
+    COLOCATE: _Kind((StringAttr,), "a string"),
+    CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),
+    COMPUTE_TYPE: _Kind(tuple(COMPUTE_TYPES.values()), f"one of {', '.join(COMPUTE_TYPES)}"),
+    TOLERANCE: _Kind((FloatAttr,), "a number above 0, such as 1.0e-2 : f64", _is_positive),
+    PROFILE_KEYS: _Kind(
+        (DictionaryAttr,),
+        f"a dictionary of strings under {', '.join(PROFILE_KEY_NAMES)} or the numbers of cases",
+        _names_regions,
+    ),
+    SECONDS: _Kind((FloatAttr,), "a finite number from 0 on, such as 2.0e-3 : f64", _is_time),
+    LAYOUT_SECONDS: _Kind(
+        (DictionaryAttr,),
+        'a dictionary from layouts to seconds, such as {"ab->ba" = 2.0e-3 : f64}',
+        _holds_times,
+    ),
+    MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    SCHEDULE: _Kind((DictionaryAttr,), "a dictionary with a family and a schedule"),
+}
+
+
+def expected_kind(name: str, attribute: Attribute) -> str | None:
+    """What the attribute of this name should be; None where it is."""
+    kind = _KINDS.get(name)
+    return None if kind is None or kind.holds(attribute) else kind.what
+
+
+_MODULE = ("builtin.module",)
+
+_PLACES: Mapping[str, tuple[str, ...]] = {
+    BRANCH_PROBABILITY: ("scf.if",),
+    CASE_PROBABILITIES: ("scf.index_switch",),
+    TRIP_COUNT: ("scf.for", "scf.while"),
+    CHECK_COUNT: ("scf.while",),
+    PROFILE_KEYS: ("scf.if", "scf.index_switch", "scf.for", "scf.while"),
+    PROFILE: _MODULE,
+    PARAMETERS: _MODULE,
+    PADDED_FROM: _MODULE,
+    REORDER_COSTS: _MODULE,
+    TARGET: _MODULE,
+}
+
+
+def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str] | None:
+    """What is wrong with the attribute of this name on `op`, and the way out; None if nothing."""
+    places = _PLACES.get(name)
+    if places is None:
+        return None
+    if op.name not in places:
+        return (
+            f"'{name}' of '{op.name}' op means nothing there, it is for {_listed(places)}",
+            _instead(op) or "move it there, or remove it",
+        )
+    if name == PROFILE_KEYS:
+        known = _keys(op)
+        for key in cast(DictionaryAttr, attribute).data:
+            if key not in known:
+                return (
+                    f"'{name}' of '{op.name}' op has a key '{key}', which means nothing there",
+                    f"expected {', '.join(known)}",
+                )
+    return None
+
+
+def _instead(op: Operation) -> str:
+    """What tells how often the regions of `op` run."""
+    counts = (BRANCH_PROBABILITY, CASE_PROBABILITIES, TRIP_COUNT)
+    return next((f"'{op.name}' takes '{each}'" for each in counts if op.name in _PLACES[each]), "")
+
+
+def _keys(op: Operation) -> tuple[str, ...]:
+    if isinstance(op, scf.IfOp):
+        return ("condition", "then", "else")
+    if isinstance(op, scf.IndexSwitchOp):
+        return ("condition", *map(str, range(len(op.case_regions))), "default")
+    return ("enter", "next")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(f"'{name}'" for name in names)

@@ -1,0 +1,202 @@
+"""Matrix products, `Einsum`, and `Det`."""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.dtypes import i64
+from braid.dialects.braid.indexing import GatherElementsOp
+from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.expressions import (
+    apply,
+    broadcast,
+    drop_dims,
+    matmul,
+    reshape,
+    scalar,
+    slice_dim,
+    swap_last,
+    transpose,
+)
+from braid.frontends.onnx.expressions import reduce as reduce_dims
+from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.registry import importer
+
+
+@importer("MatMul")
+def matrix_product(b: Builder, node: Node) -> SSAValue:
+    """numpy's matmul.
+
+    Batches of the left operand times one matrix are a single product of more rows.
+    """
+    lhs, rhs = node.input(0), node.input(1)
+    left, right = shape_of(lhs), shape_of(rhs)
+    if len(left) <= 2 or len(right) != 2:
+        return matmul(b, lhs, rhs)
+    rows = 1
+    for extent in left[:-1]:
+        rows *= extent
+    product = matmul(b, reshape(b, lhs, [rows, left[-1]]), rhs)
+    return reshape(b, product, [*left[:-1], right[-1]])
+
+
+@importer("Gemm")
+def gemm(b: Builder, node: Node) -> SSAValue:
+    """alpha · A' · B' + beta · C."""
+    lhs, rhs, bias = node.input(0), node.input(1), node.optional(2)
+    if len(shape_of(lhs)) != 2 or len(shape_of(rhs)) != 2:
+        node.fail(f"A has rank {len(shape_of(lhs))}, B {len(shape_of(rhs))}, expected 2")
+    lhs = swap_last(b, lhs) if node.integer("transA", 0) else lhs
+    rhs = swap_last(b, rhs) if node.integer("transB", 0) else rhs
+    product = _times(b, node.number("alpha", 1.0), matmul(b, lhs, rhs))
+    if bias is None:
+        return product
+    return apply(b, "add", product, _times(b, node.number("beta", 1.0), bias))
+
+
+def _times(b: Builder, factor: float, value: SSAValue) -> SSAValue:
+    return value if factor == 1 else apply(b, "mul", value, scalar(b, factor, value))
+
+
+_ELLIPSIS = "ABCDEFGHIJ"
+"""Names of the dims that an ellipsis stands for, the last ones for the last dims."""
+
+
+@importer("Einsum")
+def einsum(b: Builder, node: Node) -> SSAValue:
+    """Any equation of letters, spaces and ellipses."""
+    equation = node.text("equation").replace(" ", "")
+    operands = [node.input(i) for i in range(len(node.inputs))]
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        node.fail(f"equation '{equation}' has {len(terms)} terms, expected {len(operands)}")
+    terms = [_spelled(term, len(shape_of(x))) for term, x in zip(terms, operands, strict=True)]
+    widest = max((sum(c in _ELLIPSIS for c in term) for term in terms), default=0)
+    result = right.replace("...", _ELLIPSIS[-widest:] if widest else "")
+    if not arrow:
+        letters = "".join(terms)
+        once = sorted(c for c in set(letters) if letters.count(c) == 1 and c not in _ELLIPSIS)
+        result = (_ELLIPSIS[-widest:] if widest else "") + "".join(once)
+    diagonals = [_diagonal(b, term, x) for term, x in zip(terms, operands, strict=True)]
+    term, value = _contracted(b, diagonals, result)
+    return transpose(b, value, [term.index(letter) for letter in result])
+
+
+def _spelled(term: str, rank: int) -> str:
+    """The term with a letter for every dim."""
+    missing = rank - len(term.replace("...", ""))
+    return term.replace("...", _ELLIPSIS[len(_ELLIPSIS) - missing :])
+
+
+def _diagonal(b: Builder, term: str, x: SSAValue) -> tuple[str, SSAValue]:
+    """The operand with every letter once: what is off a diagonal becomes 0 and is summed away."""
+    repeated = next((letter for letter in term if term.count(letter) > 1), None)
+    if repeated is None:
+        return term, x
+    first, second = term.index(repeated), term.rindex(repeated)
+    shape = shape_of(x)
+    mask = np.eye(shape[first], dtype=np.bool_)
+    extents = [extent if dim in (first, second) else 1 for dim, extent in enumerate(shape)]
+    kept = apply(b, "select", b.constant(mask.reshape(extents)), x, scalar(b, 0, x))
+    total = drop_dims(b, reduce_dims(b, "add", kept, [second]), [second])
+    return _diagonal(b, term[:second] + term[second + 1 :], total)
+
+
+def _contracted(
+    b: Builder, operands: Sequence[tuple[str, SSAValue]], result: str
+) -> tuple[str, SSAValue]:
+    """The product of all operands, with the letters of the result alone, in any order."""
+    terms = [term for term, _ in operands]
+    first = _summed(b, *operands[0], result + "".join(terms[1:]))
+    for position, (term, value) in enumerate(operands[1:], start=2):
+        needed = result + "".join(terms[position:])
+        second = _summed(b, term, value, needed + first[0])
+        first = _product(b, first, second, needed)
+    return first
+
+
+def _summed(b: Builder, term: str, value: SSAValue, needed: str) -> tuple[str, SSAValue]:
+    """The operand with the letters that nothing needs summed away."""
+    dims = [dim for dim, letter in enumerate(term) if letter not in needed]
+    total = drop_dims(b, reduce_dims(b, "add", value, dims), dims)
+    return "".join(letter for letter in term if letter in needed), total
+
+
+def _product(
+    b: Builder, left: tuple[str, SSAValue], right: tuple[str, SSAValue], needed: str
+) -> tuple[str, SSAValue]:
+    """One batched matrix product: letters are batch, rows, columns, or summed."""
+    extents = dict(zip(right[0], shape_of(right[1]), strict=True))
+    for letter, extent in zip(left[0], shape_of(left[1]), strict=True):
+        extents[letter] = max(extent, extents.get(letter, 1))
+    shared = [letter for letter in left[0] if letter in right[0]]
+    batch = [letter for letter in shared if letter in needed]
+    summed = [letter for letter in shared if letter not in needed]
+    rows = [letter for letter in left[0] if letter not in right[0]]
+    columns = [letter for letter in right[0] if letter not in left[0]]
+
+    def grouped(operand: tuple[str, SSAValue], *groups: Sequence[str]) -> SSAValue:
+        term, value = operand
+        order = reduce(lambda a, c: [*a, *c], groups, list[str](batch))
+        moved = transpose(b, value, [term.index(letter) for letter in order])
+        kept = shape_of(moved)[: len(batch)]
+        sizes = [prod(extents[letter] for letter in group) for group in groups]
+        return reshape(b, moved, [*kept, *sizes])
+
+    value = matmul(b, grouped(left, rows, summed), grouped(right, summed, columns))
+    term = "".join([*batch, *rows, *columns])
+    return term, reshape(b, value, [extents[letter] for letter in term])
+
+
+MOST_ROWS = 32
+"""A step of the elimination is about ten ops; larger matrices would make too many."""
+
+
+@importer("Det")
+def determinant(b: Builder, node: Node) -> SSAValue:
+    """The product of the pivots of the matrices `[…, n, n]`, with the sign of the row swaps."""
+    x = node.input(0)
+    *batch, rows, columns = shape_of(x)
+    if rows != columns:
+        node.fail(f"the matrices are {rows} by {columns}, expected square ones")
+    if rows > MOST_ROWS:
+        node.unsupported(f"the matrices have {rows} rows, expected at most {MOST_ROWS}")
+    matrix = reshape(b, x, [math.prod(batch), rows, rows])
+    result = scalar(b, 1, matrix)
+    while True:
+        matrix, factor = _eliminated(b, matrix)
+        result = apply(b, "mul", result, factor)
+        if 0 in shape_of(matrix):
+            return reshape(b, result, batch)
+
+
+def _eliminated(b: Builder, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The matrices without their first column and the row of its pivot, and the signed pivots.
+
+    The pivot is the largest element of the column (Golub and Van Loan, "Matrix Computations",
+    partial pivoting); the first row takes the place of its row.
+    """
+    count, rows, _ = shape_of(matrix)
+    column = slice_dim(b, matrix, 2, 0, 1)
+    place = b.emit(ArgReduceOp.get(apply(b, "abs", column), "max", 1))
+    pivot_row = b.emit(GatherElementsOp.get(matrix, broadcast(b, place, [count, 1, rows]), 1))
+    is_pivot = apply(b, "eq", b.emit(IotaOp.of(1, TensorType(i64, [count, rows, 1]))), place)
+    swapped = apply(b, "select", is_pivot, slice_dim(b, matrix, 1, 0, 1), matrix)
+    rest = slice_dim(b, swapped, 1, 1, rows - 1)
+    pivot = slice_dim(b, pivot_row, 2, 0, 1)
+    stays = apply(b, "eq", place, b.constant(np.zeros([1, 1, 1], np.int64)))
+    signed = apply(b, "select", stays, pivot, apply(b, "neg", pivot))
+    is_zero = apply(b, "eq", pivot, scalar(b, 0, pivot))
+    divisor = apply(b, "select", is_zero, scalar(b, 1, pivot), pivot)
+    factors = apply(b, "div", slice_dim(b, rest, 2, 0, 1), divisor)
+    taken = apply(b, "mul", factors, slice_dim(b, pivot_row, 2, 1, rows - 1))
+    return apply(b, "sub", slice_dim(b, rest, 2, 1, rows - 1), taken), signed

@@ -1,1 +1,0 @@
-"""From groups to kernel functions."""

@@ -1,0 +1,1 @@
+"""From groups to kernel functions, when all is decided."""

@@ -1,0 +1,1 @@
+"""Which family makes a kernel in which schedule, as tuning has found."""

@@ -1,0 +1,138 @@
+"""Caches on disk: where they are, and entries that say what they are of.
+
+A file is a magic number, the length of the key, that of the payload, a SHA-256 of all the rest,
+the key and the payload. What was cut off, changed, or put under the name of another entry is found
+when the file is read. The digest guards against accidents, not against an enemy: whoever can write
+to the directory of the cache can write entries that hold.
+"""
+
+import hashlib
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import platformdirs
+
+from braid.support.atomic_file import atomic_file
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.input_files import NotRegularError, open_regular
+
+OBJECTS = "compiled"
+"""The directory of what was compiled."""
+RECORDS = "records-1.sqlite"
+"""The file of what was measured; the number is that of its schema."""
+
+_warned: set[Path] = set()
+
+
+def cache_directory() -> Path:
+    """`$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
+    return Path(os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid"))
+
+
+def warn_of_damage(message: str) -> None:
+    """Warn of something damaged in the cache, once for each cache and process."""
+    directory = cache_directory()
+    if directory in _warned:
+        return
+    _warned.add(directory)
+    hint = "'braid cache verify' lists all that is damaged; the disk may be failing"
+    emit(Diagnostic("warning", message, hint=hint))
+
+
+SUFFIX = ".entry"
+_MAGIC = b"braidce1"
+_HEADER = struct.Struct("<8sIQ32s")
+
+
+class DamagedEntryError(Exception):
+    """The file is not the entry that it should be; the message says how it differs."""
+
+
+def read_entry(path: Path, key: str) -> bytes:
+    """The payload of the entry at `path`, which is to be that of `key`.
+
+    Raises:
+        FileNotFoundError: there is no entry.
+        OSError: it cannot be read.
+        DamagedEntryError: it is damaged, the entry of another key, or no regular file.
+
+    """
+    try:
+        with open_regular(path) as file:
+            header = file.read(_HEADER.size)
+            _check_size(header, os.fstat(file.fileno()).st_size)
+            found, payload = unpack_entry(header + file.read())
+    except NotRegularError as error:
+        raise DamagedEntryError(error.strerror) from error
+    except (MemoryError, OverflowError) as error:  # a file with holes may have any size
+        raise DamagedEntryError("it is larger than the memory") from error
+    if found != key:
+        raise DamagedEntryError(f"it is the entry of '{found[:80]}'")
+    return payload
+
+
+def write_entry(path: Path, key: str, payload: bytes) -> None:
+    """Keep `payload` under `key`; the file appears whole, or what was at `path` stays.
+
+    Raises:
+        OSError: the directory cannot be made, or what is not a file stays in the way.
+        BraidError: the file cannot be written.
+
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink() or (path.exists() and not _is_readable_file(path)):
+        # Else the entry would go to where the link or the pipe leads, or be unreadable as well.
+        remove(path)
+    with atomic_file(path) as file:
+        file.write(pack_entry(key, payload))
+
+
+def pack_entry(key: str, payload: bytes) -> bytes:
+    """The bytes of an entry."""
+    name = key.encode()
+    digest = _digest(name, payload)
+    return _HEADER.pack(_MAGIC, len(name), len(payload), digest) + name + payload
+
+
+def unpack_entry(data: bytes) -> tuple[str, bytes]:
+    """Key and payload of the entry in `data`. Raises DamagedEntryError where it is none."""
+    key_bytes, digest = _check_size(data, len(data))
+    end = _HEADER.size + key_bytes
+    name, payload = data[_HEADER.size : end], data[end:]
+    if _digest(name, payload) != digest:
+        raise DamagedEntryError("its bytes do not match its digest")
+    return name.decode(), payload
+
+
+def _check_size(data: bytes, size: int) -> tuple[int, bytes]:
+    """The length of the key and the digest that the header of an entry of `size` bytes says."""
+    if len(data) < _HEADER.size:
+        raise DamagedEntryError(f"it has {size} bytes, fewer than a header")
+    magic, key_bytes, payload_bytes, digest = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise DamagedEntryError("it does not begin as an entry does")
+    expected = _HEADER.size + key_bytes + payload_bytes
+    if size != expected:
+        raise DamagedEntryError(f"it has {size} bytes, expected {expected}")
+    return key_bytes, digest
+
+
+def _is_readable_file(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.R_OK)
+
+
+def remove(path: Path) -> None:
+    """Remove what stands at `path`, whatever it is. Raises OSError where that cannot be."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _digest(name: bytes, payload: bytes) -> bytes:
+    digest = hashlib.sha256(_MAGIC + struct.pack("<IQ", len(name), len(payload)))
+    digest.update(name)
+    digest.update(payload)
+    return digest.digest()

@@ -1,0 +1,112 @@
+"""Which kernel a group gets, such as one with a convolution: of which family, in which schedule.
+
+It is the cheapest one, or what `braid.schedule` names (see `select-schedules`). All ask here, so
+that they get the same answer: `select-layouts` for the best kernel in each choice of layouts,
+storage and code generation for the one in which the tensors of a group are stored.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.analysis.structure.verification import InvalidIRError
+from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.dialects.braid.regions import FusedOp
+from braid.targets.costs.cost import Source
+from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
+from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.group_matches import GroupMatches
+from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.kernels.kernel_schedule import find_match, schedule_of
+
+
+@dataclass(frozen=True)
+class KernelOption:
+    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says."""
+
+    match: Match
+    layouts: LayoutChoice
+    seconds: float
+    source: Source
+
+    @property
+    def family(self) -> KernelFamily:
+        """Whose kernel it is."""
+        return self.match.family
+
+
+class KernelChoice:
+    """Chooses among the kernels of some families, asked in order of preference among equals."""
+
+    def __init__(
+        self,
+        families: Iterable[KernelFamily],
+        records: Callable[[], CostRecords] = load_records,
+    ) -> None:
+        """`records` has what was measured. Raises BraidError for a family that lacks a part."""
+        self.matches = GroupMatches(families)
+        """What families find in groups."""
+        self._load = records
+
+    def choose(self, group: FusedOp) -> tuple[Match, Schedule] | None:
+        """The family and the schedule that `braid.schedule` names, else those of `match`.
+
+        The schedule is the family's default then; None where no family takes the group. Raises
+        InvalidIRError where no family has the schedule for the group as its tensors are stored.
+        """
+        chosen = schedule_of(group)
+        if chosen is None:
+            match = self.match(group)
+            return None if match is None else (match, match.default_schedule())
+        takers = self.matches.in_choice(group, stored_choice(group))
+        match = find_match(takers, chosen)
+        if match is None:
+            names = ", ".join(match.family.name for match in takers) or "none"
+            raise InvalidIRError(
+                f"no kernel family has the schedule '{chosen}' for this group",
+                location=source_location(group),
+                hint=f"leave out '{SCHEDULE}'; families that take the group: {names}",
+            )
+        return match, chosen.schedule
+
+    def match(self, group: FusedOp, choice: LayoutChoice | None = None) -> Match | None:
+        """That of the cheapest family that takes `group` in `choice`, strides included.
+
+        By default as its tensors are stored; None if no family takes it.
+        """
+        choice = stored_choice(group) if choice is None else choice
+        takers = self.matches.in_choice(group, choice)
+        if len(takers) <= 1:
+            return takers[0] if takers else None
+        records = self._records.of_group(group)
+        options = [_option(match, choice, records) for match in takers]
+        return min(options, key=lambda option: option.seconds).match
+
+    def options(self, group: FusedOp) -> list[KernelOption]:
+        """The best way to make `group` in each choice of layouts, the preferred one first."""
+        best: dict[LayoutChoice, KernelOption] = {}
+        records = self._records.of_group(group)
+        for match in self.matches.of(group):
+            for choice in match.layouts:
+                option = _option(match, choice, records)
+                if choice not in best or option.seconds < best[choice].seconds:
+                    best[choice] = option
+        return list(best.values())
+
+    def option(self, match: Match, choice: LayoutChoice) -> KernelOption:
+        """A kernel in `choice`: as measured if it was, else as its family predicts."""
+        return _option(match, choice, self._records.of_group(match.group))
+
+    @cached_property
+    def _records(self) -> CostRecords:
+        return self._load()
+
+
+def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:
+    measured = records.seconds(choice, match.family)
+    if measured is not None:
+        return KernelOption(match, choice, measured, Source.MEASURED)
+    return KernelOption(match, choice, match.seconds(choice), Source.FAMILY)
