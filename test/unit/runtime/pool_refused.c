@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * A system that gives no threads for a while: loops and streams run all the same, it is not asked for
- * every one of them, and later there are workers. Built with this pthread_create and clock.
+ * A system that gives no threads for a while: loops and streams run all the same, it is not asked
+ * for every one of them, and later there are workers. Built with this pthread_create and clock.
  */
 #define _GNU_SOURCE
 #undef pthread_create

@@ -1,5 +1,5 @@
-// Integers of 1 to 64 bits with the semantics of Vitis's ap_int and ap_uint where designs of braid use
-// them: assignment keeps the low bits, operators are exact in 128 bits.
+// Integers of 1 to 64 bits with the semantics of Vitis's ap_int and ap_uint where designs of braid
+// use them: assignment keeps the low bits, operators are exact in 128 bits.
 #pragma once
 
 #include <stdint.h>

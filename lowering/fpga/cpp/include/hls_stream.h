@@ -1,4 +1,5 @@
-// Streams as Vitis's hls::stream in C simulation: unbounded, and a read of nothing ends the program.
+// Streams as Vitis's hls::stream in C simulation: unbounded, and a read of nothing ends the
+// program.
 #pragma once
 
 #include <cstdio>
