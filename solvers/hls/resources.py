@@ -50,7 +50,7 @@ def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
 
 
 def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
-    """Rows of arrays whose length is not a power of two, times it: one for each row and length.
+    """Rows of arrays times a length that two shifts do not make: one for each row and length.
 
     Where elements come in the order of the memory, addresses are counted instead.
     """
@@ -63,11 +63,19 @@ def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
         order = [name for one in index for name in sorted(one.variables)]
         array = arrays[op.name]
         length = array.shape[-1] // array.banks[-1]
-        if order == [loop.name for loop in nest.loops] or length & (length - 1) == 0:
+        if order == [loop.name for loop in nest.loops] or signed_digits(length) <= 2:
             continue
         if index[-2].terms:
             found.add((length, index[-2]))
     return len(found)
+
+
+def signed_digits(number: int) -> int:
+    """Powers of two that add up to it, of either sign, as few as can be (Reitwiesner 1960).
+
+    A product with it is that many shifts, and sums of them.
+    """
+    return (number ^ 3 * number).bit_count()
 
 
 def _hurried(one: Sum, plan: Schedule, operators: Operators) -> bool:
