@@ -14,7 +14,13 @@ from braid.model import Package, RecordCount
 from braid.packaging.weights import fill_weights
 from braid.passes.storage.memory_report import MemoryReport
 from braid.read_source import chain_parameters
-from braid.runtime.manifest import DeviceCodeSpec, DeviceSpec, Manifest, WeightSpec
+from braid.runtime.manifest import (
+    DeviceCodeSpec,
+    DeviceSpec,
+    Manifest,
+    ResourceSpec,
+    WeightSpec,
+)
 from braid.sources.source_model import Parameters, SourceModel
 from braid.targets.machines.target import Target
 
@@ -78,5 +84,18 @@ def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
     for own in devices:
         code, size = own.code, sum(map(len, own.code.parts))
         seconds = -1.0 if code.seconds is None else code.seconds * code.executions
-        yield DeviceCodeSpec(own.device, code.kind, offset, size, seconds)
+        interval = -1.0 if code.interval is None else code.interval
+        resources = tuple(
+            ResourceSpec(name, float(used), float(available))
+            for name, (used, available) in code.resources.items()
+        )
+        yield DeviceCodeSpec(
+            own.device,
+            code.kind,
+            offset,
+            size,
+            seconds,
+            interval=interval,
+            resources=resources,
+        )
         offset += size

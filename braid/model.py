@@ -196,6 +196,27 @@ class Model:
                 known[code.device] = known.get(code.device, 0.0) + code.seconds
         return known
 
+    def device_frames(self) -> dict[str, float]:
+        """Return how many inputs of a stream devices take per second at most, where it is known.
+
+        Of several functions on a device, that of the slowest.
+        """
+        slowest: dict[str, float] = {}
+        for code in self._package.manifest.devices if self._package is not None else ():
+            if code.interval > 0:
+                slowest[code.device] = max(slowest.get(code.device, 0.0), code.interval)
+        return {device: 1 / interval for device, interval in slowest.items()}
+
+    def device_resources(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """Return what functions take of devices, and what there is, by resource, where known."""
+        known: dict[str, dict[str, tuple[float, float]]] = {}
+        for code in self._package.manifest.devices if self._package is not None else ():
+            for one in code.resources:
+                own = known.setdefault(code.device, {})
+                used, _ = own.get(one.name, (0.0, 0.0))
+                own[one.name] = (used + one.used, one.available)
+        return known
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one artifact file, which `braid.load` and the C runtime read.
 

@@ -70,13 +70,23 @@ class DeviceSpec:
 
 
 @dataclass(frozen=True)
+class ResourceSpec:
+    """What code takes of a resource of its device, of what there is."""
+
+    name: str
+    used: float
+    available: float
+
+
+@dataclass(frozen=True)
 class DeviceCodeSpec:
     """Code that a device beside the host loads: `nbytes` from `offset` of the devices section.
 
     `kind` says what it is, such as `stream`. `seconds` is how long it takes of a run of the model,
     as estimated when it was compiled; negative where nothing is known. Code that functions are
     launched with lies in the shared object, and nowhere else: `in_code` says that the offset is
-    one of that.
+    one of that. `interval` is the time in seconds from one input of a stream to the next, negative
+    where nothing is known, and `resources` what the code takes of the device.
     """
 
     device: str
@@ -85,6 +95,8 @@ class DeviceCodeSpec:
     nbytes: int
     seconds: float
     in_code: bool = False
+    interval: float = -1.0
+    resources: tuple[ResourceSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -218,4 +230,14 @@ def _read_device(fields: Any) -> DeviceCodeSpec:
         _read(fields, "nbytes", int),
         _read(fields, "seconds", float),
         fields.get("in_code") is True,
+        _read(fields, "interval", float) if "interval" in fields else -1.0,
+        _read_all(fields, "resources", _read_resource) if "resources" in fields else (),
+    )
+
+
+def _read_resource(fields: Any) -> ResourceSpec:
+    return ResourceSpec(
+        _read(fields, "name", str),
+        _read(fields, "used", float),
+        _read(fields, "available", float),
     )

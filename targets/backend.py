@@ -28,7 +28,7 @@ ops, into one design. What it does not run it says itself, as `Selective`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
@@ -129,7 +129,9 @@ class Code:
     `seconds` is how long it takes once, where that is known without a device, such as by
     simulating it, and None elsewhere; `executions` is how often a run of the model is expected to
     come by. `function` is the one of the functions that it is of, where it is of one. `libraries`
-    are the names of shared libraries that it calls.
+    are the names of shared libraries that it calls. `interval` is the time in seconds from one
+    input of a stream to the next, and `resources` what it takes of the device and what there is,
+    by names in plain words; both where they are known.
     """
 
     kind: str
@@ -138,6 +140,10 @@ class Code:
     executions: float = 1.0
     function: str = ""
     libraries: tuple[str, ...] = ()
+    interval: float | None = None
+    resources: Mapping[str, tuple[float, float]] = field(
+        default_factory=dict[str, tuple[float, float]]
+    )
 
 
 class EmittedKernels(Protocol):

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
-from braid.lowering.fpga.report import report
+from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
@@ -83,6 +83,8 @@ class FpgaKernels:
                 (circuit.library(),),
                 circuit.cycles / self._clock,
                 function=circuit.function.sym_name.data,
+                interval=circuit.interval / self._clock,
+                resources=taken_of(circuit, device.machine),
             )
             for circuit in self._circuits(functions)
         ]

@@ -35,8 +35,12 @@ def report(circuit: Circuit, machine: Machine) -> str:
         )
     depths = [channel.depth.value.data for channel in channels_of(design)]
     lines += ["", f"{len(depths)} channels of {depths} beats", ""]
-    used = resources_of(design)
-    for name, words in _PARTS:
-        taken, given = getattr(used, name), machine.fact(name)
+    for words, (taken, given) in taken_of(circuit, machine).items():
         lines.append(f"{words:16}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
     return "\n".join(lines) + "\n"
+
+
+def taken_of(circuit: Circuit, machine: Machine) -> dict[str, tuple[float, float]]:
+    """What a circuit takes of a part, and what that has, by the names of resources."""
+    used = resources_of(circuit.converted.design)
+    return {words: (getattr(used, name), machine.fact(name)) for name, words in _PARTS}

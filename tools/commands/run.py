@@ -108,6 +108,14 @@ def run(
     _show(outputs)
     for device, seconds in opened.device_seconds().items():
         print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
+    for device, frames in opened.device_frames().items():
+        print(f"{device} takes {frames:,.0f} frames per second in a stream, at its clock")
+    for device, resources in opened.device_resources().items():
+        parts = [
+            f"{used:,g} of {given:,g} {name} ({used / given:.1%})"
+            for name, (used, given) in resources.items()
+        ]
+        print(f"{device}: {', '.join(parts)}, estimated")
 
 
 def _trace_to(path: Path, model: "Model") -> None:

@@ -62,6 +62,23 @@ def test_a_launch_takes_as_long_as_was_predicted(small: ModelProto) -> None:
     assert model.launched_seconds()["fpga:0"] == pytest.approx(3 * predicted, abs=1e-8)
 
 
+def test_frames_and_resources_are_those_of_the_report(small: ModelProto, tmp_path: Path) -> None:
+    text = str(emit_model(small, "report", target="fpga-sim"))
+    (frames,) = re.findall(r"([\d,]+) frames per second", text)
+    slices, tables = (
+        re.findall(rf"{name} +([\d,]+) of", text)[0] for name in ("DSP slices", "look-up tables")
+    )
+    onnx.save(small, tmp_path / "small.onnx")
+    braid.compile(small, target="fpga-sim").save(tmp_path / "small.braid")
+    assert braid.load(tmp_path / "small.braid").device_frames()["fpga:0"] > 1000
+    options = ["--target", "fpga-sim"]
+    for path, more in ((tmp_path / "small.onnx", options), (tmp_path / "small.braid", [])):
+        command = [BRAID, "run", path, "--random", *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert f"fpga:0 takes {frames} frames per second in a stream" in done
+        assert f"{slices} of 220 DSP slices" in done and f"{tables} of 53,200 look-up" in done
+
+
 def test_a_stream_of_requests(small: ModelProto) -> None:
     model, host = braid.compile(small, target="fpga-sim"), braid.compile(small)
     images = [image(small, seed) for seed in range(6)]
