@@ -14,13 +14,15 @@ from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 class ExpandTransposedConvolutionsPass(ModulePass):
     """Replaces every `braid.conv_transpose` by its decomposition.
 
-    In: any module. Out: a 1×1 convolution and a rearrangement where windows do not overlap
-    (window = stride), else a convolution of the input with zeros in between. Kernels for
-    convolution then serve both, and what is done to the weight is done at compile time.
+    In: any module. Out: convolutions whose channels are the elements that lie between two of the
+    input, and a rearrangement of these; nothing is multiplied by zeros, and nothing added up in
+    memory. Kernels for convolution then serve both, and what is done to the weight is done at
+    compile time. A transposed convolution with dilated windows becomes a convolution of the input
+    with zeros in between.
 
     ```mlir
-    %y = braid.conv_transpose %x, %w {strides = array<i64: 2, 2>, …}  // a window of 2 × 2
-    // %b = braid.conv %x, %v {strides = array<i64: 1, 1>, …}
+    %y = braid.conv_transpose %x, %w {strides = array<i64: 2>, …}  // a window of 4, 8 channels
+    // %b = braid.conv %x, %v {strides = array<i64: 1>, …}  // a window of 2, 16 channels
     // %y = rearranged %b
     ```
     """
