@@ -122,7 +122,19 @@ class Layout:
     @staticmethod
     def row_major(rank: int) -> "Layout":
         """The layout of a tensor without encoding."""
-        return Layout.parse("".join(chr(ord("a") + i) for i in range(rank)))
+        return Layout.parse(_letters(0, rank))
+
+    @staticmethod
+    @lru_cache
+    def channels_last(rank: int) -> "Layout":
+        """Feature maps with channels innermost: `acb`, `acdb` (NHWC), `acdeb`."""
+        return Layout.parse(f"a{_letters(2, rank)}b")
+
+    @staticmethod
+    @lru_cache
+    def channel_blocks(rank: int, channels: int) -> "Layout":
+        """Feature maps in blocks of `channels`, as many as a vector has lanes: `aBcd16b`."""
+        return Layout.parse(f"aB{_letters(2, rank)}{channels}b")
 
     @property
     def is_abstract(self) -> bool:
@@ -190,6 +202,11 @@ class Layout:
 
     def __str__(self) -> str:
         return self.tag
+
+
+def _letters(begin: int, end: int) -> str:
+    """The dims from `begin` to `end`."""
+    return "".join(chr(ord("a") + dim) for dim in range(begin, end))
 
 
 def _storage_dims(outer: str, inner: Sequence[tuple[int, str]]) -> tuple[StorageDim, ...]:

@@ -297,8 +297,8 @@ def _with_edges(
     The zeros come first, since more may be cut off at one end than there are elements.
     """
     if max(*low, *high) > 0:
-        zeros = ([0, 0, *(max(n, 0) for n in side)] for side in (low, high))
-        value = builder.insert(PadOp.get(value, *zeros, 0)).output
+        before, after = ([0, 0, *(max(n, 0) for n in side)] for side in (low, high))
+        value = builder.insert(PadOp.get(value, before, after, 0)).output
     if min(*low, *high) < 0:
         shape = shape_of(value)
         cuts = zip(shape[2:], low, high, strict=True)

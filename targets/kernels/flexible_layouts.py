@@ -41,7 +41,8 @@ _FLEXIBLE = (
 _BLOCKS = (8, 16)
 """Channels in one vector of 256 and 512 bits."""
 
-_CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
+_FEATURE_MAPS = (3, 4, 5)
+"""Ranks with one, two and three spatial dims."""
 
 
 def as_typed(op: Operation) -> LayoutChoice:
@@ -72,11 +73,11 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
     if len(ranks) != 1 or not all(isinstance(op, _FLEXIBLE) for op in inner):
         return choices
     rank = ranks.pop()
-    if rank in _CHANNELS_LAST:
-        choices.append(_choice_of(group, Layout.parse(_CHANNELS_LAST[rank])))
+    if rank in _FEATURE_MAPS:
+        choices.append(_choice_of(group, Layout.channels_last(rank)))
     if rank == 4 and not any(isinstance(op, _WEIGHTED) for op in inner):
         blocks = (block for block in _BLOCKS if _divides_channels(block, group, inner))
-        choices += [_choice_of(group, Layout.parse(f"aBcd{block}b")) for block in blocks]
+        choices += [_choice_of(group, Layout.channel_blocks(rank, block)) for block in blocks]
     return choices
 
 

@@ -13,26 +13,20 @@ from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, takes_signs
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
+from braid.lowering.cpu.kernels.conv.contraction import ConvContraction, packed_weight
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.groups.layout_choices import (
-    CHANNELS_LAST,
-    results_alike,
-    uniform_choice,
-)
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, uniform_choice
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _STEP = ByteArithmetic.group
-_PADDED = Layout.parse(f"acdB{_STEP}b")
-"""Channels last, in whole steps."""
 
 
 @dataclass(frozen=True)
 class ConvBytesFamily(VectorFamily):
-    """`braid.conv` of unsigned and signed bytes into i32, in two dims, without padding.
+    """`braid.conv` of unsigned and signed bytes into i32, in one to three dims, unpadded.
 
     Not depthwise; with an elementwise epilogue. Layouts: channels last, padded to a multiple of
     four channels where they are not one; the weight in blocks of output channels and of four
@@ -61,10 +55,11 @@ class _Convolution(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, with blocks of output channels from best to worst."""
-        source = CHANNELS_LAST if self.found.depth % _STEP == 0 else _PADDED
-        weights = [_packed(count * self.unit.lanes) for count in self._ranked()]
+        last = Layout.channels_last(self.found.rank)
+        source = last if self.found.depth % _STEP == 0 else _in_steps(last)
+        weights = [self._packed(count * self.unit.lanes) for count in self._ranked()]
         fixed = [{self.found.input.index: source, self.found.weight.index: w} for w in weights]
-        choices = [uniform_choice(self.group, CHANNELS_LAST, own) for own in fixed]
+        choices = [uniform_choice(self.group, last, own) for own in fixed]
         return [choice for choice in choices if self._problem(choice).narrow is not None]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
@@ -100,10 +95,14 @@ class _Convolution(VectorCandidate):
     def _ranked(self) -> list[int]:
         """Vectors of output channels in a block, the fastest first."""
         found, lanes = self.found, self.unit.lanes
-        fixed = {found.input.index: CHANNELS_LAST, found.weight.index: _packed(lanes)}
-        size = self._size(self._problem(uniform_choice(self.group, CHANNELS_LAST, fixed)))
+        last = Layout.channels_last(found.rank)
+        fixed = {found.input.index: last, found.weight.index: self._packed(lanes)}
+        size = self._size(self._problem(uniform_choice(self.group, last, fixed)))
         ranked = tiling.ranked_vectors(size, self.unit)
         return [n for n in ranked if found.groups == 1 or found.columns % (n * lanes) == 0]
+
+    def _packed(self, block: int) -> Layout:
+        return packed_weight(self.found.rank, block, _STEP)
 
     def _vectors(self, choice: LayoutChoice) -> int:
         """Vectors per tile, by the weight's layout."""
@@ -126,9 +125,9 @@ class _Convolution(VectorCandidate):
         )
 
 
-def _packed(block: int) -> Layout:
-    """The weight in blocks of output channels and of a step's input channels."""
-    return Layout.parse(f"AcdB{block}a{_STEP}b")
+def _in_steps(channels_last: Layout) -> Layout:
+    """With channels padded to whole steps."""
+    return Layout.parse(f"{channels_last.tag[:-1]}B{_STEP}b")
 
 
 def _contraction(found: Contraction | None) -> Contraction:

@@ -56,7 +56,7 @@ class _Depthwise(WindowCandidate):
         a stride, neighbouring outputs share no loads, and more channels at once read longer pieces
         of memory.
         """
-        _, channels, _, width = self.points.shape
+        channels, width = self.points.shape[1], self.points.shape[-1]
         if self.has_lines:
             yield from line_schedules(width, self.unit.lanes, level)
             return
@@ -90,7 +90,7 @@ class _Depthwise(WindowCandidate):
 
     @property
     def _is_strided(self) -> bool:
-        return self.op.windows.strides[1] > 1
+        return self.op.windows.strides[-1] > 1
 
 
 def _vectors_of(choice: LayoutChoice) -> str:

@@ -19,16 +19,14 @@ from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.conv.contraction import POSITIONS_WEIGHT, ConvContraction
+from braid.lowering.cpu.kernels.conv.contraction import (
+    ConvContraction,
+    outputs_innermost,
+    packed_weight,
+)
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.groups.layout_choices import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    channel_blocks,
-    results_alike,
-    uniform_choice,
-)
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, uniform_choice
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -42,7 +40,7 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 
 @dataclass(frozen=True)
 class ConvDirectFamily(VectorFamily):
-    """`braid.conv` of f32 in two dims, without padding, not depthwise, with an epilogue.
+    """`braid.conv` of f32 in one to three dims, unpadded, not depthwise, with an epilogue.
 
     Layouts: row-major, channels last or in blocks of a vector (`aBcd16b`), the input and the
     result each in one of them, but a row-major result wants a row-major input. The weight is
@@ -106,7 +104,7 @@ class _Convolution(VectorCandidate):
         size, moved = _size(problem), stored_bytes(self.group, choice)
         best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
         if problem.over_positions:
-            windowed = self.found.op.windows.size != (1, 1)
+            windowed = math.prod(self.found.op.windows.size) > 1
             return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)
         row_major = choice.operands[self.found.input.index].is_row_major
         far = row_major and self.found.depth > self.unit.lanes
@@ -127,30 +125,27 @@ class _Convolution(VectorCandidate):
 
     def _candidates(self) -> Iterator[tuple[Layout, Layout, Layout]]:
         """Layouts of input, result and weight."""
-        found, lanes = self.found, self.unit.lanes
+        found, rank, lanes = self.found, self.found.rank, self.unit.lanes
+        first, last = Layout.row_major(rank), Layout.channels_last(rank)
         blocks = [found.columns]
         if found.groups == 1:
-            fixed = {found.input.index: CHANNELS_LAST, found.weight.index: _packed(lanes)}
-            size = _size(self._problem(uniform_choice(self.group, CHANNELS_LAST, fixed)))
+            fixed = {found.input.index: last, found.weight.index: packed_weight(rank, lanes)}
+            size = _size(self._problem(uniform_choice(self.group, last, fixed)))
             blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
-        weights = [_packed(block) for block in blocks]
+        weights = [packed_weight(rank, block) for block in blocks]
         for weight in weights:
-            yield CHANNELS_LAST, CHANNELS_LAST, weight
-        sources, targets = [CHANNELS_FIRST, CHANNELS_LAST], [CHANNELS_LAST]
-        if found.depth % lanes == 0:
-            sources.append(channel_blocks(lanes))
-        if found.columns % lanes == 0:
-            targets.append(channel_blocks(lanes))
+            yield last, last, weight
+        sources, targets = [first, last], [last]
+        # Nothing else offers blocks of other ranks, so that each would cost a reorder.
+        if rank == 4 and found.depth % lanes == 0:
+            sources.append(Layout.channel_blocks(rank, lanes))
+        if rank == 4 and found.columns % lanes == 0:
+            targets.append(Layout.channel_blocks(rank, lanes))
         for source in sources:
             for target in targets:
-                if (source, target) != (CHANNELS_LAST, CHANNELS_LAST):
+                if (source, target) != (last, last):
                     yield source, target, weights[0]
-        yield CHANNELS_FIRST, CHANNELS_FIRST, POSITIONS_WEIGHT
-
-
-def _packed(block: int) -> Layout:
-    """The weight in blocks of output channels."""
-    return Layout.parse(f"Acdb{block}a" if block > 1 else "acdb")
+        yield first, first, outputs_innermost(rank)
 
 
 def _contraction(found: Contraction | None) -> Contraction:

@@ -14,7 +14,6 @@ from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import (
-    channel_blocks,
     results_alike,
     uniform_choice,
 )
@@ -102,7 +101,9 @@ def _candidates(shape: Sequence[int]) -> list[Layout]:
         letters = candidates[0].tag
         candidates.append(Layout.parse(letters[0] + letters[2:] + letters[1]))
     if rank == 4:
-        candidates += [channel_blocks(block) for block in (8, 16) if shape[1] % block == 0]
+        candidates += [
+            Layout.channel_blocks(rank, block) for block in (8, 16) if shape[1] % block == 0
+        ]
     return candidates
 
 

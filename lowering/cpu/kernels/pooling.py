@@ -11,6 +11,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.conv.match import RANKS
 from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
@@ -25,7 +26,7 @@ _PART_OF_PEAK = 1 / 4
 
 @dataclass(frozen=True)
 class PoolFamily(VectorFamily):
-    """`braid.pool` of f32 or bytes in two dims without padding, with an elementwise epilogue.
+    """`braid.pool` of f32 or bytes in one to three dims, unpadded, with an elementwise epilogue.
 
     Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
@@ -42,7 +43,7 @@ class PoolFamily(VectorFamily):
         if not isinstance(x, BlockArgument):
             return None
         kind = element_type_of(x)
-        if not (kind == Float32Type() or is_byte(kind)) or len(shape_of(x)) != 4:
+        if not (kind == Float32Type() or is_byte(kind)) or len(shape_of(x)) not in RANKS:
             return None
         points = None if op.windows.is_padded else pointwise(group, op)
         if points is None or min(shape_of(x)) == 0 or (op.accumulator and x in points.leaves):
@@ -60,7 +61,7 @@ class _Pool(WindowCandidate):
 
         At first four outputs, which share the loads of overlapping windows.
         """
-        width = self.points.shape[3]
+        width = self.points.shape[-1]
         if self.has_lines:
             yield from line_schedules(width, self.unit.lanes, level)
             return

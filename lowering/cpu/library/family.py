@@ -17,9 +17,6 @@ from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    channel_blocks,
     row_major_choice,
     uniform_choice,
 )
@@ -77,10 +74,10 @@ class _Primitive(VectorCandidate):
         """For images channels last, in blocks or first, with the weights that suit each."""
         anchor = self.found.anchor
         if isinstance(anchor, ConvOp | PoolOp):
-            layouts = [CHANNELS_LAST, CHANNELS_FIRST]
+            layouts = [Layout.channels_last(4), Layout.row_major(4)]
             channels = (shape_of(anchor.operands[0])[1], shape_of(anchor.results[0])[1])
             if all(count % self.unit.lanes == 0 for count in channels):
-                layouts.insert(0, channel_blocks(self.unit.lanes))
+                layouts.insert(0, Layout.channel_blocks(4, self.unit.lanes))
             plain = [uniform_choice(self.group, layout, self._row_major) for layout in layouts]
         else:
             plain = [row_major_choice(self.group)]

@@ -107,14 +107,14 @@ def test_nothing_is_written_behind_one_last_byte(machine) -> None:
     assert (buffer[x.size :] == 77).all()
 
 
-def window(stride: int, dilation: int = 1) -> dict[str, list[int]]:
-    none = {"pad_low": [0, 0], "pad_high": [0, 0]}
-    return {"strides": [stride] * 2, "dilations": [dilation] * 2, **none}
+def window(stride: int, dilation: int = 1, dims: int = 2) -> dict[str, list[int]]:
+    none = {"pad_low": [0] * dims, "pad_high": [0] * dims}
+    return {"strides": [stride] * dims, "dilations": [dilation] * dims, **none}
 
 
-def convolution(stride: int, dilation: int, groups: int):
+def convolution(stride: int, dilation: int, groups: int, dims: int = 2):
     def build(x, w, *parts):
-        op = ConvOp.get(x, w, **window(stride, dilation), groups=groups, accumulator=i32)
+        op = ConvOp.get(x, w, **window(stride, dilation, dims), groups=groups, accumulator=i32)
         ops, results = requantized(op.output, *parts)
         return [op, *ops], results
 
@@ -138,6 +138,22 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
         choices=[0],
         arrays=arrays,
     )
+
+
+@MACHINES
+@pytest.mark.parametrize("extents", [(31,), (4, 5, 9)], ids=["lines", "volumes"])
+@pytest.mark.parametrize("channels", [7, 16])
+def test_convolutions_of_other_ranks(check, machine, extents, channels) -> None:
+    dims, filters = len(extents), 20
+    vector = (1, filters, *[1] * dims)
+    arrays = [
+        bytes_of(U8, 2, channels, *extents),
+        bytes_of(I8, filters, channels, *[3] * dims),
+        RNG.integers(-999, 999, vector).astype(np.int32),
+        *scales(*vector),
+    ]
+    build = convolution(1, 1, 1, dims)
+    check(ConvBytesFamily(machine), types_of(arrays), build, choices=[0], arrays=arrays)
 
 
 @MACHINES

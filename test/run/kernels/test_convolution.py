@@ -16,8 +16,8 @@ DIRECT, DEPTHWISE = ConvDirectFamily(HOST), ConvDepthwiseFamily(HOST)
 def convolution(strides=(1, 1), dilations=(1, 1), groups=1):
     def build(x, w, bias, residual):
         conv = ConvOp.get(
-            x, w, strides=strides, dilations=dilations, pad_low=(0, 0), pad_high=(0, 0),
-            groups=groups,
+            x, w, strides=strides, dilations=dilations, pad_low=[0] * len(strides),
+            pad_high=[0] * len(strides), groups=groups,
         )  # fmt: skip
         biased = elementwise("add", conv.output, bias)
         sum = elementwise("add", biased.output, residual)
@@ -35,7 +35,7 @@ def shapes_of(batch, channels, outputs, size, window, strides, dilations, depth)
     return [
         (batch, channels, *size),
         (outputs, depth, *window),
-        (1, outputs, 1, 1),
+        (1, outputs, *(1 for _ in size)),
         (batch, outputs, *out),
     ]
 
@@ -123,3 +123,32 @@ def test_wide_windows(check, width) -> None:
     shapes = shapes_of(1, 18, 18, (4, 25), (2, width), (1, 1), (1, 1), 1)
     check(DEPTHWISE, shapes, convolution(groups=18))
     check(DIRECT, shapes_of(1, 3, 18, (4, 25), (2, width), (1, 1), (1, 1), 3), convolution())
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "strides", "dilations"),
+    [
+        ((41,), (5,), (1,), (3,)),
+        ((33,), (1,), (2,), (1,)),
+        ((5, 6, 19), (2, 3, 2), (1, 2, 1), (2, 1, 1)),
+        ((4, 3, 5), (1, 1, 1), (1, 1, 1), (1, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize(("groups", "depth", "outputs"), [(1, 6, 37), (1, 16, 32), (2, 5, 8)])
+def test_lines_and_volumes(check, size, window, strides, dilations, groups, depth, outputs) -> None:
+    outputs, channels = groups * outputs, groups * depth
+    shapes = shapes_of(2, channels, outputs, size, window, strides, dilations, depth)
+    check(DIRECT, shapes, convolution(strides, dilations, groups))
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "strides", "dilations"),
+    [
+        ((41,), (4,), (1,), (3,)),
+        ((90,), (3,), (2,), (1,)),
+        ((5, 6, 19), (2, 3, 2), (1, 2, 1), (2, 1, 1)),
+    ],
+)
+def test_depthwise_lines_and_volumes(check, size, window, strides, dilations) -> None:
+    shapes = shapes_of(2, 35, 35, size, window, strides, dilations, 1)
+    check(DEPTHWISE, shapes, convolution(strides, dilations, 35))

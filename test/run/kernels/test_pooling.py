@@ -54,6 +54,21 @@ def test_long_lines(check, kind, stride, width) -> None:
     check(FAMILY, [(1, 16, 4, width)], build)
 
 
+@pytest.mark.parametrize("kind", ["max", "add"])
+@pytest.mark.parametrize(
+    ("size", "window", "strides"), [((70,), (3,), (2,)), ((5, 6, 21), (2, 3, 3), (2, 1, 2))]
+)
+def test_lines_and_volumes(check, kind, size, window, strides) -> None:
+    def build(x):
+        none, ones = [0] * len(size), [1] * len(size)
+        op = PoolOp.get(
+            x, kind, window, strides=strides, dilations=ones, pad_low=none, pad_high=none
+        )
+        return [op], [op.output]
+
+    check(FAMILY, [(2, 19, *size)], build)
+
+
 def test_lines_are_offered_for_small_strides() -> None:
     def pool(stride):
         def build(x):

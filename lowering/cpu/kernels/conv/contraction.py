@@ -5,6 +5,7 @@ vectors of B and C are contiguous. Over channels, A is the input and B the weigh
 output channels; over positions, A is the weight and B the input.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,23 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
-POSITIONS_WEIGHT = Layout.parse("bcda")
-"""Weight for vectors over positions: the output channels, rows of a tile, are neighbours."""
+_SPATIAL = "cde"
+
+
+def outputs_innermost(rank: int) -> Layout:
+    """A weight whose output channels are neighbours (`bcda`), as rows of a tile or in vectors."""
+    return Layout.parse(f"b{_SPATIAL[: rank - 2]}a")
+
+
+def packed_weight(rank: int, block: int, step: int = 1) -> Layout:
+    """A weight in blocks of output channels, and of the input channels of a step.
+
+    `Acdb32a`, `AcdB32a4b`.
+    """
+    spatial = _SPATIAL[: rank - 2]
+    if step > 1:
+        return Layout.parse(f"A{spatial}B{block}a{step}b")
+    return Layout.parse(f"A{spatial}b{block}a" if block > 1 else f"a{spatial}b")
 
 
 @dataclass(frozen=True)
@@ -60,13 +76,17 @@ class ConvContraction:
         leaves = [Stored(shape_of(leaf), operands[leaf.index]) for leaf in points.leaves]
         return [*leaves, Stored(points.shape, self.choice.results[0])]
 
+    @property
+    def _spatial(self) -> range:
+        return range(2, self.match.rank)
+
     def _positions(self, dims: Sequence[int], x_place: int) -> list[LoopDim]:
-        """Loops over batch (0), lines (2), pixels (3); the input is tensor number `x_place`."""
-        steps = {0: 1, 2: self.match.op.windows.strides[0], 3: self.match.op.windows.strides[1]}
+        """Loops over the batch (0) and spatial dims; the input is tensor number `x_place`."""
         loops: list[LoopDim] = []
         for dim in dims:
+            step = self.match.op.windows.strides[dim - 2] if dim else 1
             product = [0, 0]
-            product[x_place] = self._x.stride(dim) * steps[dim]
+            product[x_place] = self._x.stride(dim) * step
             outputs = [tensor.stride(dim) for tensor in self._outputs]
             loops.append(LoopDim(self.match.points.shape[dim], (*product, *outputs)))
         return loops
@@ -76,22 +96,29 @@ class ConvContraction:
         outputs = [tensor.stride(1, columns) for tensor in self._outputs]
         return LoopDim(self.match.groups, (a, b, *outputs))
 
+    def _window(self, step: int, x_place: int) -> list[LoopDim]:
+        """Loops over the window, of which neighbours are `step` elements apart in the weight."""
+        windows, loops = self.match.op.windows, list[LoopDim]()
+        for dim, (size, dilation) in enumerate(zip(windows.size, windows.dilations, strict=True)):
+            strides = [math.prod(windows.size[dim + 1 :]) * step] * 2
+            strides[x_place] = self._x.stride(2 + dim) * dilation
+            loops.append(LoopDim(size, (strides[0], strides[1])))
+        return loops
+
     def _over_channels(self, block: int) -> Contraction | None:
         match, x = self.match, self._x
         weight = self.choice.operands[match.weight.index].block(0)
-        windows, depth = match.op.windows, match.depth
-        kh, kw = windows.size
+        depth, taps = match.depth, math.prod(match.op.windows.size)
         if any(tensor.stride(1) > 1 for tensor in self._outputs):
             return None
         nothing = LoopDim(1, (0,) * (2 + len(self._outputs)))
-        *outer, row = merged(self._positions((0, 2, 3), 0)) or (nothing,)
+        *outer, row = merged(self._positions((0, *self._spatial), 0)) or (nothing,)
         if self.step > 1:
             return self._by_steps(block, outer, row)
-        group = self._channel_groups(x.stride(1, depth), kh * kw * depth * match.columns)
+        group = self._channel_groups(x.stride(1, depth), taps * depth * match.columns)
         piece = x.layout.block(1) if x.layout.block(1) > 1 else depth
         reduction = (
-            LoopDim(kh, (x.stride(2) * windows.dilations[0], kw * depth * weight)),
-            LoopDim(kw, (x.stride(3) * windows.dilations[1], depth * weight)),
+            *self._window(depth * weight, 0),
             LoopDim(depth // piece, (x.stride(1, piece), piece * weight)),
             LoopDim(piece, (x.stride(1), weight)),
         )
@@ -102,7 +129,7 @@ class ConvContraction:
             reduction=merged(reduction) or (LoopDim(1, (1, weight)),),
             columns=match.columns,
             columns_padded=packed or match.columns % block == 0,
-            block_stride=kh * kw * depth * block if packed else block,
+            block_stride=taps * depth * block if packed else block,
             a=match.input.index,
             b=match.weight.index,
             anchor=match.op.output,
@@ -112,14 +139,12 @@ class ConvContraction:
 
     def _by_steps(self, block: int, outer: Sequence[LoopDim], row: LoopDim) -> Contraction:
         """Channels last, the weight in blocks of output channels and of a step's input ones."""
-        match, x, windows = self.match, self._x, self.match.op.windows
+        match, x, taps = self.match, self._x, math.prod(self.match.op.windows.size)
         width = self.choice.operands[match.weight.index].block(0) * self.step
         steps = -(-match.depth // self.step)
-        kh, kw = windows.size
-        group = self._channel_groups(match.depth, kh * kw * steps * self.step * match.columns)
+        group = self._channel_groups(match.depth, taps * steps * self.step * match.columns)
         reduction = (
-            LoopDim(kh, (x.stride(2) * windows.dilations[0], kw * steps * width)),
-            LoopDim(kw, (x.stride(3) * windows.dilations[1], steps * width)),
+            *self._window(steps * width, 0),
             LoopDim(steps, (x.stride(1, self.step), width)),
         )
         return Contraction(
@@ -128,7 +153,7 @@ class ConvContraction:
             reduction=merged(reduction) or (LoopDim(1, (self.step, width)),),
             columns=match.columns,
             columns_padded=True,
-            block_stride=kh * kw * steps * block * self.step,
+            block_stride=taps * steps * block * self.step,
             a=match.input.index,
             b=match.weight.index,
             anchor=match.op.output,
@@ -138,18 +163,16 @@ class ConvContraction:
 
     def _over_positions(self, block: int) -> Contraction | None:
         match, x, channels = self.match, self._x, shape_of(self.match.weight)[0]
-        windows, depth = match.op.windows, match.depth
-        kh, kw = windows.size
+        depth, taps = match.depth, math.prod(match.op.windows.size)
         nothing = LoopDim(1, (0, 1, *(0 for _ in self._outputs[:-1]), 1))
-        *lines, columns = merged(self._positions((2, 3), 1)) or (nothing,)
+        *lines, columns = merged(self._positions(self._spatial, 1)) or (nothing,)
         if columns.strides[-1] != 1 or any(stride > 1 for stride in columns.strides):
             return None
         group = self._channel_groups(match.columns, x.stride(1, depth))
         row = LoopDim(match.columns, (1, 0, *(tensor.stride(1) for tensor in self._outputs)))
         reduction = (
-            LoopDim(depth, (kh * kw * channels, x.stride(1))),
-            LoopDim(kh, (kw * channels, x.stride(2) * windows.dilations[0])),
-            LoopDim(kw, (channels, x.stride(3) * windows.dilations[1])),
+            LoopDim(depth, (taps * channels, x.stride(1))),
+            *self._window(channels, 1),
         )
         return Contraction(
             outer=(*merged([group, *self._positions((0,), 1)]), *lines),

@@ -1,4 +1,4 @@
-"""Groups of one unpadded 2-d convolution with an elementwise epilogue."""
+"""Groups of one unpadded convolution with an elementwise epilogue."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,9 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.matmul import has_types
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+
+RANKS = (3, 4, 5)
+"""Dims of lines, images and volumes of several channels."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,11 @@ class ConvMatch:
     def groups(self) -> int:
         """Parts that the channels are divided into."""
         return self.op.groups.value.data
+
+    @property
+    def rank(self) -> int:
+        """Dims of the input: images, channels, and one to three spatial ones."""
+        return len(shape_of(self.input))
 
     @property
     def depth(self) -> int:
@@ -42,7 +50,7 @@ class ConvMatch:
 
 
 def match_convolution(group: FusedOp, integers: bool = False) -> ConvMatch | None:
-    """The convolution of the group: static, two spatial dims, padded by its producer.
+    """The convolution of the group: static, one to three spatial dims, padded by its producer.
 
     Of f32, or of bytes that are added up in i32.
     """
@@ -53,7 +61,7 @@ def match_convolution(group: FusedOp, integers: bool = False) -> ConvMatch | Non
     x, w = op.input, op.weight
     if not isinstance(x, BlockArgument) or not isinstance(w, BlockArgument) or x is w:
         return None
-    if not has_types(op, integers) or len(shape_of(x)) != 4 or op.windows.is_padded:
+    if not has_types(op, integers) or len(shape_of(x)) not in RANKS or op.windows.is_padded:
         return None
     points = pointwise(group, op)
     if points is None or w in points.leaves or (integers and x in points.leaves):

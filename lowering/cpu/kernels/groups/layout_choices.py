@@ -1,4 +1,4 @@
-"""Choices of layouts for a group, and the layouts of feature maps."""
+"""Choices of layouts for a group."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,6 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-
-CHANNELS_FIRST = Layout.row_major(4)
-CHANNELS_LAST = Layout.parse("acdb")
-
-
-def channel_blocks(lanes: int) -> Layout:
-    """Blocks of as many channels as a vector has lanes: NCHW16c with 512 bits."""
-    return Layout.parse(f"aBcd{lanes}b")
 
 
 def results_alike(choice: LayoutChoice) -> bool:

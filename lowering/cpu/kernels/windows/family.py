@@ -1,5 +1,6 @@
 """What the families of depthwise convolution and pooling share: all but match and cost."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
+from braid.lowering.cpu.kernels.conv.contraction import outputs_innermost
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
@@ -33,13 +35,10 @@ from braid.lowering.cpu.kernels.windows.problem import (
 )
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
-_WEIGHT = Layout.parse("bcda")
-"""Channels innermost."""
-
 
 @dataclass(frozen=True, eq=False)
 class WindowCandidate(VectorCandidate):
-    """An op over unpadded windows of a block argument in two dims, and its epilogue.
+    """An op over unpadded windows of a block argument and its epilogue.
 
     Takes feature maps channels last, in blocks of a vector, or first for small strides. Every
     output is the `combine` of the inputs in its window, each with the weight if there is one,
@@ -61,9 +60,7 @@ class WindowCandidate(VectorCandidate):
     @property
     def steps(self) -> int:
         """How often `combine` is computed."""
-        batch, channels, height, width = self.points.shape
-        rows, columns = self.op.windows.size
-        return batch * channels * height * width * rows * columns
+        return math.prod((*self.points.shape, *self.op.windows.size))
 
     @property
     def has_lines(self) -> bool:
@@ -126,5 +123,6 @@ class WindowCandidate(VectorCandidate):
         """Feature maps in `layout`, the weight with channels innermost unless they are lines."""
         fixed = {self.input.index: layout}
         if self.weight is not None:
-            fixed[self.weight.index] = Layout.row_major(4) if layout.is_row_major else _WEIGHT
+            first = layout.is_row_major
+            fixed[self.weight.index] = layout if first else outputs_innermost(layout.rank)
         return uniform_choice(self.group, layout, fixed)

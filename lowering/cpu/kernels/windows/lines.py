@@ -9,7 +9,7 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
-from braid.lowering.cpu.kernels.windows.channels import WindowChannels
+from braid.lowering.cpu.kernels.windows.channels import WindowChannels, over_lines
 from braid.lowering.cpu.kernels.windows.problem import WindowProblem
 from braid.targets.kernels.kernel_family import Schedule
 
@@ -27,7 +27,7 @@ class WindowLines:
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Images, channels, lines."""
-        return self.problem.points.shape[:3]
+        return self.problem.points.shape[:-1]
 
     @property
     def grid(self) -> int:
@@ -37,7 +37,7 @@ class WindowLines:
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """Tiles of whole vectors, then one for the outputs that are left."""
         position = e.coordinates(index, self.grid_extents)
-        width, lanes = self.problem.points.shape[3], self.problem.lanes
+        width, lanes = self.problem.points.shape[-1], self.problem.lanes
         block = self.vectors * lanes
         whole = width - width % block
 
@@ -52,7 +52,7 @@ class WindowLines:
 
 @dataclass(frozen=True)
 class _LineWriter:
-    """`count` outputs from column `first` on; `position` is image, channel and line."""
+    """`count` outputs from column `first` on; `position` is image, channel and lines."""
 
     kernel: WindowLines
     e: Emitter
@@ -67,6 +67,11 @@ class _LineWriter:
         lanes = self.e.lanes
         return [min(lanes, self.count - start) for start in range(0, self.count, lanes)]
 
+    @property
+    def _along(self) -> int:
+        """The dim that vectors run along."""
+        return len(self.position)
+
     def write(self) -> None:
         """Runs over the window, applies the epilogue and stores."""
         e, problem = self.e, self.kernel.problem
@@ -75,7 +80,7 @@ class _LineWriter:
             problem.anchor,
             problem.points,
             (0,) * len(outputs),
-            tuple(e.lanes * tensor.stride(3) for tensor in outputs),
+            tuple(e.lanes * tensor.stride(self._along) for tensor in outputs),
         )
         bases = [self._base(tensor) for tensor in outputs]
         masks = [self.e.tail_mask(count) for count in self.vectors]
@@ -84,30 +89,31 @@ class _LineWriter:
     def _accumulate(self) -> Accumulators:
         """A loop over the window's lines, its columns unrolled."""
         e, problem = self.e, self.kernel.problem
-        image, channel, line = self.position
-        x, windows = problem.stored[0], problem.windows
-        height, width = windows.size
-        start = (image, channel, e.mul(line, windows.strides[0]))
-        base = e.dot(start, [x.stride(dim) for dim in range(3)])
-        base = e.add(base, e.mul(self.first, windows.strides[1] * x.stride(3)))
-        weight = e.mul(channel, height * width)
+        image, channel, *lines = self.position
+        x, windows, along = problem.stored[0], problem.windows, self._along
+        pixel, width = x.stride(along), windows.size[-1]
+        steps = windows.strides
+        starts = [e.mul(i, s) for i, s in zip(lines, steps[:-1], strict=True)]
+        base = e.dot((image, channel, *starts), [x.stride(dim) for dim in range(along)])
+        base = e.add(base, e.mul(self.first, steps[-1] * pixel))
+        weight = e.mul(channel, math.prod(windows.size))
         type = e.vector_type(self.buffers[problem.x].element_type)
         initial: Sequence[Value] = [e.constant(problem.neutral, type)] * len(self.vectors)
 
-        def taps(y: Index, values: Sequence[Value]) -> Sequence[Value]:
-            row = e.add(base, e.mul(y, x.stride(2) * windows.dilations[0]))
-            tap = e.add(weight, e.mul(y, width))
+        def taps(row: Index, place: Index, values: Sequence[Value]) -> Sequence[Value]:
+            tap = e.add(weight, place)
             for column in range(width):
-                offset = e.add(row, column * windows.dilations[1] * x.stride(3))
+                offset = e.add(row, column * windows.dilations[-1] * pixel)
                 values = self._tap(offset, e.add(tap, column), values)
             return values
 
-        return [list(e.carry(0, height, 1, initial, taps))]
+        strides = [x.stride(dim) for dim in range(2, along)]
+        return [list(over_lines(e, windows, strides, base, initial, taps))]
 
     def _tap(self, offset: Index, tap: Index, values: Sequence[Value]) -> list[Value]:
         e, problem = self.e, self.kernel.problem
         weight = None if problem.weight is None else self.buffers[problem.weight].splat(e, tap)
-        step = e.lanes * problem.windows.strides[1]
+        step = e.lanes * problem.windows.strides[-1]
         return [
             problem.combine(e, value, self._load(e.add(offset, number * step), count), weight)
             for number, (value, count) in enumerate(zip(values, self.vectors, strict=True))
@@ -116,7 +122,7 @@ class _LineWriter:
     def _load(self, offset: Index, count: int) -> Value:
         """Inputs of `count` neighbouring outputs, from the first one's on."""
         e, buffer = self.e, self.buffers[self.kernel.problem.x]
-        stride, lanes = self.kernel.problem.windows.strides[1], self.e.lanes
+        stride, lanes = self.kernel.problem.windows.strides[-1], self.e.lanes
         needed = (count - 1) * stride + 1
         low = buffer.load(e, offset, self.e.tail_mask(needed))
         if stride == 1:
@@ -129,8 +135,9 @@ class _LineWriter:
     def _base(self, tensor: Stored) -> Index:
         """Where the first output is."""
         e = self.e
-        base = e.dot(self.position, [tensor.stride(dim) for dim in range(3)])
-        return e.add(base, e.mul(self.first, tensor.stride(3)))
+        along = self._along
+        base = e.dot(self.position, [tensor.stride(dim) for dim in range(along)])
+        return e.add(base, e.mul(self.first, tensor.stride(along)))
 
 
 def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels | WindowLines:

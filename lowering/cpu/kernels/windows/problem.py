@@ -10,11 +10,6 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.groups.layout_choices import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    channel_blocks,
-)
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -51,12 +46,15 @@ class WindowProblem:
     combine: Combine
 
     @property
-    def input_strides(self) -> tuple[int, int, int, int]:
-        """Elements to the next image, line, pixel and vector of channels of the input."""
+    def input_strides(self) -> tuple[int, ...]:
+        """Elements to the next image, along each spatial dim, and to the next vector of channels.
+
+        Of the input.
+        """
         return self._strides(self.stored[0])
 
     @property
-    def output_strides(self) -> list[tuple[int, int, int, int]]:
+    def output_strides(self) -> list[tuple[int, ...]]:
         """The same of the leaves of the epilogue, then of the result."""
         return [self._strides(tensor) for tensor in self.stored[1:]]
 
@@ -68,9 +66,10 @@ class WindowProblem:
         windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
         return in_place_leaves(self.points, leaves, results, windowed)
 
-    def _strides(self, tensor: Stored) -> tuple[int, int, int, int]:
+    def _strides(self, tensor: Stored) -> tuple[int, ...]:
         vector = tensor.stride(1, self.lanes) if tensor.stride(1) else 0
-        return tensor.stride(0), tensor.stride(2), tensor.stride(3), vector
+        spatial = (tensor.stride(dim) for dim in range(2, len(tensor.shape)))
+        return tensor.stride(0), *spatial, vector
 
 
 def stored_tensors(
@@ -80,21 +79,22 @@ def stored_tensors(
     arguments = (input, *points.leaves)
     operands = [Stored(shape_of(a), choice.operands[a.index]) for a in arguments]
     tensors = (*operands, Stored(points.shape, choice.results[0]))
-    dim = 3 if choice.results[0].is_row_major else 1
+    dim = len(points.shape) - 1 if choice.results[0].is_row_major else 1
     return tensors if all(tensor.stride(dim) <= 1 for tensor in tensors) else None
 
 
 def window_layouts(windows: Windows, channels: int, lanes: int) -> list[Layout]:
     """The layouts that some kernel takes on both sides, the preferred one first."""
-    layouts = [CHANNELS_LAST]
-    if channels % lanes == 0:
-        layouts.append(channel_blocks(lanes))
-    if windows.strides[1] <= MAX_LINE_STRIDE and windows.size[1] <= MAX_UNROLLED_WINDOW:
-        layouts.append(CHANNELS_FIRST)
+    rank = 2 + len(windows.size)
+    layouts = [Layout.channels_last(rank)]
+    if rank == 4 and channels % lanes == 0:
+        layouts.append(Layout.channel_blocks(rank, lanes))
+    if windows.strides[-1] <= MAX_LINE_STRIDE and windows.size[-1] <= MAX_UNROLLED_WINDOW:
+        layouts.append(Layout.row_major(rank))
     return layouts
 
 
 def used_lanes(shape: Sequence[int], layout: Layout, lanes: int) -> float:
     """Which part of the lanes of vectors along channels, or along lines, holds a result."""
-    extent = shape[3] if layout.is_row_major else shape[1]
+    extent = shape[-1] if layout.is_row_major else shape[1]
     return extent / (-(-extent // lanes) * lanes)
