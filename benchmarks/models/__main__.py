@@ -24,10 +24,18 @@ from benchmarks.models.peers import PEERS, Inputs
 REFERENCE = "ort"
 
 
+def peers(text: str) -> list[str]:
+    """Names of runtimes, separated by commas. Raises ArgumentTypeError for others."""
+    names = text.split(",")
+    if unknown := [name for name in names if name not in PEERS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(PEERS)}")
+    return names
+
+
 def measure(path: Path, options: argparse.Namespace) -> list[Result]:
     """Measure one model on all runtimes that were asked for."""
     inputs: Inputs = random_inputs(path, options.seed)
-    names = list(dict.fromkeys(["braid", REFERENCE, *options.peers.split(",")]))
+    names = list(dict.fromkeys(["braid", REFERENCE, *options.peers]))
     candidates = [PEERS[name](path, inputs) for name in names]
     return compare(path, candidates, REFERENCE, options.runs, options.warmup)
 
@@ -58,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, required=True, help="directory of .onnx files")
     parser.add_argument("--only", nargs="*", help="names of models, without .onnx")
-    parser.add_argument("--peers", default=REFERENCE, help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--peers", type=peers, default=[], help=f"of {', '.join(PEERS)}")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)

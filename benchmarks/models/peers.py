@@ -53,6 +53,26 @@ def load_ort(path: Path, inputs: Inputs) -> Candidate:
     )
 
 
+def load_openvino(path: Path, inputs: Inputs) -> Candidate:
+    """OpenVINO's CPU device in f32, for the latency of one request."""
+    import openvino  # pyright: ignore
+
+    config = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": "1",
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    start = time.perf_counter()
+    compiled: Any = openvino.Core().compile_model(str(path), "CPU", config)
+    request = compiled.create_infer_request()
+
+    def run() -> list[Array]:
+        request.infer(dict(inputs), share_inputs=True)
+        return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
+
+    return Candidate("openvino", run, time.perf_counter() - start, {})
+
+
 def load_iree(path: Path, inputs: Inputs) -> Candidate:
     """IREE, imported and compiled by its own tools, on its synchronous local device."""
     import iree.compiler as compiler  # pyright: ignore
@@ -86,6 +106,7 @@ def load_iree(path: Path, inputs: Inputs) -> Candidate:
 PEERS: dict[str, Callable[[Path, Inputs], Candidate]] = {
     "braid": load_braid,
     "ort": load_ort,
+    "openvino": load_openvino,
     "iree": load_iree,
 }
 """Runtimes by name."""

@@ -12,28 +12,9 @@ from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
-
-_SPATIAL = "cde"
-
-
-def outputs_innermost(rank: int) -> Layout:
-    """A weight whose output channels are neighbours (`bcda`), as rows of a tile or in vectors."""
-    return Layout.parse(f"b{_SPATIAL[: rank - 2]}a")
-
-
-def packed_weight(rank: int, block: int, step: int = 1) -> Layout:
-    """A weight in blocks of output channels, and of the input channels of a step.
-
-    `Acdb32a`, `AcdB32a4b`.
-    """
-    spatial = _SPATIAL[: rank - 2]
-    if step > 1:
-        return Layout.parse(f"A{spatial}B{block}a{step}b")
-    return Layout.parse(f"A{spatial}b{block}a" if block > 1 else f"a{spatial}b")
 
 
 @dataclass(frozen=True)

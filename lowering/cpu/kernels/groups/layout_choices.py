@@ -1,4 +1,4 @@
-"""Choices of layouts for a group."""
+"""Choices of layouts for a group, and the layouts of weights."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,8 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+
+_SPATIAL = "cde"
 
 
 def results_alike(choice: LayoutChoice) -> bool:
@@ -36,3 +38,19 @@ def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) 
 
     operands = tuple(operand(index) for index in range(len(group.inputs)))
     return LayoutChoice(operands, (layout,) * len(group.outputs))
+
+
+def outputs_innermost(rank: int) -> Layout:
+    """A weight whose output channels are neighbours (`bcda`), as rows of a tile or in vectors."""
+    return Layout.parse(f"b{_SPATIAL[: rank - 2]}a")
+
+
+def packed_weight(rank: int, block: int, step: int = 1) -> Layout:
+    """A weight in blocks of output channels, and of the input channels of a step.
+
+    `Acdb32a`, `AcdB32a4b`.
+    """
+    spatial = _SPATIAL[: rank - 2]
+    if step > 1:
+        return Layout.parse(f"A{spatial}B{block}a{step}b")
+    return Layout.parse(f"A{spatial}b{block}a" if block > 1 else f"a{spatial}b")

@@ -13,12 +13,12 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
-from braid.lowering.cpu.kernels.conv.contraction import outputs_innermost
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.wide_buffer import WideBuffer
 from braid.lowering.cpu.kernels.groups.layout_choices import (
+    outputs_innermost,
     results_alike,
     uniform_choice,
 )
