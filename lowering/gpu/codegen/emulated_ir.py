@@ -42,22 +42,7 @@ declare void @braid_gpu_read(ptr, i64, i64)
 declare void @braid_gpu_write(ptr, i64, i64)
 declare void @braid_gpu_tensor_map(ptr, ptr, i32, i32, i32, ptr, ptr, ptr)
 declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
-define weak hidden bfloat @__truncsfbf2(float %x) {
-  %bits = bitcast float %x to i32
-  %high = lshr i32 %bits, 16
-  %odd = and i32 %high, 1
-  %up = add i32 %odd, 32767
-  %sum = add i32 %bits, %up
-  %number = fcmp ord float %x, %x
-  %quiet = or i32 %bits, 4194304
-  %chosen = select i1 %number, i32 %sum, i32 %quiet
-  %kept = lshr i32 %chosen, 16
-  %half = trunc i32 %kept to i16
-  %result = bitcast i16 %half to bfloat
-  ret bfloat %result
-}
 """
-"""LLVM calls the last one where a CPU cannot round to bf16."""
 
 
 def emulated_ir(optimized: str, kernel: Launches) -> str:

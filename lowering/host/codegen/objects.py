@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from braid.lowering.host.codegen.half_floats import with_conversions
 from braid.lowering.host.codegen.llvm_text import bfloat_as_integers, translate_literals
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
@@ -31,7 +32,8 @@ def _target_machine(machine: Machine) -> Any:
 
 def _optimized(llvm_ir: str, target: Any) -> Any:
     try:
-        module = llvm.parse_assembly(bfloat_as_integers(translate_literals(llvm_ir)))
+        text = bfloat_as_integers(translate_literals(llvm_ir))
+        module = llvm.parse_assembly(with_conversions(text))
         module.verify()
     except RuntimeError as error:
         raise BraidError(f"LLVM rejects the generated code: {error}") from error

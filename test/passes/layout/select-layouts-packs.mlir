@@ -17,7 +17,7 @@
 // IGNORED-NOT:   braid.reorder
 // IGNORED:       scf.for
 // IGNORED:         braid.transpose %{{.*}} : (tensor<128x576xf32>) -> tensor<576x128xf32, #braid.layout<"ba">>
-// IGNORED:         braid.reorder %{{.*}} -> tensor<576x128xf32, #braid.layout<"Ba64b">>
+// IGNORED:         braid.reorder %{{.*}} -> tensor<576x128xf32, #braid.layout<"Ba{{[0-9]+}}b">>
 func.func @main(%x: tensor<4x576xf32>, %m: tensor<128x576xf32>) -> tensor<4x128xf32> {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

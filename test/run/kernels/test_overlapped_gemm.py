@@ -90,7 +90,8 @@ def test_overlapping_operand(
         call = CallableKernel(kernel)
         call(*apart)
         run_shuffled(call, kernel, [*stored, result])
-        bound = 2e-6 * np.abs(expected).max()
+        # Sums are of terms that may be larger than what an epilogue leaves of them.
+        bound = 1e-5 * np.abs(expected).max()
         np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
         np.testing.assert_array_equal(apart[-1], result)
 

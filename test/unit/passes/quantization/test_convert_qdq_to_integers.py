@@ -16,7 +16,7 @@ from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
-from test.unit.frontends.onnx.conftest import graph_of, model_of, onnx_runtime
+from test.unit.frontends.onnx.conftest import graph_of, model_of, reference
 
 Array = np.ndarray
 node = helper.make_node
@@ -216,7 +216,7 @@ def test_integer_products_are_exact(weights: type, per_column: bool) -> None:
     model = g.model(g.add("MatMulInteger", *operands))
     imported = converted(model)
     (found,) = results(imported, g.inputs)
-    np.testing.assert_array_equal(found, onnx_runtime(model, g.inputs)[0])
+    np.testing.assert_array_equal(found, reference(model, g.inputs)[0])
     (op,) = [op for op in imported.module.walk() if op.name == "braid.matmul"]
     assert op.attributes["accumulator"] is not None
 
@@ -229,7 +229,7 @@ def test_dynamic_quantization_of_padded_convolutions() -> None:
     model = g.model(g.add("ConvInteger", "q", w, "z", pads=[1, 1, 1, 1]))
     imported = converted(model)
     (found,) = results(imported, g.inputs)
-    np.testing.assert_array_equal(found, onnx_runtime(model, g.inputs)[0])
+    np.testing.assert_array_equal(found, reference(model, g.inputs)[0])
     products = [op for op in imported.module.walk() if op.name == "braid.conv"]
     # One of them is of the padding, and known.
     assert [str(op.operands[0].type.element_type) for op in products] == ["ui8", "ui8"]

@@ -1,0 +1,91 @@
+"""What LLVM calls to convert floats of 16 bits where the CPU cannot: few systems have it all.
+
+`arith-expand` leaves conversions of f16, and those to bf16 that MLIR has made of two before it
+(of integers, by way of f32). Halves are rounded to even, NaN stay NaN.
+"""
+
+_TO_BFLOAT = """
+define weak hidden bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %up = add i32 %odd, 32767
+  %sum = add i32 %bits, %up
+  %number = fcmp ord float %x, %x
+  %quiet = or i32 %bits, 4194304
+  %chosen = select i1 %number, i32 %sum, i32 %quiet
+  %kept = lshr i32 %chosen, 16
+  %half = trunc i32 %kept to i16
+  %result = bitcast i16 %half to bfloat
+  ret bfloat %result
+}
+"""
+
+_TO_HALF = """
+define weak hidden half @__truncsfhf2(float %x) {
+  %bits = bitcast float %x to i32
+  %sign = lshr i32 %bits, 16
+  %top = and i32 %sign, 32768
+  %rest = and i32 %bits, 2147483647
+  ; 65536 and above, and what is no number
+  %is_large = icmp uge i32 %rest, 1199570944
+  %is_nan = icmp ugt i32 %rest, 2139095040
+  %shifted = lshr i32 %rest, 13
+  %payload = and i32 %shifted, 1023
+  %quiet = or i32 %payload, 32256
+  %large = select i1 %is_nan, i32 %quiet, i32 31744
+  ; below 2^-14: adding 0.5 rounds at the last bit that f16 has
+  %is_small = icmp ult i32 %rest, 947912704
+  %magnitude = bitcast i32 %rest to float
+  %moved = fadd float %magnitude, 0x3FE0000000000000
+  %moved_bits = bitcast float %moved to i32
+  %small = sub i32 %moved_bits, 1056964608
+  ; another exponent, and half of the last bit
+  %odd = and i32 %shifted, 1
+  %biased = sub i32 %rest, 939524096
+  %up = add i32 %odd, 4095
+  %sum = add i32 %biased, %up
+  %normal = lshr i32 %sum, 13
+  %inside = select i1 %is_small, i32 %small, i32 %normal
+  %chosen = select i1 %is_large, i32 %large, i32 %inside
+  %signed = or i32 %chosen, %top
+  %half = trunc i32 %signed to i16
+  %result = bitcast i16 %half to half
+  ret half %result
+}
+"""
+
+_FROM_HALF = """
+define weak hidden float @__extendhfsf2(half %x) {
+  %half = bitcast half %x to i16
+  %bits = zext i16 %half to i32
+  %top = and i32 %bits, 32768
+  %sign = shl i32 %top, 16
+  %rest = and i32 %bits, 32767
+  %shifted = shl i32 %rest, 13
+  %normal = add i32 %shifted, 939524096
+  %is_large = icmp uge i32 %rest, 31744
+  %infinite = or i32 %shifted, 2139095040
+  %is_nan = icmp ugt i32 %rest, 31744
+  %quiet = or i32 %infinite, 4194304
+  %large = select i1 %is_nan, i32 %quiet, i32 %infinite
+  ; below 2^-14: multiples of 2^-24
+  %is_small = icmp ult i32 %rest, 1024
+  %count = uitofp i32 %rest to float
+  %scaled = fmul float %count, 0x3E70000000000000
+  %small = bitcast float %scaled to i32
+  %inside = select i1 %is_small, i32 %small, i32 %normal
+  %chosen = select i1 %is_large, i32 %large, i32 %inside
+  %signed = or i32 %chosen, %sign
+  %result = bitcast i32 %signed to float
+  ret float %result
+}
+"""
+
+_FUNCTIONS = {"bfloat": (_TO_BFLOAT,), "half": (_TO_HALF, _FROM_HALF)}
+
+
+def with_conversions(llvm_ir: str) -> str:
+    """`llvm_ir` with the functions that the types in it may need."""
+    needed = [text for type, texts in _FUNCTIONS.items() if type in llvm_ir for text in texts]
+    return llvm_ir + "".join(needed)
