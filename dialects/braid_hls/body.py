@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -212,6 +212,38 @@ class SelectOp(ScheduledOp):
 
 
 @irdl_op_definition
+class JoinOp(ScheduledOp):
+    """The lanes of windows behind each other, as one window.
+
+    ```mlir
+    %x = braid_hls.join %a, %b {start = 2 : i64, latency = 0 : i64}
+        : (vector<4xi9>, vector<2xi9>) -> vector<6xi9>
+    ```
+    """
+
+    name = "braid_hls.join"
+
+    inputs = var_operand_def(VectorType[IntegerType])
+
+    def __init__(self, inputs: Sequence[SSAValue], start: int) -> None:
+        kind = lanes_type(sum(map(lanes_of, inputs)), max(map(bits_of, inputs)))
+        super().__init__(operands=[inputs], attributes=_scheduled(start, 0), result_types=[kind])
+
+    def verify_(self) -> None:
+        """Fails for operands that are not windows, other lanes than theirs, and too few bits."""
+        _require(
+            all(isinstance(value.owner, Block) for value in self.inputs),
+            "joins what is computed, expected windows alone",
+        )
+        given, lanes = sum(map(lanes_of, self.inputs)), lanes_of(self.output)
+        _require(given == lanes, f"{given} lanes do not become {lanes}")
+        bits = max(map(bits_of, self.inputs), default=0)
+        _require(bits <= bits_of(self.output), f"the numbers have {bits} bits")
+        latency = self.latency.value.data
+        _require(latency == 0, f"latency is {latency}, expected 0: nothing is computed")
+
+
+@irdl_op_definition
 class ComputeOp(ScheduledOp):
     """`kind` of each lane: exact but for `wrap`, which keeps the result's bits.
 
@@ -347,6 +379,7 @@ BODY_OPS: tuple[type[Operation], ...] = (
     AccumulateOp,
     CombineOp,
     ComputeOp,
+    JoinOp,
     SelectOp,
     TableOp,
     YieldOp,

@@ -14,7 +14,7 @@ from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import PadOp
+from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid_hls.body import YieldOp, lanes_type
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, OutputOp, StreamType, stream_of
@@ -116,7 +116,8 @@ def _plan(trees: Trees, value: SSAValue) -> _Plan:
     if not inputs:
         raise UnsupportedError("a result on an FPGA that depends on no input")
     head = None if op is None else _head(trees, op)
-    for source in inputs if head is None else []:
+    joins = isinstance(value.owner, ConcatOp)
+    for source in inputs if head is None and not joins else []:
         if pixels_of(source) != (image, channels):
             raise UnsupportedError(
                 f"a tensor of shape {list(shape_of(source))} that is repeated to "
@@ -187,7 +188,9 @@ def _stage(trees: Trees, plan: _Plan, inputs: list[SSAValue]) -> StageOp:
     assert isinstance(value, Lanes), "an expression reads a stream"
     body.add_ops(builder.ops)
     body.add_op(YieldOp(value.value))
-    label = "elementwise" if plan.head is None else plan.head.op.name.partition(".")[2]
+    op = plan.value.owner if plan.head is None else plan.head.op
+    is_named = isinstance(op, (*HEADS, ConcatOp))
+    label = op.name.partition(".")[2] if is_named else "elementwise"
     pad = 0 if plan.head is None else plan.head.pad_value
     return StageOp(label, inputs, stream_type(plan.value), loops, pad, body)
 
@@ -208,6 +211,9 @@ class _Expression:
         if value in self.windows and not is_root:
             return self._pixel(value)
         op = value.owner
+        if isinstance(op, ConcatOp):
+            window = self.builder.join([self.windows[source] for source in operands_of(value)])
+            return Lanes(window, type_limits(element_type_of(value)))
         if self.plan.head is not None and op is self.plan.head.op:
             return self.plan.head.emit(self.builder, self.windows[self.plan.head.input])
         assert isinstance(op, ElementwiseOp) and not isinstance(op, HEADS)

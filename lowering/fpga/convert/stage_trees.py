@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import PadOp, ReshapeOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
 from braid.lowering.fpga.convert.products import HEADS
 from braid.lowering.fpga.convert.scalars import type_limits
@@ -185,6 +185,8 @@ def _visit(trees: Trees, op: Operation) -> None:
                 for value in unknown:
                     trees.cut(value)
             _materialize_shared(trees, op)
+        case ConcatOp():
+            _join(trees, op)
         case _ if isinstance(op, HEADS):
             (source,) = operands_of(op.results[0])
             trees.streams.append(source)
@@ -195,6 +197,19 @@ def _visit(trees: Trees, op: Operation) -> None:
                 hint="stages have convolutions, matmul, pooling, sums over pixels, and elementwise "
                 "ops on integers",
             )
+
+
+def _join(trees: Trees, op: ConcatOp) -> None:
+    """What is joined are streams, so that their windows become one."""
+    sources = operands_of(op.output)
+    if op.dim.value.data != 1 or any(source in trees.known for source in sources):
+        raise UnsupportedError(
+            f"'{op.name}' along dim {op.dim.value.data} on an FPGA"
+            if op.dim.value.data != 1
+            else f"'{op.name}' with known numbers on an FPGA",
+            hint="stages join the channels of streams, dim 1",
+        )
+    trees.streams += [*sources, op.output]
 
 
 def _materialize_shared(trees: Trees, op: Operation) -> None:

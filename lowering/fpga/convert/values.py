@@ -13,6 +13,7 @@ from braid.dialects.braid_hls.body import (
     AccumulateOp,
     CombineOp,
     ComputeOp,
+    JoinOp,
     ScheduledOp,
     SelectOp,
     TableOp,
@@ -99,6 +100,10 @@ class BodyBuilder:
         if np.array_equal(indices, everything):
             return input
         return self.add(SelectOp(input, indices, by, ready_cycle(input)))
+
+    def join(self, windows: list[SSAValue]) -> SSAValue:
+        """The lanes of windows behind each other."""
+        return self.add(JoinOp(windows, max(ready_cycle(window) for window in windows)))
 
     def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
         """A value as lanes; known numbers are there in cycle `needed`."""

@@ -9,6 +9,7 @@ from braid.dialects.braid_hls.body import (
     CombineOp,
     ComputeOp,
     Integers,
+    JoinOp,
     SelectOp,
     TableOp,
     bits_of,
@@ -49,6 +50,8 @@ class BodyText:
                 indices = self._constants(op.rows, "int", 0)
                 row = f"{indices}[{self._index(op.by.data)}][i]"
                 yield from self._lanes(op.output, f"{self.name(op.input)}[{row}]")
+            case JoinOp():
+                yield from self._join(op)
             case ComputeOp():
                 operands = [f"{self.name(value)}[i]" for value in op.inputs]
                 yield from self._lanes(
@@ -89,6 +92,17 @@ class BodyText:
         yield "#pragma HLS UNROLL"
         yield f"  {self.name(value)}[i] = {expression};"
         yield "}"
+
+    def _join(self, op: JoinOp) -> Iterator[str]:
+        yield self._declared(op.output)
+        yield f"#pragma HLS ARRAY_PARTITION variable={self.name(op.output)} complete"
+        before = 0
+        for value in op.inputs:
+            yield f"for (int i = 0; i < {lanes_of(value)}; i++) {{"
+            yield "#pragma HLS UNROLL"
+            yield f"  {self.name(op.output)}[i + {before}] = {self.name(value)}[i];"
+            yield "}"
+            before += lanes_of(value)
 
     def _combine(self, op: CombineOp) -> Iterator[str]:
         given, lanes = lanes_of(op.input), lanes_of(op.output)

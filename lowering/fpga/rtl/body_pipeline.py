@@ -9,6 +9,7 @@ from braid.dialects.braid_hls.body import (
     AccumulateOp,
     CombineOp,
     ComputeOp,
+    JoinOp,
     SelectOp,
     TableOp,
     bits_of,
@@ -62,6 +63,10 @@ class Pipeline:
                 self.values[op.output] = self._table(op)
             case SelectOp():
                 self.values[op.output] = self._select(op)
+            case JoinOp():
+                bits = bits_of(op.output)
+                lanes = [lane for value in op.inputs for lane in self.at(value, op.begins)]
+                self.values[op.output] = [self.module.resize(lane, bits) for lane in lanes]
             case ComputeOp():
                 self.values[op.output] = self._compute(op)
             case CombineOp():

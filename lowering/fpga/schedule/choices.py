@@ -10,6 +10,7 @@ from braid.dialects.braid_hls.body import (
     CombineOp,
     ComputeOp,
     Integers,
+    JoinOp,
     SelectOp,
     TableOp,
     bits_of,
@@ -108,7 +109,7 @@ class _Counter:
             return np.arange(self.rows[value].size // (folds[0] * folds[1]))
         if value in self.rows:
             return self._same(self.rows[value], folds, wide=wide)[0]
-        assert isinstance(value.owner, Block), "ops are visited in their order"
+        assert isinstance(value.owner, Block | JoinOp), "ops are visited in their order"
         return self._same(np.arange(lanes_of(value)), folds, wide=wide)[0]
 
     def _same(self, numbers: Integers, folds: Pair, *, wide: bool) -> tuple[Integers, Integers]:

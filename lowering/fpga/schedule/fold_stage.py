@@ -10,6 +10,7 @@ from braid.dialects.braid_hls.body import (
     CombineOp,
     ComputeOp,
     Integers,
+    JoinOp,
     SelectOp,
     TableOp,
     YieldOp,
@@ -72,7 +73,7 @@ class _Folder:
             return self.builder.image_table(np.stack(rows).reshape(-1, rows[0].shape[2]), needed)
         if isinstance(value.owner, TableOp):
             return self.builder.table(self._rows(value.owner.rows[0], wide=wide), needed)
-        if isinstance(value.owner, Block):
+        if isinstance(value.owner, Block | JoinOp):
             every = np.arange(lanes_of(value))
             return self.builder.select(self.made[value], self._rows(every, wide=wide))
         return self.made[value]
@@ -83,6 +84,8 @@ class _Folder:
             case SelectOp():
                 rows = self._rows(op.rows[0], wide=wide)
                 self.made[op.output] = self.builder.select(self.made[op.input], rows)
+            case JoinOp():
+                self.made[op.output] = self.builder.join([self.made[one] for one in op.inputs])
             case ComputeOp():
                 self.made[op.output] = self._compute(op, wide=wide)
             case CombineOp() | AccumulateOp():

@@ -14,7 +14,7 @@ from braid.lowering.fpga.cpp.simulate import CompiledDesign
 from braid.lowering.fpga.streams import channels_of, network_of
 from braid.solvers.streams import fewest_depths
 from test.run.fpga.designs import IMAGES, images, parse, scheduled
-from test.run.fpga.test_kernels import MEAN, RESIDUAL, convolution, flattened, matmul
+from test.run.fpga.test_kernels import JOINED, MEAN, RESIDUAL, convolution, flattened, matmul
 
 KERNELS = {
     "convolution and pooling": (convolution(1, (1, 2), (12, 12), pool=True), (20, 64)),
@@ -22,6 +22,7 @@ KERNELS = {
     "dilations": (convolution(3, (2, 4), (11, 9), dilation=2, pad=2), (9, 50)),
     "matmul": (matmul(3, 16, 16, 16), (1, 40)),
     "residual": (RESIDUAL, (7, 64)),
+    "joined": (JOINED, (64,)),
     "mean": (MEAN, (1,)),
     "flattened": (flattened(5, 4, (5, 4), 6), (1, 8, 24)),
 }

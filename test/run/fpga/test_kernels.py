@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.simulate import VerilatedDesign
+from braid.lowering.fpga.schedule.select import apply_schedule, stages_of
 from braid.lowering.fpga.streams import channels_of, network_of
 from braid.solvers.streams import earliest
 from braid.support.errors import BraidError, UnsupportedError
 from test.run.fpga import handshake
-from test.run.fpga.designs import check, parse, predicted, scheduled
+from test.run.fpga.designs import check, images, parse, predicted, scheduled
 
 REQUANTIZED = """
   %m = braid.constant {{value = dense<{multipliers}> : tensor<1x{c}x1x1xi32>}}
@@ -208,6 +210,47 @@ def test_residual_block_at_the_computed_depths_and_one_less() -> None:
         assert done.cycles == times.cycles(network) > checked.cycles
 
 
+JOINED = """
+func.func @main(%x: tensor<1x2x6x6xi8>) -> (tensor<1x5x3x3xi8>, tensor<1x2x6x6xi8>) {
+  %w = braid.constant {value = dense<[[[[3]], [[-2]]]]> : tensor<1x2x1x1xi8>} : tensor<1x2x1x1xi8>
+  %c = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64, accumulator = i32}
+      : (tensor<1x2x6x6xi8>, tensor<1x2x1x1xi8>) -> tensor<1x1x6x6xi32>
+  %m = braid.constant {value = dense<77> : tensor<1x1x1x1xi32>} : tensor<1x1x1x1xi32>
+  %s = braid.constant {value = dense<9> : tensor<1x1x1x1xi32>} : tensor<1x1x1x1xi32>
+  %z = braid.constant {value = dense<3> : tensor<1x1x1x1xi8>} : tensor<1x1x1x1xi8>
+  %q = braid.requantize %c, %m, %s, %z {rounding = "half_even"} : (tensor<1x1x6x6xi32>,
+      tensor<1x1x1x1xi32>, tensor<1x1x1x1xi32>, tensor<1x1x1x1xi8>) -> tensor<1x1x6x6xi8>
+  %n = braid.maximum %x, %z : (tensor<1x2x6x6xi8>, tensor<1x1x1x1xi8>) -> tensor<1x2x6x6xi8>
+  %j = braid.concat %n, %q, %x {dim = 1 : i64} : (tensor<1x2x6x6xi8>, tensor<1x1x6x6xi8>,
+      tensor<1x2x6x6xi8>) -> tensor<1x5x6x6xi8>
+  %y = braid.pool %j {kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>,
+      dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}
+      : (tensor<1x5x6x6xi8>) -> tensor<1x5x3x3xi8>
+  func.return %y, %n : tensor<1x5x3x3xi8>, tensor<1x2x6x6xi8>
+}"""
+
+
+def test_channels_of_streams_are_joined() -> None:
+    checked = check(parse(JOINED), 64)
+    assert checked.cycles < 2 * 36 + 40
+
+
+def test_a_joined_pixel_in_folds() -> None:
+    """Groups of channels cut through what is joined."""
+    module = parse(JOINED)
+    converted = design_of(function_named(module, "main"), {})
+    design = converted.design
+    (stage,) = (one for one in stages_of(design) if one.label.data == "concat")
+    stage.unroll = DenseArrayBase.from_list(i64, [1, 1])
+    apply_schedule(design)
+    given, expected = images(module, converted, None, 1)
+    done = VerilatedDesign(design).run(given, [array.shape for array in expected])
+    for output, array in zip(done.outputs, expected, strict=True):
+        np.testing.assert_array_equal(output, array)
+    assert done.cycles > 2 * 36 * 5
+
+
 FLOATS = "(tensor<2x4xf32>) -> tensor<2x4xf32>"
 REFUSED = {
     "'braid.softmax' on an FPGA": f"braid.softmax %x {{dim = 1 : i64}} : {FLOATS}",
@@ -216,6 +259,12 @@ REFUSED = {
         'braid.reduce %x {kind = "maximum", dims = array<i64: 1>} : '
         "(tensor<2x4xf32>) -> tensor<2x1xf32>\n"
         "%z = braid.sub %x, %y : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>"
+    ),
+    "'braid.concat' along dim 0": (
+        "braid.concat %x, %x {dim = 0 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> "
+        "tensor<4x4xf32>\n%z = braid.slice %y {offsets = array<i64: 0, 0>, "
+        "sizes = array<i64: 2, 4>, strides = array<i64: 1, 1>} : (tensor<4x4xf32>) -> "
+        "tensor<2x4xf32>"
     ),
     r"a reshape from \[4, 2\] to \[2, 4\]": (
         "braid.reshape %x : (tensor<2x4xf32>) -> tensor<4x2xf32>\n"
