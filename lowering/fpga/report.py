@@ -1,9 +1,17 @@
 """What a circuit does, and takes of a part, as text."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
+from braid.dialects.braid_hls.design import DesignOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.rtl.design_module import resources_of
-from braid.lowering.fpga.streams import channels_of
+from braid.lowering.fpga.streams import depths_of, network_of
+from braid.solvers.streams import earliest, fill_levels
+from braid.solvers.streams.depths import IMAGES
+from braid.solvers.streams.network import Integers
 from braid.targets.machines.machine import Machine
 
 _PARTS = (
@@ -12,6 +20,9 @@ _PARTS = (
     ("lut", "look-up tables"),
     ("ff", "flip-flops"),
 )
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_COLUMNS = 48
 
 
 def report(circuit: Circuit, machine: Machine) -> str:
@@ -33,11 +44,31 @@ def report(circuit: Circuit, machine: Machine) -> str:
             f"{stage.label.data:14}{f'{rows}x{columns}':>10}{f'{groups}x{parts}':>9}"
             f"{stage.ii.value.data:4}{stage.latency.value.data:9}{loops.iterations:9}{slowest}"
         )
-    depths = [channel.depth.value.data for channel in channels_of(design)]
-    lines += ["", f"{len(depths)} channels of {depths} beats", ""]
+    lines += ["", *_channels(design), ""]
     for words, (taken, given) in taken_of(circuit, machine).items():
         lines.append(f"{words:16}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
     return "\n".join(lines) + "\n"
+
+
+def _channels(design: DesignOp) -> Iterator[str]:
+    """Each with how full it is over the time of two images, the second one behind the first."""
+    network, depths = network_of(design), depths_of(design)
+    times = earliest(network, IMAGES, depths)
+    assert times is not None, "the depths were chosen so that it ends"
+    over = f"filled over {times.cycles(network)} cycles of {IMAGES} images"
+    yield f"{'channel':28}{'depth':>7}{'bits':>7}  {over}"
+    names = [process.name for process in network.processes]
+    levels = fill_levels(network, times)
+    for channel, depth, level in zip(network.channels, depths, levels, strict=True):
+        ends = f"{names[channel.writer]} -> {names[channel.reader]}"
+        yield f"{ends:28}{depth:7}{channel.bits:7}  {_curve(level, depth)}"
+
+
+def _curve(levels: Integers, depth: int) -> str:
+    """The most beats of each stretch of time as a bar; full where a beat more has no place."""
+    stretches = np.array_split(levels, min(_COLUMNS, len(levels)))
+    most = len(_BARS) - 1
+    return "".join(_BARS[-(-int(one.max()) * most // depth)] for one in stretches)
 
 
 def taken_of(circuit: Circuit, machine: Machine) -> dict[str, tuple[float, float]]:

@@ -55,6 +55,9 @@ def test_a_report() -> None:
     text = str(emit_model(model, "report", target="fpga-u280"))
     (interval, frames) = re.findall(r"(\d+) cycles from .* ([\d,]+) frames per second", text)[0]
     assert int(frames.replace(",", "")) == round(300e6 / int(interval))
+    # Each channel is full at some time, or its depth would be less.
+    channels = re.findall(r"^\S+ -> \S+ +(\d+) +\d+  ([ ▁-█]+)$", text, re.MULTILINE)
+    assert len(channels) > 3 and all("█" in bars for _, bars in channels)
     assert "<- slowest" in text and re.search(r"DSP slices +\d+ of +9,024", text)
 
 

@@ -7,12 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.solvers.streams import Channel, Network, Process, earliest, fewest_depths
+from braid.solvers.streams import (
+    Channel,
+    Network,
+    Process,
+    earliest,
+    fewest_depths,
+    fill_levels,
+)
 from braid.solvers.streams.network import sink, source
 
 
-def stepped(network: Network, images: int, depths: list[int], most: int) -> int | None:
-    """Cycles by stepping; None where it has not ended after `most`. Shares nothing but the data."""
+def stepped(
+    network: Network,
+    images: int,
+    depths: list[int],
+    most: int,
+    levels: list[list[int]] | None = None,
+) -> int | None:
+    """Cycles by stepping; None where it has not ended after `most`. Shares nothing but the data.
+
+    Places that are taken in each cycle, by channel, are added to `levels`.
+    """
     processes = network.processes
     iteration = [0] * len(processes)
     reserved = [0] * len(network.channels)
@@ -43,6 +59,8 @@ def stepped(network: Network, images: int, depths: list[int], most: int) -> int 
                 end = max(end, cycle + process.latency)
                 for i in out:
                     ready[i].append(cycle + process.latency + 1)
+        if levels is not None:
+            levels.append([one + taken.count(i) for i, one in enumerate(reserved)])
         for i in freed:
             reserved[i] -= 1
         for i in taken:
@@ -91,6 +109,20 @@ def test_times_are_those_of_stepping(seed: int) -> None:
     bounded = earliest(network, 2, depths)
     found = None if bounded is None else bounded.cycles(network)
     assert stepped(network, 2, depths, 5000) == found
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_fill_levels_are_those_of_stepping(seed: int) -> None:
+    network = chain(seed)
+    depths = list(fewest_depths(network).depths)
+    times = earliest(network, 2, depths)
+    assert times is not None
+    expected: list[list[int]] = []
+    stepped(network, 2, depths, 5000, expected)
+    levels = np.array(fill_levels(network, times)).T
+    np.testing.assert_array_equal(levels[: len(expected)], expected)
+    np.testing.assert_array_equal(levels.max(0), depths)
 
 
 @given(st.integers(0, 10_000))
