@@ -1,344 +1,40 @@
-"""What was measured, in one file of SQLite: rows that say what they are of, only ever added.
+"""What was measured: records that say what they are of, only ever added.
 
-A row has a kind (`cost`, …), a key, a value in JSON, the time and the machine it was made on, the
-version of braid, and a digest of all that. Any number of processes may read and write at once; one
-that is killed leaves the rows before, or those with its own. A row that does not match its digest
-is never used. A file that is damaged is moved aside, and the rows of it that hold are kept.
+A record has a kind (`cost`, …), a key, a value in JSON, the time and the machine it was made on,
+the version of braid, and, in its row, a digest of all that: a row that does not match its digest is
+never used. Records are in a file of SQLite in the user's cache, or where `$BRAID_RECORDS` says:
+`sqlite:///FILE`, or `postgresql+psycopg://USER:PASSWORD@HOST/DATABASE`, for many machines. Any
+number of processes may read and write at once; one that is killed leaves the rows before, or those
+with its own.
 """
 
-import contextlib
-import errno
-import fcntl
-import hashlib
-import json
-import math
 import os
-import stat
-import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
-from braid.support.cache_files import RECORDS, cache_directory, remove, warn_of_damage
-from braid.support.errors import BraidError
-from braid.support.input_files import parse_json, reason
-from braid.support.toolchain import braid_version
+from braid.support.cache_files import RECORDS, cache_directory
+from braid.support.records.file_store import FileStore
+from braid.support.records.record import LOCATION, Fields, Record, RecordStore
 
-if TYPE_CHECKING:
-    import sqlite3
-
-Fields = Mapping[str, Any]
-"""A value: what JSON can hold, by name."""
-
-SCHEMA = 1
-"""Of the table; the file of another one has another name."""
-
-_CREATE = """
-CREATE TABLE IF NOT EXISTS records (
-    number INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
-    created REAL NOT NULL, machine TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL
-);
-"""
-_COLUMNS = "kind, key, value, created, machine, version, digest"
-_DAMAGE = frozenset({1, 11, 26})
-"""Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
-_BESIDE = ("-wal", "-shm", "-journal")
-"""Ends of the names of the files that SQLite has beside its own."""
-_SECONDS_TO_WAIT = 20.0
-"""For a process that writes, before records count as not to be had."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """One row: `value` under `kind` and `key`, made on `machine` at `created` (seconds, UNIX)."""
-
-    kind: str
-    key: str
-    value: Fields
-    machine: str = ""
-    created: float = field(default_factory=time.time)
-    version: str = field(default_factory=braid_version)
-
-
-class _DamagedError(Exception):
-    """The file is not the store that it should be; the message says how it differs."""
-
-
-@dataclass(frozen=True)
-class RecordStore:
-    """The rows in the file at `path`, which need not exist.
-
-    A file that cannot be read holds nothing.
-    """
-
-    path: Path
-
-    def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; the last one of a key counts.
-
-        A damaged file is moved aside, a warning says so, and what holds in it is returned.
-        """
-        return _read(self.path, kind, self._stamp())
-
-    def get(self, kind: str, key: str) -> Fields | None:
-        """The last value under a key."""
-        return self.read(kind).get(key)
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Add rows, all or none; a damaged file is replaced first.
-
-        Raises BraidError where the file cannot be written.
-        """
-        rows = [_row(record) for record in records]
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                try:
-                    self._insert(rows)
-                except _DamagedError as error:
-                    self._replace(str(error))
-                    self._insert(rows)
-        except (OSError, _DamagedError) as error:
-            raise BraidError(
-                f"measurements cannot be kept in '{self.path}': {reason(error)}",
-                hint="nothing is chosen by them; set BRAID_CACHE_DIR to a directory with room "
-                "that you may write to",
-            ) from error
-
-    def damage(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with the file: where, and what. Repairs nothing."""
-        try:
-            with self._opened(write=False) as database:
-                for (verdict,) in database.execute("PRAGMA integrity_check(20)"):
-                    if verdict != "ok":
-                        yield str(self.path), verdict
-                for number, *row in database.execute(f"SELECT number, {_COLUMNS} FROM records"):
-                    if _record(tuple(row)) is None:
-                        yield f"{self.path}: row {number}", "it does not match its digest"
-        except FileNotFoundError:
-            return
-        except (_DamagedError, OSError) as error:
-            yield str(self.path), str(error)
-
-    def count(self) -> dict[str, int]:
-        """How many rows each kind has; empty where they cannot be read."""
-        try:
-            with self._opened(write=False) as database:
-                return dict(database.execute("SELECT kind, count(*) FROM records GROUP BY kind"))
-        except (_DamagedError, OSError):
-            return {}
-
-    def files(self) -> list[Path]:
-        """What stands where the store does, and beside it."""
-        ends = ("", *_BESIDE, ".lock", ".damaged")
-        paths = [self.path.with_name(self.path.name + end) for end in ends]
-        return [path for path in paths if path.exists() or path.is_symlink()]
-
-    def _strangers(self) -> Iterator[Path]:
-        """Where SQLite would find a directory, a pipe or the like; beside its file, also a link.
-
-        Raises OSError where its file is not there, or may not be looked at.
-        """
-        try:
-            if not stat.S_ISREG(self.path.stat().st_mode):
-                yield self.path
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            yield self.path
-        for end in _BESIDE:
-            path = self.path.with_name(self.path.name + end)
-            with contextlib.suppress(FileNotFoundError):
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    yield path
-
-    def _stamp(self) -> tuple[tuple[int, int], ...]:
-        """Equal while nobody has written."""
-        found: list[tuple[int, int]] = []
-        for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
-            with contextlib.suppress(OSError):
-                status = path.lstat()
-                found.append((status.st_mtime_ns, status.st_size))
-        return tuple(found)
-
-    def _insert(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        with self._opened(write=True) as database, database:
-            places = ", ".join("?" * len(_COLUMNS.split(",")))
-            database.executemany(f"INSERT INTO records ({_COLUMNS}) VALUES ({places})", rows)
-
-    @contextlib.contextmanager
-    def _opened(self, *, write: bool) -> Generator["sqlite3.Connection"]:
-        """The database. Raises _DamagedError, and OSError where it cannot be had."""
-        import sqlite3
-
-        if write and not self.path.exists() and not self.path.is_symlink():
-            self.path.touch()
-        for path in self._strangers():
-            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
-        database = None
-        try:
-            database = self._connected(write=write)
-            yield database
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 1) & 0xFF
-            if isinstance(error, sqlite3.DatabaseError) and code in _DAMAGE:
-                raise _DamagedError(str(error)) from error
-            raise OSError(str(error)) from error
-        except (UnicodeDecodeError, OverflowError) as error:
-            raise _DamagedError(str(error)) from error
-        finally:
-            if database is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    database.close()
-
-    def _connected(self, *, write: bool) -> "sqlite3.Connection":
-        """A connection; one that only reads where nothing can be written does so as well."""
-        import sqlite3
-
-        uri = self.path.resolve().as_uri()
-        if not write and self.path.stat().st_size == 0:
-            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
-        writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        mode = "mode=rw" if writable or write else "mode=ro&immutable=1"
-        database = sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=_SECONDS_TO_WAIT)
-        database.text_factory = _decoded
-        if write:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            database.executescript(_CREATE)
-        return database
-
-    def rows(self) -> list[Record | None]:
-        """All rows in their order, None for one that does not match its digest."""
-        with self._opened(write=False) as database:
-            (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
-            if verdict != "ok":
-                raise _DamagedError(verdict)
-            rows = database.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number")
-            return [_record(row) for row in rows]
-
-    def drop_replaced(self) -> int:
-        """Remove the rows that a later one of their kind and key stands for; how many those were.
-
-        Raises BraidError where the file cannot be written.
-        """
-        last = "SELECT max(number) FROM records GROUP BY kind, key"
-        try:
-            if not self.path.exists():
-                return 0
-            with self._locked(), self._opened(write=True) as database, database:
-                return database.execute(
-                    f"DELETE FROM records WHERE number NOT IN ({last})"
-                ).rowcount
-        except (OSError, _DamagedError) as error:
-            raise BraidError(
-                f"records cannot be removed from '{self.path}': {reason(error)}",
-                hint="braid cache verify says what is damaged",
-            ) from error
-
-    def salvaged(self) -> list[Record]:
-        """The rows that hold, as far as the file can be read."""
-        found: list[Record | None] = []
-        with contextlib.suppress(_DamagedError, OSError), self._opened(write=False) as database:
-            cursor = database.execute(f"SELECT {_COLUMNS} FROM records ORDER BY number")
-            while row := cursor.fetchone():
-                found.append(_record(row))
-        return [record for record in found if record is not None]
-
-    def _rescued(self) -> list[Record]:
-        """The rows that hold, once nothing of others stands beside the file."""
-        for path in self._strangers():
-            if path != self.path:
-                remove(path)
-        return self.salvaged()
-
-    def heal(self, reason: str) -> list[Record]:
-        """Replace the file by what holds of it. Raises OSError where it cannot be written."""
-        with self._locked():
-            kept = self._rescued()
-            if next(self.damage(), None) is not None:  # else another process was faster
-                self._replace(reason)
-        return kept
-
-    def _replace(self, reason: str) -> None:
-        kept = self._rescued()
-        warn_of_damage(
-            f"the measurements in '{self.path}' are damaged, {len(kept)} of them are kept: {reason}"
-        )
-        aside = self.path.with_name(f"{self.path.name}.damaged")
-        with contextlib.suppress(OSError):
-            remove(aside)
-        self.path.replace(aside)
-        for end in _BESIDE:
-            with contextlib.suppress(OSError):
-                remove(self.path.with_name(self.path.name + end))
-        if kept:
-            self._insert([_row(record) for record in kept])
-
-    @contextlib.contextmanager
-    def _locked(self) -> Generator[None]:
-        path = self.path.with_name(f"{self.path.name}.lock")
-        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
-        try:
-            with contextlib.suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+__all__ = ["Fields", "Record", "RecordStore", "default_store", "open_store"]
 
 
 def default_store() -> RecordStore:
-    """This user's store, in `$BRAID_CACHE_DIR` or the user's cache directory."""
-    return RecordStore(cache_directory() / RECORDS)
+    """This user's store: at `$BRAID_RECORDS`, else in the cache directory.
+
+    Raises BraidError where the variable names no database that braid knows.
+    """
+    location = os.environ.get(LOCATION)
+    return open_store(location) if location else open_store(cache_directory() / RECORDS)
 
 
-@cache
-def _read(path: Path, kind: str, stamp: object) -> Mapping[str, Fields]:
-    if not stamp:
-        return {}
-    store = RecordStore(path)
-    try:
-        records = store.rows()
-        if None in records:
-            raise _DamagedError(f"{records.count(None)} rows do not match their digests")
-    except _DamagedError as error:
-        try:
-            records = store.heal(str(error))
-        except (OSError, _DamagedError):
-            records = store.salvaged()
-    except OSError:
-        return {}
-    return {r.key: r.value for r in records if r is not None and r.kind == kind}
+def open_store(location: Path | str) -> RecordStore:
+    """The store in a file, or at a URL. Raises BraidError where that is none."""
+    if isinstance(location, Path):
+        return FileStore(location)
+    from braid.support.records.database import database_url
+    from braid.support.records.server_store import ServerStore
 
-
-def _decoded(data: bytes) -> str:
-    return data.decode(errors="replace")
-
-
-def _row(record: Record) -> tuple[Any, ...]:
-    value = json.dumps(record.value, sort_keys=True, allow_nan=False)
-    fields = (record.kind, record.key, value, record.created, record.machine, record.version)
-    return (*fields, _digest(fields))
-
-
-def _record(row: tuple[Any, ...]) -> Record | None:
-    """The record in a row, None where it is damaged."""
-    *fields, digest = row
-    kind, key, text, created, machine, version = fields
-    if not isinstance(created, float) or not math.isfinite(created) or _digest(fields) != digest:
-        return None
-    try:
-        value: object = parse_json(text)
-    except (ValueError, TypeError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return Record(kind, key, cast(Fields, value), machine, created, version)
-
-
-def _digest(fields: Iterable[object]) -> str:
-    return hashlib.sha256("\0".join(map(repr, fields)).encode()).hexdigest()
+    url = database_url(location)
+    if url.drivername == "sqlite":
+        return FileStore(Path(url.database or ""))
+    return ServerStore(url)

@@ -7,10 +7,9 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.support.cache_files import cache_directory
-from braid.support.claims import claims
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
+from braid.support.record_store import default_store
 from braid.targets.backends import kernel_families
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
@@ -26,9 +25,6 @@ from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timing import Clock
 from braid.tuning.timing_worker import timing_worker
-
-_CLAIMS = "tuning.lock"
-"""Where tuners tell each other which kernels they search."""
 
 
 @dataclass
@@ -125,7 +121,7 @@ def _tune(tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport) -> 
     report.known, report.left = len(others) - len(waiting), 0
     report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
     budget = Budget([task.seconds for task in waiting], tuning.seconds, tuning.clock)
-    with timing_worker() as worker, claims(cache_directory() / _CLAIMS) as claimed:
+    with timing_worker() as worker, default_store().claims() as claimed:
         for number, task in enumerate(waiting):
             with claimed.claim(task.key) as is_ours:
                 if is_ours and task.key in _searched(tuning.rule) - known:

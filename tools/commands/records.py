@@ -10,6 +10,8 @@ import typer
 from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from braid.support.record_store import Record
 
 records = typer.Typer(
@@ -100,7 +102,7 @@ def import_records(file: FileArgument) -> None:
     print(f"{len(new):,} records added, {len(read) - len(new):,} were here")
 
 
-def _all() -> "list[Record]":
+def _all() -> "Sequence[Record]":
     from braid.support.record_store import default_store
 
     return default_store().salvaged()

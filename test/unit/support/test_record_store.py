@@ -8,25 +8,31 @@ import sys
 import time
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect
 
 from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
-from braid.support.record_store import Record, RecordStore
+from braid.support.record_store import Record, default_store
+from braid.support.records.database import METADATA, REVISION, sqlite_engine
+from braid.support.records.file_store import FileStore
+from braid.support.records.record import row_of
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch) -> RecordStore:
+def store(tmp_path, monkeypatch) -> FileStore:
     monkeypatch.setattr(cache_files, "_warned", set())
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
-    return RecordStore(tmp_path / "records-1.sqlite")
+    return FileStore(tmp_path / "records-1.sqlite")
 
 
 def rows(count: int) -> list[Record]:
     return [Record("cost", f"key {n}", {"seconds": n / 7}) for n in range(count)]
 
 
-def change(store: RecordStore, statement: str) -> None:
+def change(store: FileStore, statement: str) -> None:
     with sqlite3.connect(store.path) as database:
         database.execute(statement)
     database.close()
@@ -93,7 +99,7 @@ def test_what_is_no_file_is_moved_aside(store, make, end) -> None:
 def test_what_cannot_be_written_costs_only_the_records(store, monkeypatch) -> None:
     blocked = store.path.parent / "file"
     blocked.write_text("")
-    lost = RecordStore(blocked / "records-1.sqlite")
+    lost = FileStore(blocked / "records-1.sqlite")
     assert lost.read("cost") == {}
     with pytest.raises(BraidError, match="cannot be kept"):
         lost.append(rows(1))
@@ -108,15 +114,17 @@ def test_a_read_only_file_is_read(store, monkeypatch) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from braid.support.record_store import Record, RecordStore
-store = RecordStore(Path(sys.argv[1]))
+from braid.support.records.file_store import FileStore
+from braid.support.records.record import row_of
+from braid.support.record_store import Record, default_store
+store = FileStore(Path(sys.argv[1]))
 for n in range(int(sys.argv[3])):
     store.append([Record("cost", f"{sys.argv[2]}-{n}-{i}", {"n": n}) for i in range(5)])
     print(n, flush=True)
 """
 
 
-def writer(store: RecordStore, name: str, count: int) -> subprocess.Popen[str]:
+def writer(store: FileStore, name: str, count: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", WRITER, str(store.path), name, str(count)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
@@ -142,3 +150,60 @@ def test_a_killed_writer_leaves_whole_appends(store) -> None:
         mine = [key for key in store.read("cost") if key.startswith(name)]
         assert len(mine) % 5 == 0 and len(mine) >= 5 * lines
         assert not list(store.damage())
+
+
+OLD = """
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    created REAL NOT NULL, machine TEXT NOT NULL, version TEXT NOT NULL, digest TEXT NOT NULL
+);
+"""
+
+
+def test_a_file_of_before_migrations_is_upgraded(store) -> None:
+    record = Record("cost", "old", {"seconds": 0.25}, "a machine", 1.5, "0.1")
+    row = row_of(record)
+    with sqlite3.connect(store.path) as database:
+        database.executescript(OLD)
+        places = ", ".join(f":{name}" for name in row)
+        database.execute(f"INSERT INTO records ({', '.join(row)}) VALUES ({places})", row)
+    database.close()
+    assert store.rows() == [record], "it is read as it is"
+    store.append(rows(1))
+    assert list(store.read("cost")) == ["old", "key 0"] and not list(store.damage())
+    with sqlite_engine(lambda: sqlite3.connect(store.path)).connect() as connection:
+        assert MigrationContext.configure(connection).get_current_revision() == REVISION
+        assert [index["name"] for index in inspect(connection).get_indexes("records")] == [
+            "records_by_key"
+        ]
+
+
+def test_migrations_make_the_tables_of_the_model(store) -> None:
+    store.append(rows(1))
+    with sqlite_engine(lambda: sqlite3.connect(store.path)).connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+
+
+def test_an_upgrade_that_was_cut_off_goes_on(store) -> None:
+    with sqlite3.connect(store.path) as database:
+        database.executescript(OLD)
+        database.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)")
+    database.close()
+    store.append(rows(2))
+    assert len(store.read("cost")) == 2
+
+
+def test_the_variable_names_a_file(store, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/other.sqlite")
+    default_store().append(rows(2))
+    assert default_store() == FileStore(tmp_path / "other.sqlite")
+    assert len(default_store().read("cost")) == 2 and not store.path.exists()
+
+
+def test_nothing_of_databases_is_imported_where_there_is_no_file(store) -> None:
+    program = (
+        "import sys, braid; from braid.support.record_store import default_store\n"
+        "assert default_store().read('cost') == {} and 'sqlalchemy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from braid.support.cache_files import RECORDS, cache_directory
 from braid.support.record_store import Record, default_store
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_source import CostSource
@@ -38,7 +39,7 @@ FACTS = {
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
-    return default_store().path
+    return cache_directory() / RECORDS
 
 
 def keep(facts: object) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from braid.support.claims import claims
-from braid.support.record_store import RecordStore
+from braid.support.records.file_store import FileStore
 from braid.targets.costs.schedule_records import SCHEDULE_KIND, load_tuned
 
 _TUNE = [sys.executable, "-m", "braid.tools.cli", "tune"]
@@ -72,14 +72,14 @@ def test_killed_at_random_points(tmp_path: Path) -> None:
         process.wait()
         with output.open("a") as stream:
             stream.write("\n")  # a line that was cut off ends here
-        store = RecordStore(cache / "records-1.sqlite")
+        store = FileStore(cache / "records-1.sqlite")
         assert list(store.damage()) == [], number
         said = acknowledged(output)
         kept = {kernel.what for kernel in load_tuned(store).values()}
         assert set(said) <= kept, number
         assert max(Counter(said).values(), default=1) == 1, "what is known is not searched again"
     assert start(file, cache, output).wait() == 0
-    assert len(load_tuned(RecordStore(cache / "records-1.sqlite"))) == _KERNELS
+    assert len(load_tuned(FileStore(cache / "records-1.sqlite"))) == _KERNELS
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     outputs = [tmp_path / "one", tmp_path / "two"]
     processes = [start(file, cache, output) for output in outputs]
     assert [process.wait() for process in processes] == [0, 0]
-    store = RecordStore(cache / "records-1.sqlite")
+    store = FileStore(cache / "records-1.sqlite")
     rows = [row for row in store.rows() if row is not None and row.kind == SCHEDULE_KIND]
     assert len(rows) == len({row.key for row in rows}) == _KERNELS
     said = [acknowledged(output) for output in outputs]

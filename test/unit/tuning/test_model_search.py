@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from braid.support.errors import BraidError
-from braid.support.record_store import Record, RecordStore
+from braid.support.record_store import Record
+from braid.support.records.file_store import FileStore
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features
 from braid.tuning.model_tuning import TRIALS, search_by_model
@@ -94,7 +95,7 @@ def measured(asked: list[KernelSchedule]) -> Callable[[KernelSchedule], float]:
 
 def test_kernels_learn_from_each_other(tmp_path: Path) -> None:
     (group,) = groups_of(PRODUCT)
-    store = RecordStore(tmp_path / "records")
+    store = FileStore(tmp_path / "records")
     asked: list[KernelSchedule] = []
     rule = Rule(trials=28)
     found = search_by_model(space, measured(asked), 5.0, rule, group, "one", store=store)
@@ -111,7 +112,7 @@ def test_kernels_learn_from_each_other(tmp_path: Path) -> None:
 
 def test_budget_and_baseline(tmp_path: Path) -> None:
     (group,) = groups_of(PRODUCT)
-    store = RecordStore(tmp_path / "records")
+    store = FileStore(tmp_path / "records")
     found = search_by_model(space, lambda _: 2.0, 1.0, Rule(trials=4), group, "k", store=store)
     assert (found.point, found.seconds, found.steps[-1].stop) == (None, 1.0, Stop.BUDGET)
     found = search_by_model(space, lambda _: None, 1.0, Rule(trials=4), group, "k", store=store)

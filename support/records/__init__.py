@@ -1,0 +1,4 @@
+"""Stores of records: files of SQLite, databases of PostgreSQL, and their one table.
+
+`braid.support.record_store` opens them.
+"""

@@ -1,0 +1,128 @@
+"""The tables of braid's database, SQLite or PostgreSQL, and how an older one is upgraded.
+
+Imports SQLAlchemy: whoever may not need it imports this module where it does.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    Column,
+    Connection,
+    Double,
+    Engine,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    make_url,
+)
+from sqlalchemy import inspect as inspected
+from sqlalchemy import text as sql
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool
+
+from braid.support.errors import BraidError
+
+REVISION = "r0002"
+"""The newest of `migrations/versions`."""
+
+METADATA = MetaData()
+NUMBER = BigInteger().with_variant(Integer, "sqlite")
+"""The type of keys that count up; only an INTEGER does so in SQLite."""
+
+RECORDS = Table(
+    "records",
+    METADATA,
+    Column("number", NUMBER, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Index("records_by_key", "kind", "key", "number"),
+)
+
+_UPGRADE_LOCK = 0x62726169
+"""Of PostgreSQL: whoever holds it upgrades."""
+
+
+def database_url(text: str) -> URL:
+    """The URL in `text`, `postgresql://` with psycopg as its driver.
+
+    Raises:
+        BraidError: it is none, or of a database that braid does not know.
+
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise BraidError(
+            f"'{text}' is no URL of a database",
+            hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
+        ) from error
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and not url.database:
+        raise BraidError(f"'{text}' names no file", hint="sqlite:///FILE")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise BraidError(
+            f"records are not kept in databases of '{url.drivername}'",
+            hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
+        )
+    return url
+
+
+def sqlite_engine(connect: Callable[[], object]) -> Engine:
+    """An engine of SQLite whose connections `connect` makes, and that keeps none."""
+    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+
+def server_engine(url: URL) -> Engine:
+    """An engine of a server. Raises BraidError where its driver is not installed."""
+    try:
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+    except ImportError as error:
+        raise BraidError(
+            f"'{url.render_as_string()}' needs psycopg, which is not installed",
+            hint="pip install 'braid[postgres]'",
+        ) from error
+
+
+def upgrade(connection: Connection) -> None:
+    """Make the tables, or bring those of an older version to `REVISION`.
+
+    Safe to be killed in, and, on a server, to be called by many at once.
+    """
+    if _revision(connection) == REVISION:
+        return
+    if connection.dialect.name == "postgresql":
+        connection.execute(sql("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+        if _revision(connection) == REVISION:
+            connection.commit()
+            return
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "newline")
+    command.upgrade(config, REVISION)
+    connection.commit()
+
+
+def _revision(connection: Connection) -> str | None:
+    """What the database says it is, None for one that is new or of before migrations.
+
+    One of a newer braid counts as up to date: tables only grow.
+    """
+    if not inspected(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(sql("SELECT version_num FROM alembic_version")).scalar()
+    return REVISION if found is not None and found > REVISION else found

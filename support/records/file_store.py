@@ -1,0 +1,282 @@
+"""Records in a file of SQLite.
+
+A file that is damaged is moved aside, and the rows of it that hold are kept.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from braid.support.cache_files import remove, warn_of_damage
+from braid.support.claims import Claims, claims
+from braid.support.errors import BraidError
+from braid.support.input_files import reason
+from braid.support.records.record import Fields, Record, RecordStore, row_of
+
+if TYPE_CHECKING:  # what takes a while to import, and is not needed where there is no file
+    import sqlite3
+
+    from braid.support.records.rows import Rows
+
+_CLAIMS = "tuning.lock"
+"""The file of claims, beside that of records."""
+_DAMAGE = frozenset({1, 11, 26})
+"""Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
+_BESIDE = ("-wal", "-shm", "-journal")
+"""Ends of the names of the files that SQLite has beside its own."""
+_SECONDS_TO_WAIT = 20.0
+"""For a process that writes, before records count as not to be had."""
+
+
+class _DamagedError(Exception):
+    """The file is not the store that it should be; the message says how it differs."""
+
+
+@dataclass(frozen=True)
+class FileStore(RecordStore):
+    """The rows in the file at `path`, which need not exist.
+
+    A file that cannot be read holds nothing.
+    """
+
+    path: Path
+
+    def read(self, kind: str) -> Mapping[str, Fields]:
+        """The values of a kind by their keys; the last one of a key counts.
+
+        A damaged file is moved aside, a warning says so, and what holds in it is returned.
+        """
+        return _read(self.path, kind, self._stamp())
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Add rows, all or none; a damaged file is replaced first.
+
+        Raises BraidError where the file cannot be written.
+        """
+        rows = [row_of(record) for record in records]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                try:
+                    self._insert(rows)
+                except _DamagedError as error:
+                    self._replace(str(error))
+                    self._insert(rows)
+        except (OSError, _DamagedError) as error:
+            raise BraidError(
+                f"measurements cannot be kept in '{self.path}': {reason(error)}",
+                hint="nothing is chosen by them; set BRAID_CACHE_DIR to a directory with room "
+                "that you may write to",
+            ) from error
+
+    def damage(self) -> Iterator[tuple[str, str]]:
+        """What is wrong with the file: where, and what. Repairs nothing."""
+        try:
+            with self._opened(write=False) as rows:
+                for (verdict,) in rows.connection.exec_driver_sql("PRAGMA integrity_check(20)"):
+                    if verdict != "ok":
+                        yield str(self.path), verdict
+                for number, record in rows.numbered():
+                    if record is None:
+                        yield f"{self.path}: row {number}", "it does not match its digest"
+        except FileNotFoundError:
+            return
+        except (_DamagedError, OSError) as error:
+            yield str(self.path), str(error)
+
+    def count(self) -> dict[str, int]:
+        """How many rows each kind has; empty where they cannot be read."""
+        try:
+            with self._opened(write=False) as rows:
+                return rows.count()
+        except (_DamagedError, OSError):
+            return {}
+
+    def files(self) -> list[Path]:
+        """What stands where the store does, and beside it."""
+        ends = ("", *_BESIDE, ".lock", ".damaged")
+        paths = [self.path.with_name(self.path.name + end) for end in ends]
+        return [path for path in paths if path.exists() or path.is_symlink()]
+
+    def _strangers(self) -> Iterator[Path]:
+        """Where SQLite would find a directory, a pipe or the like; beside its file, also a link.
+
+        Raises OSError where its file is not there, or may not be looked at.
+        """
+        try:
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                yield self.path
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            yield self.path
+        for end in _BESIDE:
+            path = self.path.with_name(self.path.name + end)
+            with contextlib.suppress(FileNotFoundError):
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+
+    def _stamp(self) -> tuple[tuple[int, int], ...]:
+        """Equal while nobody has written."""
+        found: list[tuple[int, int]] = []
+        for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                found.append((status.st_mtime_ns, status.st_size))
+        return tuple(found)
+
+    def _insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        with self._opened(write=True) as table:
+            table.insert(rows)
+            table.connection.commit()
+
+    @contextlib.contextmanager
+    def _opened(self, *, write: bool) -> Generator["Rows"]:
+        """The table. Raises _DamagedError, and OSError where it cannot be had."""
+        if write and not self.path.exists() and not self.path.is_symlink():
+            self.path.touch()
+        for path in self._strangers():
+            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
+        if not write and self.path.stat().st_size == 0:
+            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
+        from sqlalchemy.exc import DatabaseError, DBAPIError
+
+        from braid.support.records.database import sqlite_engine, upgrade
+        from braid.support.records.rows import Rows
+
+        try:
+            with sqlite_engine(partial(self._connected, write=write)).connect() as connection:
+                if write:
+                    upgrade(connection)
+                yield Rows(connection)
+        except DBAPIError as error:
+            code = getattr(error.orig, "sqlite_errorcode", 1) & 0xFF
+            if isinstance(error, DatabaseError) and code in _DAMAGE:
+                raise _DamagedError(str(error.orig)) from error
+            raise OSError(str(error.orig)) from error
+        except (UnicodeDecodeError, OverflowError) as error:
+            raise _DamagedError(str(error)) from error
+
+    def _connected(self, *, write: bool) -> "sqlite3.Connection":
+        """A connection; one that only reads where nothing can be written does so as well."""
+        import sqlite3
+
+        writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        mode = "mode=rw" if writable or write else "mode=ro&immutable=1"
+        uri = f"{self.path.resolve().as_uri()}?{mode}"
+        database = sqlite3.connect(uri, uri=True, timeout=_SECONDS_TO_WAIT)
+        database.text_factory = _decoded
+        if write:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+        return database
+
+    def rows(self) -> list[Record | None]:
+        """All rows in their order, None for one that does not match its digest."""
+        with self._opened(write=False) as rows:
+            check = rows.connection.exec_driver_sql("PRAGMA integrity_check(1)")
+            if (verdict := check.scalar()) != "ok":
+                raise _DamagedError(str(verdict))
+            return [record for _, record in rows.numbered()]
+
+    def drop_replaced(self) -> int:
+        """Remove the rows that a later one of their kind and key stands for; how many those were.
+
+        Raises BraidError where the file cannot be written.
+        """
+        try:
+            if not self.path.exists():
+                return 0
+            with self._locked(), self._opened(write=True) as rows:
+                count = rows.drop_replaced()
+                rows.connection.commit()
+                return count
+        except (OSError, _DamagedError) as error:
+            raise BraidError(
+                f"records cannot be removed from '{self.path}': {reason(error)}",
+                hint="braid cache verify says what is damaged",
+            ) from error
+
+    def salvaged(self) -> list[Record]:
+        """The rows that hold, as far as the file can be read."""
+        found: list[Record | None] = []
+        with contextlib.suppress(_DamagedError, OSError), self._opened(write=False) as rows:
+            for _, record in rows.numbered():
+                found.append(record)
+        return [record for record in found if record is not None]
+
+    def claims(self) -> contextlib.AbstractContextManager[Claims]:
+        """Locks in a file beside; where it cannot be made, everybody has everything."""
+        return claims(self.path.with_name(_CLAIMS))
+
+    def _rescued(self) -> list[Record]:
+        """The rows that hold, once nothing of others stands beside the file."""
+        for path in self._strangers():
+            if path != self.path:
+                remove(path)
+        return self.salvaged()
+
+    def heal(self, reason: str) -> list[Record]:
+        """Replace the file by what holds of it. Raises OSError where it cannot be written."""
+        with self._locked():
+            kept = self._rescued()
+            if next(self.damage(), None) is not None:  # else another process was faster
+                self._replace(reason)
+        return kept
+
+    def _replace(self, reason: str) -> None:
+        kept = self._rescued()
+        warn_of_damage(
+            f"the measurements in '{self.path}' are damaged, {len(kept)} of them are kept: {reason}"
+        )
+        aside = self.path.with_name(f"{self.path.name}.damaged")
+        with contextlib.suppress(OSError):
+            remove(aside)
+        self.path.replace(aside)
+        for end in _BESIDE:
+            with contextlib.suppress(OSError):
+                remove(self.path.with_name(self.path.name + end))
+        if kept:
+            self._insert([row_of(record) for record in kept])
+
+    @contextlib.contextmanager
+    def _locked(self) -> Generator[None]:
+        path = self.path.with_name(f"{self.path.name}.lock")
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o644)
+        try:
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+@cache
+def _read(path: Path, kind: str, stamp: object) -> Mapping[str, Fields]:
+    if not stamp:
+        return {}
+    store = FileStore(path)
+    try:
+        records = store.rows()
+        if None in records:
+            raise _DamagedError(f"{records.count(None)} rows do not match their digests")
+    except _DamagedError as error:
+        try:
+            records = store.heal(str(error))
+        except (OSError, _DamagedError):
+            records = store.salvaged()
+    except OSError:
+        return {}
+    return {r.key: r.value for r in records if r is not None and r.kind == kind}
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace")

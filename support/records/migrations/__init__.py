@@ -1,0 +1,1 @@
+"""How databases of older versions of braid become those of this one: revisions of Alembic."""
