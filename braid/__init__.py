@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from braid.support.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from braid.client import Client
     from braid.compiler import compile
     from braid.embedding import run_passes
     from braid.interpreted import interpret
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BraidError",
+    "Client",
     "Model",
     "__version__",
     "compile",
@@ -40,6 +42,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "BraidError": "braid.support.errors",
+        "Client": "braid.client",
         "Model": "braid.model",
         "compile": "braid.compiler",
         "from_torch": "braid.torch_export",

@@ -19,6 +19,7 @@ from braid.tools.commands.profile import profile
 from braid.tools.commands.records import records
 from braid.tools.commands.reduce import reduce
 from braid.tools.commands.run import run
+from braid.tools.commands.serve import serve
 from braid.tools.commands.simulate import simulate
 from braid.tools.commands.targets import targets
 from braid.tools.commands.tune import tune
@@ -45,6 +46,7 @@ app.command("verify")(verify)
 app.add_typer(cache)
 app.add_typer(profile)
 app.add_typer(records)
+app.add_typer(serve)
 app.add_typer(targets)
 
 

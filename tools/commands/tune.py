@@ -1,9 +1,10 @@
 """`braid tune`: searches the schedules of a model's kernels on this machine."""
 
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +21,7 @@ from braid.tools.commands.options import (
     parse_shapes,
     seconds_option,
 )
+from braid.tools.commands.remote_tuning import tune_on_server
 
 _SEARCHES = ("levels", "model")
 
@@ -82,6 +84,20 @@ SearchOption = Annotated[
         "as a learned model finds promising ('model', with the extra tune).",
     ),
 ]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Search and compile on the machine of a 'braid serve'."),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(metavar="TOKEN", envvar="BRAID_TOKEN", help="What the server knows its users by."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="With --server, save the compiled model in FILE."
+    ),
+]
 
 
 def tune(
@@ -101,6 +117,9 @@ def tune(
     shape_bound: BoundOption = None,
     target: TargetOption = None,
     jobs: JobsOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
+    output: OutputOption = None,
 ) -> None:
     """Search schedules of a model's kernels, or of one, on this machine.
 
@@ -108,10 +127,10 @@ def tune(
     (oneDNN, with the extra onednn), or its default schedule. Every later compilation on this
     machine uses what was found; a schedule is only taken if its results are right, and it is faster
     than the default by more than the noise of the measurements. Best run while the machine does
-    nothing else.
+    nothing else. With --server, what is found is kept, and used, on the server's machine.
     """
     from braid.measuring import tune_model
-    from braid.tools.commands.steering import steering
+    from braid.tools.steering import steering
     from braid.tuning.model_classes import CLASSES
     from braid.tuning.search import Final, Rule
     from braid.tuning.space_files import find_space
@@ -122,6 +141,31 @@ def tune(
     _check_one_of("--model-class", model_class, CLASSES)
     if interactive and search == "model":
         raise BraidError("--interactive asks between levels, and --search=model has none")
+    if server is not None:
+        here = {
+            "--space": space,
+            "--shape": shape,
+            "--shape-buckets": shape_buckets,
+            "--shape-bound": shape_bound,
+            "--jobs": jobs,
+        }
+        options: dict[str, Any] = {
+            "target": target,
+            "threshold": _thresholds(threshold),
+            "levels": levels,
+            "trials": trials,
+            "seconds": time,
+            "final": final,
+            "search": search,
+            "model_class": model_class,
+            "again": again,
+            "interactive": interactive,
+        }
+        _refuse_with_server([name for name, value in here.items() if value is not None])
+        tune_on_server(model, server, token, options, output)
+        return
+    if output is not None or (token is not None and not _from_environment(token)):
+        raise BraidError("--token and --output are for --server")
     tuning = Tuning(
         rule=Rule(_thresholds(threshold), levels, trials, Final(final)),
         seconds=time,
@@ -143,6 +187,15 @@ def tune(
             shape_bounds=parse_bounds(shape_bound),
         )
     print(report)
+
+
+def _from_environment(token: str) -> bool:
+    return os.environ.get("BRAID_TOKEN") == token
+
+
+def _refuse_with_server(given: Sequence[str]) -> None:
+    if given:
+        raise BraidError(f"{given[0]} is not taken with --server")
 
 
 def _showing(model: Path, interactive: bool) -> AbstractContextManager[None]:

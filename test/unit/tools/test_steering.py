@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.tools.commands.steering import parse_order, steering
+from braid.tools.steering import parse_order, steering
 from braid.tuning.search import Order, Turn
 
 POINTS = [

@@ -1,0 +1,205 @@
+"""A client of `braid serve`: submits models, follows their tasks, and gets what comes out.
+
+```python
+client = braid.Client("http://tuner:8017", token)
+task = client.submit("model.onnx", seconds=300)
+for event in client.events(task):
+    print(event)
+client.wait(task)
+y = client.run(task, {"x": x})["y"]
+```
+"""
+
+import io
+import json
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.support.errors import BraidError
+
+_FINAL = ("done", "failed", "cancelled")
+_SECONDS = 60.0
+"""Without a word from the server; it sends a comment in a quiet stream of events before that."""
+
+
+@dataclass(frozen=True)
+class TaskEvent:
+    """What happened to a task; `data` depends on the kind, and `number` grows.
+
+    `state` has the state, `step` what is being done, `line` a line of text, `asks` whether the
+    search waits for an order, `kernels` the kernels and their times in seconds, `report` what was
+    compiled, and `error` why the task failed.
+    """
+
+    number: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+class Client:
+    """Speaks with the server at `url`, which knows its users by tokens.
+
+    All methods raise `BraidError` where the server cannot be reached, or refuses what is asked.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        """Remember where the server is; nothing is sent yet."""
+        scheme = urllib.parse.urlsplit(url).scheme
+        if scheme not in ("http", "https"):
+            raise BraidError(
+                f"'{url}' is not the address of a server", hint="such as http://localhost:8017"
+            )
+        self.url = url.rstrip("/")
+        self._token = token
+
+    def submit(self, model: str | os.PathLike[str], **options: Any) -> str:
+        """Queue the `.onnx` or `.mlir` file at a path; returns the name of the task.
+
+        Options are those of the server's `POST /tasks`: `seconds`, `threshold`, `levels`, `trials`,
+        `target`, `on_miss` and others; None is as not given.
+        """
+        path = Path(model)
+        given = {"name": path.name, **{k: v for k, v in options.items() if v is not None}}
+        query = urllib.parse.urlencode(
+            {k: str(v).lower() if isinstance(v, bool) else v for k, v in given.items()}, doseq=True
+        )
+        try:
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                return str(self._json("POST", f"/tasks?{query}", file, size)["id"])
+        except OSError as error:
+            raise BraidError(f"cannot read '{path}': {error.strerror or error}") from error
+
+    def task(self, task: str) -> dict[str, Any]:
+        """What the server says of a task: `state`, `error`, `kernels` with times and others."""
+        return self._json("GET", f"/tasks/{task}")
+
+    def events(self, task: str, after: int = 0) -> Iterator[TaskEvent]:
+        """What happens to a task after the event of a number, until it ends."""
+        with closing(self._open("GET", f"/tasks/{task}/events?after={after}")) as stream:
+            try:
+                for line in stream:
+                    if line.startswith(b"data:"):
+                        event = json.loads(line[5:])
+                        yield TaskEvent(event["number"], event["kind"], event["data"])
+            except (OSError, HTTPException, ValueError) as error:
+                raise self._unreachable(error) from error
+
+    def wait(self, task: str) -> dict[str, Any]:
+        """Return the task once it is done, failed or cancelled."""
+        while (found := self.task(task))["state"] not in _FINAL:
+            for _ in self.events(task):
+                pass
+        return found
+
+    def order(self, task: str, line: str) -> None:
+        """Answer a search that asks: go, stop, threshold X, level N, or space NAME=V,V …"""
+        body = json.dumps({"line": line}).encode()
+        self._json("POST", f"/tasks/{task}/orders", body, kind="application/json")
+
+    def cancel(self, task: str) -> None:
+        """End a task, with all processes that work on it."""
+        self._json("POST", f"/tasks/{task}/cancel")
+
+    def artifact(self, task: str) -> bytes:
+        """The compiled model, which `braid.load` reads from a file."""
+        return self._read("GET", f"/tasks/{task}/artifact")
+
+    def run(self, task: str, inputs: Mapping[str, object]) -> dict[str, NDArray[Any]]:
+        """Run the compiled model on the server, on inputs by name; returns its outputs by name."""
+        body, arrays = io.BytesIO(), {name: np.asarray(value) for name, value in inputs.items()}
+        if any(array.dtype.hasobject for array in arrays.values()):
+            raise BraidError("an input has Python objects, expected numbers")
+        np.savez(body, allow_pickle=False, **cast(dict[str, Any], arrays))
+        data = self._read("POST", f"/tasks/{task}/run", body.getvalue())
+        with np.load(io.BytesIO(data), allow_pickle=False) as results:
+            return {str(name): np.asarray(results[name]) for name in results.files}
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | IO[bytes] | None = None,
+        size: int | None = None,
+        kind: str = "application/octet-stream",
+    ) -> dict[str, Any]:
+        return json.loads(self._read(method, path, body, size, kind))
+
+    def _read(
+        self,
+        method: str,
+        path: str,
+        body: bytes | IO[bytes] | None = None,
+        size: int | None = None,
+        kind: str = "application/octet-stream",
+    ) -> bytes:
+        with closing(self._open(method, path, body, size, kind)) as response:
+            try:
+                return response.read()
+            except (OSError, HTTPException) as error:
+                raise self._unreachable(error) from error
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        body: bytes | IO[bytes] | None = None,
+        size: int | None = None,
+        kind: str = "application/octet-stream",
+    ) -> HTTPResponse:
+        headers: dict[str, str] = {}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if body is not None:
+            headers["Content-Type"] = kind
+        if size is not None:
+            headers["Content-Length"] = str(size)
+        request = urllib.request.Request(
+            f"{self.url}{path}", data=body, headers=headers, method=method
+        )
+        try:
+            return cast(HTTPResponse, urllib.request.urlopen(request, timeout=_SECONDS))
+        except urllib.error.HTTPError as error:
+            raise _refusal(error) from error
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error, uploads=size is not None) from error
+
+    def _unreachable(self, error: Exception, *, uploads: bool = False) -> BraidError:
+        reason = getattr(error, "reason", error)
+        if (
+            uploads
+            and isinstance(reason, ConnectionError)
+            and not isinstance(reason, ConnectionRefusedError)
+        ):
+            return BraidError(
+                f"the server at '{self.url}' has closed the connection while the model was sent",
+                hint="the model may be larger than its --upload-limit",
+            )
+        return BraidError(f"the server at '{self.url}' cannot be reached: {reason}")
+
+
+def _refusal(error: urllib.error.HTTPError) -> BraidError:
+    hints = {
+        401: "give the token that 'braid serve token add NAME' prints",
+        429: "try again when fewer tasks wait",
+    }
+    with closing(error):
+        try:
+            detail: Any = json.load(error)["detail"]
+        except (ValueError, KeyError, TypeError, OSError):
+            detail = error.reason
+    if isinstance(detail, list):  # what does not hold of the options
+        wrong = cast("list[dict[str, Any]]", detail)
+        detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in wrong)
+    return BraidError(f"the server refuses: {detail}", hint=hints.get(error.code))

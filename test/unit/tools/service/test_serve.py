@@ -1,0 +1,247 @@
+"""`braid serve` and its client, as processes: tasks, limits, tokens, cancelling, restarts."""
+
+import io
+import itertools
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import braid
+from braid.client import Client
+from test.unit.tools.service.server import (
+    MODEL,
+    Server,
+    children,
+    environment,
+    members,
+    serving,
+    start,
+    until,
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    cache = tmp_path_factory.mktemp("service")
+    with serving(cache, "--upload-limit", "64KiB", "--queue-limit", "3") as found:
+        yield found
+
+
+def plain(client: Client) -> str:
+    """A task that searches nothing."""
+    return client.submit(MODEL, on_miss="default")
+
+
+def test_a_model_is_compiled_and_run(server: Server, tmp_path: Path) -> None:
+    client = server.client
+    task = plain(client)
+    kinds = [event.kind for event in client.events(task)]
+    found = client.wait(task)
+    assert found["state"] == "done", found
+    assert {"state", "step", "kernels", "report"} <= set(kinds)
+    (tmp_path / "model.braid").write_bytes(client.artifact(task))
+    x = np.arange(36, dtype=np.float32).reshape(1, 4, 3, 3)
+    y = braid.load(tmp_path / "model.braid")(x)
+    assert np.array_equal(y, -x)
+    (z,) = client.run(task, {"input0": x}).values()
+    assert np.array_equal(z, -x)
+    status, page = server.ask("GET", f"/tasks/{task}/explain")
+    assert status == 200 and b"braid explain negated.mlir" in page
+    numbers = [event.number for event in client.events(task)]
+    later = [event.number for event in client.events(task, after=numbers[1])]
+    assert later == numbers[2:]
+
+
+def test_inputs_with_pickles_are_refused(server: Server) -> None:
+    task = plain(server.client)
+    server.client.wait(task)
+    body = io.BytesIO()
+    np.savez(body, input0=np.array([{}], dtype=object))
+    for data in (body.getvalue(), b"no zip", b""):
+        status, answer = server.ask("POST", f"/tasks/{task}/run", data)
+        assert status == 400 and ".npz" in answer["detail"], answer
+    with pytest.raises(braid.BraidError, match="no value for input"):
+        server.client.run(task, {})
+
+
+def test_a_wrong_model_is_a_failed_task(server: Server, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.mlir"
+    wrong.write_text("func.func @main( {")
+    found = server.client.wait(server.client.submit(wrong))
+    assert found["state"] == "failed" and "model.mlir:1" in found["error"], found
+    assert str(tmp_path.parent) not in found["error"]
+    assert server.ask("GET", f"/tasks/{found['id']}/artifact")[0] == 404
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "é"])
+def test_wrong_tokens(server: Server, token: str) -> None:
+    token = token.encode().decode("latin-1")
+    for method, path in (("GET", "/tasks"), ("POST", "/tasks?name=x.onnx"), ("GET", "/metrics")):
+        assert server.ask(method, path, token=token)[0] == 401
+    with pytest.raises(braid.BraidError, match="valid token"):
+        Client(server.url).submit(MODEL)
+
+
+def test_tokens_are_digests_that_can_be_removed(tmp_path: Path) -> None:
+    def token(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "braid.tools.cli", "serve", "token", *words],
+            capture_output=True,
+            text=True,
+            env=environment(tmp_path),
+        )
+
+    made = token("add", "ann").stdout.strip()
+    assert len(made) > 40 and "ann" in token("list").stdout
+    assert not any(made.encode() in file.read_bytes() for file in tmp_path.iterdir())
+    again = token("add", "ann")
+    assert again.returncode == 1 and "already" in again.stderr
+    assert token("remove", "ann").returncode == 0
+    assert token("remove", "ann").returncode == 1 and token("list").stdout == ""
+
+
+def test_uploads_are_limited(server: Server) -> None:
+    """By what is said of their size, and by what comes."""
+    large = b"\0" * (65 << 10)
+    assert server.ask("POST", "/tasks?name=x.onnx", large)[0] == 413
+    pieces = itertools.repeat(b"\0" * 1024, 65)
+    assert server.send_pieces("/tasks?name=x.onnx", pieces) in (413, None)
+    refused = server.ask("GET", "/metrics")[1].decode()
+    assert 'braid_refused_requests_total{status="413"} 2.0' in refused
+
+
+def test_the_queue_is_limited(server: Server) -> None:
+    client = server.client
+    tasks = [client.submit(MODEL, interactive=True, again=True)]
+    until(lambda: client.task(tasks[0])["asks"])
+    tasks += [plain(client) for _ in range(3)]
+    with pytest.raises(braid.BraidError, match="3 tasks are waiting"):
+        plain(client)
+    for task in reversed(tasks):
+        client.cancel(task)
+        assert client.task(task)["state"] == "cancelled"
+    with pytest.raises(braid.BraidError, match="asks nothing"):
+        client.order(tasks[0], "go")
+
+
+def test_a_search_is_steered(server: Server) -> None:
+    client = server.client
+    task = client.submit(MODEL, interactive=True, again=True)
+    answers = iter(["nonsense", "space unroll=2", "threshold 0.01", "stop"])
+    said: list[str] = []
+    for event in client.events(task):
+        if event.kind == "asks" and event.data["asks"]:
+            client.order(task, next(answers))
+        said.append(str(event.data.get("text", "")))
+    text = "\n".join(said)
+    assert client.wait(task)["state"] == "done"
+    assert "'nonsense' is not a command" in text and "it was told to stop" in text
+    assert "threshold 0.01" in text and "elementwise (1) unroll=2" in text
+
+
+def test_cancelling_ends_all_processes(server: Server) -> None:
+    client = server.client
+    task = client.submit(MODEL, interactive=True, again=True)
+    until(lambda: client.task(task)["asks"])
+    (worker,) = children(server.process.pid)
+    assert len(members(worker)) > 1  # what times kernels is another process
+    client.cancel(task)
+    assert client.task(task)["state"] == "cancelled"
+    until(lambda: not members(worker), 10)
+
+
+def test_a_crash_is_a_failed_task(server: Server) -> None:
+    client = server.client
+    task = client.submit(MODEL, interactive=True, again=True)
+    until(lambda: client.task(task)["asks"])
+    (worker,) = children(server.process.pid)
+    os.kill(worker, signal.SIGSEGV)
+    found = client.wait(task)
+    assert found["state"] == "failed" and "signal 11" in found["error"]
+    assert client.wait(plain(client))["state"] == "done"
+
+
+def test_metrics(server: Server) -> None:
+    status, text = server.ask("GET", "/metrics")
+    assert status == 200 and b'braid_tasks{state="done"}' in text
+
+
+def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
+    server = start(tmp_path)
+    client = server.client
+    tasks = [client.submit(MODEL, interactive=True), plain(client)]
+    until(lambda: client.task(tasks[0])["asks"])
+    (worker,) = children(server.process.pid)
+    server.process.kill()
+    server.process.wait()
+    until(lambda: not members(worker), 10)  # nothing works on for nobody
+    with serving(tmp_path) as again:
+        client = again.client
+        until(lambda: client.task(tasks[0])["asks"])
+        client.order(tasks[0], "stop")
+        assert [client.wait(task)["state"] for task in tasks] == ["done", "done"]
+
+
+def test_a_second_server_is_refused(server: Server, tmp_path: Path) -> None:
+    with serving(tmp_path):
+        second = subprocess.run(
+            [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0"],
+            capture_output=True,
+            text=True,
+            env=environment(tmp_path),
+        )
+    assert second.returncode == 1 and "another server" in second.stderr
+
+
+def test_the_command_uses_a_server(server: Server, tmp_path: Path) -> None:
+    output = tmp_path / "model.braid"
+    options = ["--time", "10", "--server", server.url, "-o", str(output)]
+    said = subprocess.run(
+        [sys.executable, "-m", "braid.tools.cli", "tune", str(MODEL), *options],
+        capture_output=True,
+        text=True,
+        env={**environment(tmp_path), "BRAID_TOKEN": server.token},
+    )
+    assert said.returncode == 0, said.stderr
+    assert "kernels have a record" in said.stdout
+    assert braid.load(output).inputs
+
+
+@pytest.mark.slow
+def test_two_hundred_tasks(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2") as server:
+        client = server.client
+        tasks = [plain(client) for _ in range(200)]
+        assert {client.wait(task)["state"] for task in tasks} == {"done"}
+
+
+@pytest.mark.slow
+def test_a_gigabyte_is_refused(tmp_path: Path) -> None:
+    """Piece by piece, without a size beforehand: neither memory nor the disk is filled."""
+    with serving(tmp_path) as server:
+        pieces = itertools.repeat(b"\0" * (1 << 20), 1 << 10)
+        begin = time.monotonic()
+        assert server.send_pieces("/tasks?name=x.onnx", pieces) in (413, None)
+        status_text = Path(f"/proc/{server.process.pid}/status").read_text()
+        (peak,) = [line.split()[1] for line in status_text.splitlines() if "VmHWM" in line]
+        print(f"refused after {time.monotonic() - begin:.1f} s, peak {int(peak) >> 10} MiB")
+        assert int(peak) < 300 << 10
+        assert sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file()) < 1 << 20
+        assert server.ask("GET", "/tasks") == (200, [])
+
+
+def test_the_queue_is_in_the_store_of_the_records(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        plain(server.client)
+    database = sqlite3.connect(tmp_path / "records-1.sqlite")
+    assert database.execute("SELECT count(*) FROM service_tasks").fetchone() == (1,)
+    assert database.execute("SELECT count(*) FROM records").fetchone() is not None
+    database.close()

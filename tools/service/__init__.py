@@ -1,0 +1,1 @@
+"""The service: tasks over HTTP, worked off by processes of their own."""

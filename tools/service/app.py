@@ -1,0 +1,396 @@
+"""The service: its addresses, who may use them, and their limits."""
+
+import asyncio
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi import Path as PathParameter
+from fastapi.responses import FileResponse
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Match
+
+import braid
+from braid.support.errors import BraidError
+from braid.tools.service.metrics import Metrics
+from braid.tools.service.storage import TaskQueue, Tokens
+from braid.tools.service.task import State, Task, TaskOptions
+from braid.tools.service.task_runner import TaskRunner, run_artifact
+from braid.tools.service.task_worker import ARTIFACT, EXPLANATION
+from braid.tools.service.uploads import receive
+
+COOKIE = "braid_token"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_ANY_BINARY = {"application/octet-stream": _BINARY}
+_PAGE_POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
+_EXPLANATION_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:"
+)
+_KEEP_ALIVE = 10.0
+_LARGEST_ORDER = 1 << 14
+"""Bytes of a body that is read as a whole."""
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+class Order(BaseModel):
+    """What the user says between levels: go, stop, threshold X, level N, space NAME=V,V …"""
+
+    line: str = Field(pattern=r"^[a-z]+( [A-Za-z0-9_.,=-]+)*$", max_length=1000)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server takes: bytes of a body, tasks that wait, seconds and number of runs."""
+
+    upload: int = 512 << 20
+    queue: int = 256
+    run_seconds: float = 60.0
+    runs: int = 1
+
+
+@dataclass
+class Service:
+    """The parts that requests work with."""
+
+    queue: TaskQueue
+    tokens: Tokens
+    runner: TaskRunner
+    limits: Limits
+    metrics: Metrics = field(init=False)
+    running: asyncio.Semaphore = field(init=False)
+    uploads: int = 0
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.queue)
+        self.running = asyncio.Semaphore(self.limits.runs)
+
+    async def known(self, identity: str) -> Task:
+        """The task. Raises HTTPException 404."""
+        task = await asyncio.to_thread(self.queue.get, identity)
+        if task is None:
+            raise HTTPException(404, f"there is no task '{identity}'")
+        return task
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+ServicePart = Annotated[Service, Depends(_service)]
+TaskId = Annotated[str, PathParameter(pattern="^[0-9a-f]{32}$")]
+_bearer = HTTPBearer(auto_error=False, description="A token: braid serve token add NAME.")
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="The page's, by POST /session.")
+
+
+def _authorized(
+    service: ServicePart,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    cookie: Annotated[str | None, Depends(_cookie)],
+) -> str:
+    """The token of the request. Raises HTTPException 401."""
+    token = cookie if bearer is None else bearer.credentials
+    if not token or not service.tokens.holds(token):
+        raise HTTPException(401, "a valid token is needed", headers={"WWW-Authenticate": "Bearer"})
+    return token
+
+
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    what = {
+        400: "The body cannot be read.",
+        401: "No valid token.",
+        404: "There is no such task, or it has none.",
+        409: "The task is in another state.",
+        413: "The body is too large.",
+        429: "The queue is full.",
+    }
+    content = {"application/json": {"schema": Problem.model_json_schema()}}
+    return {status: {"description": what[status], "content": content} for status in statuses}
+
+
+def _body(what: str) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "description": what, "content": _ANY_BINARY}}
+
+
+def make_app(service: Service) -> FastAPI:
+    """The application, which works off the queue while it runs."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        service.queue.resume()
+        work = asyncio.create_task(service.runner.run())
+        yield
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+
+    app = FastAPI(
+        title="braid",
+        version=braid.__version__,
+        description="Tunes and compiles models as tasks.",
+        docs_url=None,  # these pages would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    app.add_exception_handler(StarletteHTTPException, _refuse)
+    _add_tasks(app)
+    _add_results(app)
+    _add_operation(app)
+    _add_page(app)
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    from fastapi.exception_handlers import http_exception_handler
+
+    assert isinstance(error, StarletteHTTPException)
+    if error.status_code == 405:  # the router says the methods of one route of the path alone
+        error.headers = {"Allow": ", ".join(_methods(request))}
+    _service(request).metrics.refused.labels(str(error.status_code)).inc()
+    return await http_exception_handler(request, error)
+
+
+def _methods(request: Request) -> list[str]:
+    """What may be asked of the path."""
+    found = set[str]()
+    for route in cast(FastAPI, request.app).routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
+
+
+def _add_tasks(app: FastAPI) -> None:
+    guarded: Any = {"dependencies": [Depends(_authorized)]}
+
+    @app.post(
+        "/tasks",
+        status_code=201,
+        responses=_refusals(400, 401, 413, 429),
+        openapi_extra=_body("The model's file."),
+        **guarded,
+    )
+    async def submit(
+        request: Request, service: ServicePart, options: Annotated[TaskOptions, Query()]
+    ) -> Task:
+        """Queue a model."""
+        waiting = (await asyncio.to_thread(service.queue.counts))[State.QUEUED]
+        if waiting + service.uploads >= service.limits.queue:
+            raise HTTPException(
+                429,
+                f"{service.limits.queue} tasks are waiting, which are all that may",
+                headers={"Retry-After": "10", "Connection": "close"},
+            )
+        identity = uuid.uuid4().hex
+        directory = service.runner.files(identity)
+        directory.mkdir(parents=True)
+        service.uploads += 1
+        try:
+            model = directory / f"model{Path(options.name).suffix}"
+            size = await receive(request, model, service.limits.upload)
+            task = await asyncio.to_thread(service.queue.add, identity, options)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+        finally:
+            service.uploads -= 1
+        service.metrics.uploaded.inc(size)
+        service.runner.bell.ring()
+        return task
+
+    @app.get("/tasks", responses=_refusals(401), **guarded)
+    def list_tasks(
+        service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> list[Task]:
+        """The latest tasks, the newest first."""
+        return service.queue.latest(count)
+
+    @app.get("/tasks/{identity}", responses=_refusals(401, 404), **guarded)
+    async def show_task(identity: TaskId, service: ServicePart) -> Task:
+        """A task."""
+        return await service.known(identity)
+
+    @app.get(
+        "/tasks/{identity}/events",
+        response_class=EventSourceResponse,
+        responses=_refusals(401, 404),
+        **guarded,
+    )
+    async def follow(
+        task: Annotated[Task, Depends(_known)],
+        service: ServicePart,
+        after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+        last_event_id: Annotated[int, Header(ge=0, le=2**53)] = 0,
+    ) -> AsyncIterator[ServerSentEvent]:
+        """What happens to a task after an event, until it ends."""
+        after = max(after, last_event_id)
+        while True:
+            state = (await service.known(task.id)).state
+            events = await asyncio.to_thread(service.queue.events, task.id, after)
+            for each in events:
+                after = each.number
+                yield ServerSentEvent(data=each, event=each.kind, id=str(each.number))
+            if not events:
+                if state.is_final:
+                    return
+                await service.runner.bell.wait(_KEEP_ALIVE)
+
+    @app.post("/tasks/{identity}/cancel", responses=_refusals(401, 404, 409), **guarded)
+    async def cancel(identity: TaskId, service: ServicePart) -> Task:
+        """End a task, with all processes that work on it."""
+        task = await service.known(identity)
+        if not await service.runner.cancel(identity):
+            task = await service.known(identity)
+            if task.state is not State.CANCELLED:
+                raise HTTPException(409, f"the task is {task.state}")
+        return await service.known(identity)
+
+    @app.post(
+        "/tasks/{identity}/orders",
+        status_code=202,
+        responses=_refusals(401, 404, 409),
+        max_body_size=_LARGEST_ORDER,
+        **guarded,
+    )
+    async def steer(identity: TaskId, order: Order, service: ServicePart) -> Task:
+        """Answer a search that asks how to go on."""
+        task = await service.known(identity)
+        if not task.asks or not await service.runner.order(identity, order.line):
+            raise HTTPException(409, "the task asks nothing")
+        return task
+
+
+async def _known(identity: TaskId, service: ServicePart) -> Task:
+    return await service.known(identity)
+
+
+def _add_results(app: FastAPI) -> None:
+    guarded: Any = {"dependencies": [Depends(_authorized)]}
+
+    @app.get(
+        "/tasks/{identity}/artifact",
+        response_class=FileResponse,
+        responses={**_refusals(401, 404), 200: {"content": _ANY_BINARY}},
+        **guarded,
+    )
+    async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
+        """The compiled model."""
+        task = await service.known(identity)
+        name = f"{Path(task.options.name).stem}.braid"
+        path = _file(service, task, ARTIFACT, task.has_artifact)
+        return FileResponse(path, media_type="application/octet-stream", filename=name)
+
+    @app.get(
+        "/tasks/{identity}/explain",
+        response_class=FileResponse,
+        responses={**_refusals(401, 404), 200: {"content": {"text/html": {}}}},
+        **guarded,
+    )
+    async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
+        """The page of `braid explain --html`."""
+        task = await service.known(identity)
+        path = _file(service, task, EXPLANATION, task.has_explanation)
+        headers = {"Content-Security-Policy": _EXPLANATION_POLICY}
+        return FileResponse(path, media_type="text/html", headers=headers)
+
+    @app.post(
+        "/tasks/{identity}/run",
+        response_class=FileResponse,
+        responses={**_refusals(400, 401, 404, 413), 200: {"content": _ANY_BINARY}},
+        openapi_extra=_body("The inputs by name, as numpy.savez writes them."),
+        **guarded,
+    )
+    async def run(identity: TaskId, request: Request, service: ServicePart) -> FileResponse:
+        """Run the compiled model; the outputs by name, as a .npz file."""
+        task = await service.known(identity)
+        compiled = _file(service, task, ARTIFACT, task.has_artifact)
+        directory = Path(tempfile.mkdtemp(prefix="run-", dir=service.runner.files(identity)))
+        removal = BackgroundTask(shutil.rmtree, directory, ignore_errors=True)
+        inputs, outputs = directory / "inputs.npz", directory / "outputs.npz"
+        try:
+            await receive(request, inputs, service.limits.upload)
+            async with service.running:
+                begin = time.monotonic()
+                await run_artifact(compiled, inputs, outputs, service.limits.run_seconds)
+                service.metrics.runs.observe(time.monotonic() - begin)
+        except BaseException as error:
+            shutil.rmtree(directory, ignore_errors=True)
+            if isinstance(error, BraidError):
+                raise HTTPException(400, error.message) from error
+            raise
+        return FileResponse(
+            outputs,
+            media_type="application/octet-stream",
+            filename="outputs.npz",
+            background=removal,
+        )
+
+
+def _file(service: Service, task: Task, name: str, is_there: bool) -> Path:
+    """A file of a task. Raises HTTPException 404."""
+    path = service.runner.files(task.id) / name
+    if not is_there or not path.exists():
+        raise HTTPException(404, f"the task is {task.state} and has no '{name}'")
+    return path
+
+
+def _add_operation(app: FastAPI) -> None:
+    @app.get(
+        "/metrics",
+        response_class=Response,
+        responses={**_refusals(401), 200: {"content": {"text/plain": {}}}},
+        dependencies=[Depends(_authorized)],
+    )
+    def metrics(service: ServicePart) -> Response:
+        """Counts for Prometheus."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    @app.post("/session", status_code=204, responses=_refusals(401))
+    def log_in(token: Annotated[str, Depends(_authorized)], request: Request) -> Response:
+        """Keep the token in a cookie that scripts cannot read, for the page."""
+        response = Response(status_code=204)
+        response.set_cookie(
+            COOKIE,
+            token,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return response
+
+    @app.delete("/session", status_code=204)
+    def log_out() -> Response:
+        """Forget the cookie."""
+        response = Response(status_code=204)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
+
+
+def _add_page(app: FastAPI) -> None:
+    folder = Path(str(files("braid.tools.service").joinpath("page")))
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(
+            folder / "index.html", headers={"Content-Security-Policy": _PAGE_POLICY}
+        )
+
+    app.mount("/page", StaticFiles(directory=folder), name="page")

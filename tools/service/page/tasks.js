@@ -1,0 +1,175 @@
+"use strict";
+
+const EMPTY = {
+  id: null, name: "", state: "", step: "", error: "", report: "", asks: false, isActive: false,
+  isRunning: false, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
+};
+
+function microseconds(seconds) {
+  return seconds === null ? "–" : (seconds * 1e6).toPrecision(4);
+}
+
+function shownKernel(kernel, number) {
+  const best = kernel.keeps_library ? kernel.library : kernel.searched;
+  return {
+    number,
+    what: kernel.what,
+    schedule: kernel.schedule ?? (kernel.keeps_library ? "" : "the default schedule"),
+    library: microseconds(kernel.library),
+    default: microseconds(kernel.default),
+    searched: microseconds(kernel.searched),
+    libraryClass: kernel.keeps_library ? "best" : "",
+    searchedClass: kernel.keeps_library ? "" : "best",
+    gain: best && kernel.default ? `${(kernel.default / best).toFixed(2)}×` : "–",
+  };
+}
+
+function shownTask(task, chosen) {
+  const isActive = task.state === "queued" || task.state === "running";
+  return {
+    id: task.id,
+    name: task.options.name,
+    state: task.state,
+    step: task.state === "queued" ? "waits for those before it" : task.step,
+    error: task.error ?? "",
+    report: task.report,
+    asks: task.asks,
+    isActive,
+    isRunning: task.state === "running",
+    hasArtifact: task.has_artifact,
+    hasExplanation: task.has_explanation,
+    artifact: `tasks/${task.id}/artifact`,
+    explanation: `tasks/${task.id}/explain`,
+    when: new Date(task.created * 1000).toLocaleString(),
+    isChosen: task.id === chosen ? "true" : "false",
+    chosen: task.id === chosen ? "chosen" : "",
+  };
+}
+
+document.addEventListener("alpine:init", () => {
+  Alpine.data("tasks", () => ({
+    isIn: false, isOut: false, isSending: false, token: "", problem: "", summary: "",
+    onMiss: "tune", seconds: 600, interactive: false, line: "",
+    list: [], chosen: EMPTY, kernels: [], text: "", id: null, stream: null,
+    get isEmpty() { return this.list.length === 0; },
+    get isChosen() { return this.chosen.id !== null; },
+    get hasKernels() { return this.kernels.length > 0; },
+    get hasLines() { return this.text !== ""; },
+
+    async init() {
+      await this.refresh();
+      setInterval(() => { if (this.isIn) this.refresh(); }, 2000);
+    },
+
+    // What the server answers, null where it refuses; the problem is then shown.
+    async ask(method, path, options = {}) {
+      try {
+        const answer = await fetch(path, { method, ...options });
+        if (answer.status === 401) {
+          [this.isIn, this.isOut] = [false, true];
+          this.close();
+          return null;
+        }
+        if (!answer.ok) {
+          const detail = (await answer.json()).detail;
+          this.problem = typeof detail === "string" ? detail : detail.map((each) => each.msg).join("; ");
+          return null;
+        }
+        this.problem = "";
+        return answer.status === 204 ? true : await answer.json();
+      } catch {
+        this.problem = "The server cannot be reached.";
+        return null;
+      }
+    },
+
+    async logIn() {
+      const headers = { Authorization: `Bearer ${this.token}` };
+      const isIn = await this.ask("POST", "session", { headers });
+      if (isIn === null) this.problem ||= "The server does not know this token.";
+      this.token = "";
+      if (isIn) await this.refresh();
+    },
+
+    async logOut() {
+      await this.ask("DELETE", "session");
+      [this.list, this.summary] = [[], ""];
+      this.select(null);
+      await this.refresh();
+    },
+
+    async refresh() {
+      const problem = this.problem;
+      const tasks = await this.ask("GET", "tasks");
+      if (tasks === null) return;
+      [this.isIn, this.isOut, this.problem] = [true, false, problem];
+      this.list = tasks.map((task) => shownTask(task, this.id));
+      const waiting = tasks.filter((task) => task.state === "queued").length;
+      this.summary = `${tasks.length} ${tasks.length === 1 ? "task" : "tasks"}, ${waiting} waiting`;
+    },
+
+    async submit() {
+      const file = document.getElementById("model").files[0];
+      const options = new URLSearchParams({
+        name: file.name, on_miss: this.onMiss, seconds: this.seconds, interactive: this.interactive,
+      });
+      this.isSending = true;
+      const headers = { "Content-Type": "application/octet-stream" };
+      const task = await this.ask("POST", `tasks?${options}`, { body: file, headers });
+      this.isSending = false;
+      if (task === null) return;
+      document.getElementById("submit").open = false;
+      await this.choose(task.id);
+    },
+
+    async choose(id) {
+      this.select(id);
+      await this.look();
+      await this.refresh();
+      this.stream = new EventSource(`tasks/${id}/events`);
+      this.stream.addEventListener("line", (event) => {
+        this.text += `${JSON.parse(event.data).data.text}\n`;
+      });
+      for (const kind of ["step", "asks", "kernels", "report"]) {
+        this.stream.addEventListener(kind, () => this.look());
+      }
+      // After the last event the stream is over; where it breaks before, the browser goes on.
+      this.stream.addEventListener("state", (event) => {
+        const state = JSON.parse(event.data).data.state;
+        if (state !== "queued" && state !== "running") this.close();
+        this.look();
+      });
+    },
+
+    select(id) {
+      this.close();
+      [this.id, this.chosen, this.kernels, this.text] = [id, EMPTY, [], ""];
+    },
+
+    close() {
+      this.stream?.close();
+      this.stream = null;
+    },
+
+    async look() {
+      const id = this.id;
+      const task = id === null ? null : await this.ask("GET", `tasks/${id}`);
+      if (task === null || id !== this.id) return;
+      this.chosen = shownTask(task, id);
+      this.kernels = task.kernels.map(shownKernel);
+    },
+
+    async cancel() {
+      await this.ask("POST", `tasks/${this.id}/cancel`);
+      await this.look();
+      await this.refresh();
+    },
+
+    async sendOrder() {
+      const headers = { "Content-Type": "application/json" };
+      const body = JSON.stringify({ line: this.line.trim() || "go" });
+      await this.ask("POST", `tasks/${this.id}/orders`, { body, headers });
+      this.line = "";
+    },
+  }));
+});

@@ -1,0 +1,59 @@
+"""The process that runs an artifact on the arrays of a `.npz` file, and writes such a file."""
+
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.model import load
+from braid.support.errors import BraidError
+
+_LARGEST = 1 << 32
+"""Bytes of all inputs, unpacked."""
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a `.npz` file without pickled objects.
+
+    Raises:
+        BraidError: it is none, has objects, or is too large once unpacked.
+
+    """
+    try:
+        with zipfile.ZipFile(path) as file:
+            size = sum(entry.file_size for entry in file.infolist())
+        if size > _LARGEST:
+            raise BraidError(f"the inputs take {size} bytes, expected at most {_LARGEST}")
+        with np.load(path, allow_pickle=False) as arrays:
+            return {str(name): np.asarray(arrays[name]) for name in arrays.files}
+    except BraidError:
+        raise
+    except Exception as error:  # numpy and zipfile have many, for files made by others
+        raise BraidError(
+            f"the inputs are not a .npz file: {error}", hint="numpy.savez writes one"
+        ) from error
+
+
+def main() -> int:
+    """Run; an error is said on standard output, with status 1."""
+    artifact, inputs, outputs = map(Path, sys.argv[1:])
+    try:
+        arrays: dict[str, Any] = dict(read_arrays(inputs))
+        results = load(artifact).run_named(arrays)
+        known = {
+            name: array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array
+            for name, array in results.items()
+        }
+        np.savez(outputs, allow_pickle=False, **known)
+    except BraidError as error:
+        print("; ".join(filter(None, [error.message, error.hint])))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""What a server opens before it answers: the one queue of this user, and a socket."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from braid.support.cache_files import cache_directory
+from braid.support.errors import BraidError
+from braid.tools.service.app import Limits, Service
+from braid.tools.service.storage import TaskQueue, Tokens
+from braid.tools.service.task_runner import TaskRunner
+
+_FOLDER = "service"
+
+
+@contextmanager
+def open_service(tokens: Tokens, limits: Limits, workers: int) -> Generator[Service]:
+    """The service on this user's queue, which no other server works off meanwhile.
+
+    Raises:
+        BraidError: another one does, or its directory cannot be written.
+
+    """
+    directory = cache_directory() / _FOLDER
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BraidError(f"cannot write to '{directory}': {error.strerror}") from error
+    with os.fdopen(lock):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BraidError(
+                f"another server works off the queue in '{directory}'",
+                hint="set BRAID_CACHE_DIR to another directory for a second one",
+            ) from None
+        queue = TaskQueue(tokens.engine)
+        yield Service(queue, tokens, TaskRunner(queue, directory, workers), limits)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Generator[socket.socket]:
+    """A socket at an address. Raises BraidError where there can be none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        found = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise BraidError(
+            f"cannot listen at {host}:{port}: {error.strerror or error}",
+            hint="--port 0 takes one that is free",
+        ) from error
+    with found:
+        yield found

@@ -1,0 +1,37 @@
+"""Processes in sessions of their own, which end with all that they have started."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_SESSION_FIELD = 3
+"""Of /proc/PID/stat, counted behind the name, which may hold blanks and brackets."""
+
+
+def end_session(session: int, seconds: float = 0.5) -> bool:
+    """Kill the processes of a session, those in other process groups too; whether all are gone.
+
+    Processes that are started meanwhile are found as well, within `seconds`.
+    """
+    end = time.monotonic() + seconds
+    while found := list(_members(session)):
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _members(session: int) -> Iterator[int]:
+    """The processes of a session that still run."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[_SESSION_FIELD]) == session and fields[0] not in "ZX":
+                    yield int(entry.name)

@@ -1,0 +1,274 @@
+"""The queue of the service in the database of the records: tasks, what happened, and tokens."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import JSON, Engine, ForeignKey, String, create_engine, delete, event, func, select
+from sqlalchemy import update as sql_update
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.pool import NullPool
+
+from braid.support.cache_files import cache_directory
+from braid.support.errors import BraidError
+from braid.support.record_store import default_store
+from braid.support.records.file_store import FileStore
+from braid.tools.service.task import State, Task, TaskEvent, TaskOptions
+
+_OWN_FILE = "service.sqlite"
+_SECONDS_TO_WAIT = 20.0
+
+
+class Base(DeclarativeBase):
+    """The tables of the service."""
+
+
+class TaskRow(Base):
+    """A task; `facts` are the fields of `Task` that its worker reports."""
+
+    __tablename__ = "service_tasks"
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    options: Mapped[dict[str, Any]] = mapped_column(JSON)
+    facts: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    created: Mapped[float]
+    started: Mapped[float | None]
+    finished: Mapped[float | None]
+
+
+class EventRow(Base):
+    """What happened to a task, in the order of `number`."""
+
+    __tablename__ = "service_events"
+    number: Mapped[int] = mapped_column(primary_key=True)
+    task: Mapped[str] = mapped_column(ForeignKey("service_tasks.id"), index=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    data: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+class TokenRow(Base):
+    """Who may use the service: SHA-256 of a random token, which needs no salt."""
+
+    __tablename__ = "service_tokens"
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64))
+    created: Mapped[float]
+
+
+def open_database() -> Engine:
+    """The file of this user's records, with the tables of the service.
+
+    Where the records are on a server for many machines, the queue is in a file of this one, as the
+    models are.
+
+    Raises:
+        BraidError: it cannot be written.
+
+    """
+    store = default_store()
+    store.append(())  # makes the file, with the table of the records
+    path = store.path if isinstance(store, FileStore) else cache_directory() / _OWN_FILE
+    path = path.resolve()
+    engine = create_engine(
+        f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": _SECONDS_TO_WAIT}
+    )
+    event.listen(engine, "connect", _set_up)
+    try:
+        Base.metadata.create_all(engine)
+    except SQLAlchemyError as error:
+        raise BraidError(
+            f"the service cannot keep its queue in '{path}': {error}",
+            hint="set BRAID_CACHE_DIR to a directory with room that you may write to",
+        ) from error
+    return engine
+
+
+def _set_up(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+class Tokens:
+    """Names and digests of tokens; nobody can read the tokens themselves again."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def add(self, name: str) -> str:
+        """A new token. Raises BraidError where there is one of the name."""
+        token = secrets.token_urlsafe(32)
+        try:
+            with Session(self.engine) as session, session.begin():
+                session.add(TokenRow(name=name, digest=_digest(token), created=time.time()))
+        except IntegrityError:
+            raise BraidError(
+                f"there is a token '{name}' already", hint="braid serve token remove removes it"
+            ) from None
+        return token
+
+    def names(self) -> list[tuple[str, float]]:
+        """Names, and when they were made."""
+        with Session(self.engine) as session:
+            rows = session.scalars(select(TokenRow).order_by(TokenRow.created))
+            return [(row.name, row.created) for row in rows]
+
+    def remove(self, name: str) -> None:
+        """Nobody gets in with it any more. Raises BraidError where there is none of the name."""
+        with Session(self.engine) as session, session.begin():
+            row = session.get(TokenRow, name)
+            if row is None:
+                raise BraidError(
+                    f"there is no token '{name}'", hint="braid serve token list lists them"
+                )
+            session.delete(row)
+
+    def holds(self, token: str) -> bool:
+        """Whether it is one of them; takes as long for any."""
+        digest, found = _digest(token), False
+        with Session(self.engine) as session:
+            for known in session.scalars(select(TokenRow.digest)):
+                found |= hmac.compare_digest(known, digest)
+        return found
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+class TaskQueue:
+    """Tasks, in the order in which they came."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def add(self, identity: str, options: TaskOptions) -> Task:
+        """A new task at the end."""
+        with Session(self.engine) as session, session.begin():
+            row = TaskRow(
+                id=identity,
+                state=State.QUEUED,
+                options=options.model_dump(),
+                facts={},
+                created=time.time(),
+            )
+            session.add(row)
+            session.flush()
+            session.add(EventRow(task=identity, kind="state", data={"state": State.QUEUED}))
+            return _task(row)
+
+    def get(self, identity: str) -> Task | None:
+        """The task of this name."""
+        with Session(self.engine) as session:
+            row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
+            return None if row is None else _task(row)
+
+    def latest(self, count: int) -> list[Task]:
+        """The last ones, the newest first."""
+        with Session(self.engine) as session:
+            rows = session.scalars(select(TaskRow).order_by(TaskRow.number.desc()).limit(count))
+            return list(map(_task, rows))
+
+    def counts(self) -> dict[State, int]:
+        """How many tasks are in each state."""
+        with Session(self.engine) as session:
+            rows = session.execute(select(TaskRow.state, func.count()).group_by(TaskRow.state))
+            found = {State(state): count for state, count in rows}
+        return {state: found.get(state, 0) for state in State}
+
+    def take(self) -> Task | None:
+        """The first one that is queued, which is running from now on."""
+        first = (
+            select(TaskRow.id)
+            .where(TaskRow.state == State.QUEUED)
+            .order_by(TaskRow.number)
+            .limit(1)
+            .scalar_subquery()
+        )
+        taken = (
+            sql_update(TaskRow)
+            .where(TaskRow.id == first, TaskRow.state == State.QUEUED)
+            .values(state=State.RUNNING, started=time.time(), facts={})
+            .returning(TaskRow)
+            .execution_options(synchronize_session=False)
+        )
+        with Session(self.engine) as session, session.begin():
+            row = session.scalar(taken)
+            if row is None:
+                return None
+            session.add(EventRow(task=row.id, kind="state", data={"state": State.RUNNING}))
+            return _task(row)
+
+    def finish(
+        self, identity: str, state: State, *, was: State, facts: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Make a task that `was` in one state end in another; False where it is in a third."""
+        with Session(self.engine) as session, session.begin():
+            row = session.scalar(
+                select(TaskRow).where(TaskRow.id == identity, TaskRow.state == was)
+            )
+            if row is None:
+                return False
+            row.state, row.finished = state, time.time()
+            row.facts = {**row.facts, "asks": False, "step": "", **(facts or {})}
+            session.add(EventRow(task=identity, kind="state", data={"state": state}))
+            return True
+
+    def happened(self, identity: str, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Add events (kind, data), and what they say of the task."""
+        with Session(self.engine) as session, session.begin():
+            row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
+            if row is None:
+                return
+            for kind, data in events:
+                session.add(EventRow(task=identity, kind=kind, data=dict(data)))
+                if kind != "line":
+                    row.facts = {**row.facts, **data}
+
+    def events(self, identity: str, after: int = 0, count: int = 256) -> list[TaskEvent]:
+        """What happened to a task after the event of this number, at most so much."""
+        with Session(self.engine) as session:
+            rows = session.scalars(
+                select(EventRow)
+                .where(EventRow.task == identity, EventRow.number > after)
+                .order_by(EventRow.number)
+                .limit(count)
+            )
+            return [
+                TaskEvent.model_validate({"number": r.number, "kind": r.kind, "data": r.data})
+                for r in rows
+            ]
+
+    def resume(self) -> int:
+        """Queue what a server left running that is no more; how many tasks those were."""
+        with Session(self.engine) as session, session.begin():
+            rows = list(session.scalars(select(TaskRow).where(TaskRow.state == State.RUNNING)))
+            for row in rows:
+                row.state, row.started, row.facts = State.QUEUED, None, {}
+                session.add(EventRow(task=row.id, kind="state", data={"state": State.QUEUED}))
+            return len(rows)
+
+    def remove(self, identity: str) -> None:
+        """Forget a task."""
+        with Session(self.engine) as session, session.begin():
+            session.execute(delete(EventRow).where(EventRow.task == identity))
+            session.execute(delete(TaskRow).where(TaskRow.id == identity))
+
+
+def _task(row: TaskRow) -> Task:
+    known = Task.model_fields.keys() - {"id", "options", "state", "created", "started", "finished"}
+    return Task.model_validate(
+        {
+            **{name: value for name, value in row.facts.items() if name in known},
+            "id": row.id,
+            "options": row.options,
+            "state": row.state,
+            "created": row.created,
+            "started": row.started,
+            "finished": row.finished,
+        }
+    )

@@ -1,0 +1,182 @@
+"""Works off the queue: a few tasks at a time, each in a process in a session of its own."""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from braid.support.errors import BraidError
+from braid.tools.service.sessions import end_session
+from braid.tools.service.storage import TaskQueue
+from braid.tools.service.task import State, Task
+from braid.tools.service.task_worker import REQUEST
+
+LOG = "worker.log"
+_LINE_LIMIT = 1 << 24
+"""Bytes of an event at most."""
+_IDLE = 5.0
+"""Seconds after which the queue is looked at though nothing was said."""
+
+
+class Bell:
+    """Wakes those that wait for anything to happen."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        """Something has happened."""
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Return once something happens, or after some time."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), seconds)
+
+
+@dataclass
+class TaskRunner:
+    """Takes tasks from `queue`, whose files are in `directory`, `workers` at a time."""
+
+    queue: TaskQueue
+    directory: Path
+    workers: int = 1
+    bell: Bell = field(default_factory=Bell)
+    _running: dict[str, Process] = field(default_factory=dict[str, Process])
+    _cancelled: set[str] = field(default_factory=set[str])
+
+    def files(self, identity: str) -> Path:
+        """The directory of a task."""
+        return self.directory / identity
+
+    async def run(self) -> None:
+        """Work until this is cancelled; what runs then is ended, and queued again later."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self.workers):
+                    group.create_task(self._loop())
+        finally:
+            for process in list(self._running.values()):
+                end_session(process.pid)
+
+    async def cancel(self, identity: str) -> bool:
+        """End a task; False where it has ended already."""
+        finish = asyncio.to_thread(self.queue.finish, identity, State.CANCELLED, was=State.QUEUED)
+        if await finish:
+            self.bell.ring()
+            return True
+        self._cancelled.add(identity)
+        if (process := self._running.get(identity)) is not None:
+            await asyncio.to_thread(end_session, process.pid)
+        done = await asyncio.to_thread(
+            self.queue.finish, identity, State.CANCELLED, was=State.RUNNING
+        )
+        self.bell.ring()
+        return done
+
+    async def order(self, identity: str, line: str) -> bool:
+        """Say something to a search that asks; False where the task does not run."""
+        process = self._running.get(identity)
+        if process is None or process.stdin is None:
+            return False
+        with suppress(ConnectionError):
+            process.stdin.write(f"{line}\n".encode())
+            await process.stdin.drain()
+            return True
+        return False
+
+    async def _loop(self) -> None:
+        while True:
+            task = await asyncio.to_thread(self.queue.take)
+            if task is None:
+                await self.bell.wait(_IDLE)
+                continue
+            self.bell.ring()
+            try:
+                await self._work(task)
+            except OSError as error:
+                await self._finish(task, State.FAILED, f"the worker cannot be started: {error}")
+            self.bell.ring()
+
+    async def _work(self, task: Task) -> None:
+        directory = self.files(task.id)
+        jobs = max(1, (os.cpu_count() or 1) // self.workers)
+        request = {"options": task.options.model_dump(), "jobs": jobs}
+        (directory / REQUEST).write_text(json.dumps(request))
+        with (directory / LOG).open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "braid.tools.service.task_worker", str(directory)),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                start_new_session=True,
+                limit=_LINE_LIMIT,
+            )
+        self._running[task.id] = process
+        try:
+            if task.id in self._cancelled:  # said while the process was started
+                end_session(process.pid)
+            await self._follow(task, process)
+            status = await process.wait()
+        finally:
+            end_session(process.pid)
+            del self._running[task.id]
+        if task.id in self._cancelled:
+            self._cancelled.discard(task.id)
+            await self._finish(task, State.CANCELLED)
+        elif status == 0:
+            await self._finish(task, State.DONE)
+        else:
+            known = await asyncio.to_thread(self.queue.get, task.id)
+            error = None if known is None else known.error
+            await self._finish(task, State.FAILED, error or _last_words(directory, status))
+
+    async def _follow(self, task: Task, process: Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            event: dict[str, Any] = json.loads(line)
+            await asyncio.to_thread(self.queue.happened, task.id, [(event["kind"], event["data"])])
+            self.bell.ring()
+
+    async def _finish(self, task: Task, state: State, error: str | None = None) -> None:
+        facts = {} if error is None else {"error": error}
+        await asyncio.to_thread(self.queue.finish, task.id, state, was=State.RUNNING, facts=facts)
+
+
+def _last_words(directory: Path, status: int) -> str:
+    """Why a worker ended that has not said so."""
+    ended = f"signal {-status}" if status < 0 else f"exit status {status}"
+    lines = (directory / LOG).read_text(errors="replace").strip().splitlines()
+    return f"the worker ended by {ended}" + (f": {lines[-1]}" if lines else "")
+
+
+async def run_artifact(artifact: Path, inputs: Path, outputs: Path, seconds: float) -> None:
+    """Run an artifact on a `.npz` file in a process of its own.
+
+    Raises:
+        BraidError: the inputs do not fit the model, the process crashes, or takes too long.
+
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "braid.tools.service.run_worker"),
+        *(str(artifact), str(inputs), str(outputs)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), seconds)
+    except TimeoutError:
+        raise BraidError(f"the model ran longer than {seconds:g} s") from None
+    finally:
+        end_session(process.pid)
+    if process.returncode:
+        ended = f"the model's process ended by status {process.returncode}"
+        raise BraidError(said.decode(errors="replace").strip() or ended)

@@ -1,0 +1,200 @@
+"""The process that works on one task: searches its kernels, compiles it and explains it.
+
+Its argument is the directory of the task. It writes what happens as JSON lines to standard output,
+and reads the user's orders, a line each, from standard input; where that ends, the server is gone,
+and so is this process with all that it has started.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from braid.support.errors import BraidError
+from braid.tools.service.sessions import end_session
+from braid.tools.service.task import Kernel, TaskOptions
+
+ARTIFACT = "model.braid"
+EXPLANATION = "explain.html"
+REQUEST = "task.json"
+_PATIENCE = 600.0
+"""Seconds for an order; a kernel whose search gets none is searched no further."""
+
+Report = Callable[..., None]
+
+
+def main() -> int:
+    """Work on the task; the exit status is 0 if it is done."""
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as events:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        directory = Path(sys.argv[1])
+        report = partial(_report, events, threading.Lock())
+        orders = queue.SimpleQueue[str]()
+        threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+        try:
+            request = json.loads((directory / REQUEST).read_text())
+            options = TaskOptions.model_validate(request["options"])
+            _work(directory, options, request["jobs"], report, orders)
+        except BraidError as error:
+            text = str(error).replace("error: ", "", 1)
+            report("error", error=_without_path(text, directory))
+            return 1
+        except Exception as error:
+            traceback.print_exc()
+            what = f"internal error: {type(error).__name__}: {error}"
+            report("error", error=_without_path(what, directory))
+            return 1
+        return 0
+
+
+def _report(events: IO[str], lock: threading.Lock, kind: str, /, **data: Any) -> None:
+    with lock, suppress(BrokenPipeError):
+        print(json.dumps({"kind": kind, "data": data}), file=events, flush=True)
+
+
+def _listen(orders: "queue.SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        orders.put(line)
+    end_session(os.getsid(0))
+
+
+def _without_path(text: str, directory: Path) -> str:
+    return text.replace(f"{directory}{os.sep}", "")
+
+
+def _work(
+    directory: Path,
+    options: TaskOptions,
+    jobs: int | None,
+    report: Report,
+    orders: "queue.SimpleQueue[str]",
+) -> None:
+    model = directory / f"model{Path(options.name).suffix}"
+    is_searched = options.on_miss == "tune"
+    if is_searched:
+        report("step", step="searching schedules")
+        _tune(model, options, jobs, report, orders)
+    report("step", step="compiling")
+    _compile(model, options, jobs, report)
+    if not is_searched:
+        _tune(model, options.model_copy(update={"seconds": 0.0}), jobs, report, orders)
+    report("step", step="explaining")
+    _explain(model, options, report)
+
+
+def _tune(
+    model: Path,
+    options: TaskOptions,
+    jobs: int | None,
+    report: Report,
+    orders: "queue.SimpleQueue[str]",
+) -> None:
+    """Search the kernels, or only list them where there is no time."""
+    from braid.measuring import tune_model
+    from braid.tools.steering import steering
+    from braid.tuning.search import Final, Rule
+    from braid.tuning.tune_kernels import Tuning
+
+    def say(line: str) -> None:
+        report("line", text=line)
+
+    def read() -> str:
+        report("asks", asks=True)
+        try:
+            return orders.get(timeout=_PATIENCE)
+        except queue.Empty:
+            return ""
+        finally:
+            report("asks", asks=False)
+
+    tuning = Tuning(
+        rule=Rule(options.threshold, options.levels, options.trials, Final(options.final)),
+        seconds=options.seconds,
+        jobs=jobs,
+        again=options.again and options.seconds > 0,
+        by_model=options.search == "model",
+        model_class=options.model_class,
+        say=say,
+        steer=steering(read, say) if options.interactive else None,
+    )
+    found = tune_model(model, tuning, target=options.target)
+    if options.seconds > 0:
+        say(str(found))
+    report("kernels", kernels=[kernel.model_dump() for kernel in _kernels(found.keys)])
+
+
+def _kernels(keys: frozenset[str]) -> list[Kernel]:
+    """Those with a record, those that take longest first."""
+    from braid.targets.costs.schedule_records import load_tuned
+
+    known = load_tuned()
+    found = [known[key] for key in keys if key in known]
+    return [
+        Kernel(
+            what=kernel.what,
+            schedule=None if kernel.chosen is None else str(kernel.chosen),
+            library=kernel.library,
+            default=kernel.baseline,
+            searched=kernel.seconds,
+            keeps_library=kernel.keeps_library,
+        )
+        for kernel in sorted(found, key=lambda kernel: (-kernel.baseline, kernel.what))
+    ]
+
+
+def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report) -> None:
+    from braid.compiler import compile
+
+    is_searched = options.on_miss == "tune"
+    compiled = compile(
+        model,
+        target=options.target,
+        jobs=jobs,
+        load=False,
+        kernels="best" if is_searched else None,
+        on_miss="default" if is_searched else options.on_miss,
+        on_miss_seconds=options.seconds,
+    )
+    compiled.save(model.with_name(ARTIFACT))
+    report("report", report=str(compiled.kernels), has_artifact=True)
+
+
+def _explain(model: Path, options: TaskOptions, report: Report) -> None:
+    """Draw what was decided; a model whose page cannot be drawn is compiled all the same."""
+    from braid.read_source import read_source
+    from braid.sources.signature import check_model
+    from braid.tools.explain.render import render
+    from braid.tools.explain.views import Page
+    from braid.tools.explain.walk import plan_memory, walk_through
+    from braid.universe import make_context
+
+    context = make_context()
+
+    def read() -> Any:
+        module = read_source(context, model, target=options.target).module
+        check_model(module)
+        return module
+
+    try:
+        walk = walk_through(context, read())
+        plan = plan_memory(context, read)
+    except BraidError as error:
+        report("line", text=f"no explain page: {error}")
+        return
+    split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
+    page = Page(
+        f"braid explain {options.name}", (walk.graph, *split, walk.layout_view, plan.view())
+    )
+    model.with_name(EXPLANATION).write_text(render(page), encoding="utf-8")
+    report("report", has_explanation=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
