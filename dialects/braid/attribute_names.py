@@ -145,6 +145,8 @@ STATUS = "braid.status"
 
 STREAMS = "braid.streams"
 """On a function: what a chip runs of it, each with text, seconds and expected executions."""
+STREAM = "braid.stream"
+"""On a group and its kernel: the stream that computes it on a chip; see `StreamedGroup`."""
 
 # ---- Where values are: plan-memory ----
 

@@ -21,7 +21,9 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.diagnostics.warnings import emit_warning
 from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.structure.clusters import order_of_units, units_of
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import STREAMS
 from braid.dialects.braid.base import TensorOp
@@ -30,10 +32,12 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.variants import public_functions
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
+from braid.lowering.npu.stream_program import StreamProgram
+from braid.lowering.npu.streamed_group import StreamedGroup, group_members
 from braid.passes.order.block_graph import LEAVES
 from braid.support.object_cache import default_cache
 from braid.targets.costs.backend_support import is_supported
-from braid.targets.costs.simulator.instructions import to_text
+from braid.targets.costs.simulator.instructions import Stream, to_text
 from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.resolve import device_of, runs_on, target_of
 from braid.targets.machines.target import BackendDescription, Target
@@ -43,12 +47,16 @@ from braid.targets.machines.target import BackendDescription, Target
 class AttachStreamsPass(ModulePass):
     """Compiles what the device of each function runs to instruction streams, as an attribute.
 
-    In: ops that fit the device, and none that are grouped. Out: the same, with `braid.streams` on
+    In: ops that fit the device, and none that are grouped. Out: `braid.streams` on
     the function: the text of each stream, how often it is expected to run, and the simulated time
     of one run. Ops that stand together are one stream; control flow, and ops that the device does
     not run, are the host's. Of a function without these there is one stream, of ops
     with clusters one for each `cluster` of a chip; with `devices` only those of these chips. The
     order of each subgraph is searched for `search_seconds` at most, by `jobs` processes.
+
+    The ops of a cluster become one group with `braid.stream`: the stream, and its kernels. Where a
+    stream has no addresses, the ops stay, the host's kernels will compute them, and a warning
+    says so.
 
     ```mlir
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -71,17 +79,22 @@ class AttachStreamsPass(ModulePass):
         for function in public_functions(op):
             built: list[BuiltStream] = []
             entries = _of_others(function, self.devices)
+            grouped: list[tuple[_Part, StreamProgram, Stream, float, float]] = []
             total = 0.0
             for part in _parts_of(function, target, self.devices):
                 chip = target.backend_of(target.device(part.device))
                 stream = build_stream(part.alone, chip, default_cache(), options, jobs=self.jobs)
                 seconds = simulate(stream.stream, chip).seconds
                 executions = counts.of_block(part.block)
-                stream = replace(stream, stream=replace(stream.stream, target=target.name))
+                text = replace(stream.stream, target=target.name)
                 built.append(stream)
-                entries.append(_entry(to_text(stream.stream), seconds, executions, part))
+                entries.append(_entry(to_text(text), seconds, executions, part))
+                if part.cluster is not None:
+                    grouped.append((part, stream.program, text, seconds, executions))
                 total += seconds * executions
             function.attributes[STREAMS] = ArrayAttr(entries)
+            for part, program, text, seconds, executions in grouped:
+                _group(part, program, text, seconds, executions)
             self._report(op, built, total)
 
     def _report(self, module: ModuleOp, built: Sequence[BuiltStream], seconds: float) -> None:
@@ -109,6 +122,7 @@ class _Part:
     alone: Block
     device: str
     cluster: int | None = None
+    members: tuple[Operation, ...] = ()
 
 
 def _of_others(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
@@ -150,7 +164,7 @@ def _parts_of(function: func.FuncOp, target: Target, devices: Collection[str]) -
             continue
         if chip.issue is not None and block is not None and all(_runs_on(op, chip) for op in ops):
             for _, alone in _alone(block, ops):
-                yield _Part(block, alone, placement.device, placement.cluster)
+                yield _Part(block, alone, placement.device, placement.cluster, (*ops,))
 
 
 def _parts(block: Block, chip: BackendDescription) -> Iterator[tuple[Block, Block]]:
@@ -184,9 +198,8 @@ def _alone(block: Block, run: Sequence[Operation]) -> Iterator[tuple[Block, Bloc
         return
     inside = set(run)
     results = [result for op in run for result in op.results]
-    read = dict.fromkeys(v for op in run for v in _read_by(op) if v.owner not in inside)
     handed = [r for r in results if any(not _is_in(use.operation, inside) for use in r.uses)]
-    inputs = list(read)
+    inputs = _inputs(run)
     alone = Block(arg_types=[value.type for value in inputs])
     values: dict[SSAValue, SSAValue] = dict(zip(inputs, alone.args, strict=True))
     for op in run:
@@ -195,6 +208,50 @@ def _alone(block: Block, run: Sequence[Operation]) -> Iterator[tuple[Block, Bloc
     types = [value.type for value in handed]
     func.FuncOp("part", (alone.arg_types, types), Region(alone))
     yield block, alone
+
+
+def _inputs(run: Sequence[Operation]) -> list[SSAValue]:
+    """What the ops read of others, each once."""
+    inside = set(run)
+    return list(dict.fromkeys(v for op in run for v in _read_by(op) if v.owner not in inside))
+
+
+def _group(
+    part: _Part, program: StreamProgram, stream: Stream, seconds: float, executions: float
+) -> None:
+    """Makes one group of a part that its stream can compute; else says what will."""
+    members = part.members
+    if not stream.executes or not all(isinstance(op, TensorOp) for op in members):
+        if program.homeless:
+            emit_warning(
+                members[0],
+                f"the stream of cluster {part.cluster} on '{part.device}' has no addresses for "
+                f"{program.homeless} buffers: kernels of the host compute its ops instead",
+                hint="split ops into smaller parts, or give the chip more memory",
+            )
+        return
+    about = StreamedGroup.from_program(program, stream, part.alone, seconds, executions)
+    group_members(_gathered(members), part.alone, _inputs(members), about)
+
+
+def _gathered(members: Sequence[Operation]) -> Sequence[Operation]:
+    """The ops of a cluster, which stand together then: their block is put into another order."""
+    block = members[0].parent
+    assert block is not None
+    last = block.last_op
+    assert last is not None
+    units = units_of(block)
+    order = order_of_units(block, units)
+    assert order is not None, "verified clusters can be ordered"
+    by_unit: dict[int, list[Operation]] = {}
+    for op, unit in units.items():
+        by_unit.setdefault(unit, []).append(op)
+    for unit in order:
+        for op in by_unit[unit]:
+            if op is not last:
+                op.detach()
+                block.insert_op_before(op, last)
+    return members
 
 
 def _read_by(op: Operation) -> Iterator[SSAValue]:

@@ -1,17 +1,21 @@
 """The backend of chips that are programmed by instructions.
 
-Their device computes with code compiled for the host, in simulated time: what stands in streams
-decides how long a run takes, and kernels of the host what it gives.
+A function is a stream, or several; its plugin plays them on the bytes of the chip, in simulated
+time, where instructions compute by kernels that are compiled for the host. What has no stream, such
+as a tensor that changes its layout, is a kernel of the host as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 
 from braid.dialects.braid.attribute_names import STREAMS
+from braid.lowering.npu.stream_plan import Played, plan_bytes
+from braid.lowering.npu.streamed_group import StreamedGroup
+from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, EmittedKernels, Job, KernelNeeds, Preparation
 from braid.targets.backends import backend, kernel_families
@@ -19,10 +23,13 @@ from braid.targets.costs.simulator.instructions import from_text
 from braid.targets.costs.simulator.stream_bytes import to_bytes
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
 
 STREAM = "stream"
 """The kind of the code of a chip, and the stage that shows it."""
+PLAN = "stream-plan"
+"""The kind of the code that says what functions of a chip play, call and copy."""
 STREAM_TEXT = "stream-text"
 """The stage that shows the same as text."""
 
@@ -69,43 +76,92 @@ class NpuBackend:
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "NpuKernels":
-        """The kernels of the host."""
+        """The kernels of the host: those without a stream, and those that streams compute by."""
         host = _host(job)
-        return NpuKernels(backend(host.device.backend).emit(kernels, host))
+        streamed = {k.sym_name.data: g for k in kernels if (g := StreamedGroup.of(k)) is not None}
+        tiles = Tiles.of(streamed)
+        plain = [kernel for kernel in kernels if kernel.sym_name.data not in streamed]
+        emitted = backend(host.device.backend).emit([*plain, *tiles.functions], host)
+        symbols = [kernel.sym_name.data for kernel in kernels]
+        return NpuKernels(job, tuple(symbols), plain, streamed, tiles, emitted)
 
 
 @dataclass(frozen=True)
 class NpuKernels:
-    """The host's kernels, to which `link` adds the streams of the functions."""
+    """Kernels of the host, and the streams of groups; see `EmittedKernels`.
 
-    kernels: EmittedKernels
+    `symbols` are those of the kernels that were asked for: `plain` ones and `streamed` groups.
+    """
+
+    job: Job
+    symbols: tuple[str, ...]
+    plain: Sequence[FuncOp]
+    streamed: Mapping[str, StreamedGroup]
+    tiles: Tiles
+    emitted: EmittedKernels
 
     @property
     def needs(self) -> Sequence[KernelNeeds]:
-        """What the host's kernels need."""
-        return self.kernels.needs
+        """What the host's kernels need; streams need nothing of the arena."""
+        known = {needs.symbol: needs for needs in self.emitted.needs}
+        return [known.get(symbol, KernelNeeds(symbol)) for symbol in self.symbols]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Objects for the host, and each stream with its time."""
-        streams = [
-            Code(
-                STREAM,
-                (to_bytes(from_text(_text(entry))),),
-                _number(entry, "seconds"),
-                _number(entry, "executions"),
-                function.sym_name.data,
-            )
-            for function in functions
-            for entry in _entries([function])
-        ]
-        return [*self.kernels.link(functions), *streams]
+        """Each stream with its time, the kernels in one library, and what functions do with them.
+
+        A whole model that no program launches gets objects for the host, which computes it.
+        """
+        objects = self.emitted.link(functions)
+        if any(function.sym_visibility is None for function in functions):
+            return [*objects, *(_code(entry, f) for f in functions for entry in _entries([f]))]
+        streams: list[Code] = []
+        played: dict[str, Played] = {}
+        for function in functions:
+            calls = [_symbol(op) for op in function.body.ops if isinstance(op, CallOp)]
+            groups = [
+                (symbol, self.streamed[symbol]) for symbol in calls if symbol in self.streamed
+            ]
+            for symbol, group in groups:
+                if symbol not in played:
+                    names = self.tiles.names_of(symbol)
+                    played[symbol] = Played(len(streams), group, names)
+                name, data = function.sym_name.data, to_bytes(group.stream)
+                streams.append(Code(STREAM, (data,), group.seconds, group.executions, name))
+            if not groups:
+                streams += [_code(entry, function) for entry in _entries([function])]
+        chip = self.job.target.backend_of(self.job.device)
+        kernels = (*self.plain, *self.tiles.functions)
+        numbers = {symbol: one.number for symbol, one in played.items()}
+        library = kernel_library(
+            objects, kernels, self.emitted.needs, self.tiles, numbers, self._machine
+        )
+        plan = Code(PLAN, (plan_bytes(functions, chip, played),))
+        return [*streams, library, plan]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
         """The streams, or what the host has."""
         if stage not in (STREAM, STREAM_TEXT):
-            return self.kernels.at(stage, functions)
+            return self.emitted.at(stage, functions)
         texts = [_text(entry) for entry in _entries(functions)]
         return texts if stage == STREAM_TEXT else [to_bytes(from_text(text)) for text in texts]
+
+    @property
+    def _machine(self) -> Machine:
+        return self.job.target.host_device.machine
+
+
+def _symbol(call: CallOp) -> str:
+    return call.callee.root_reference.data
+
+
+def _code(entry: DictionaryAttr, function: FuncOp) -> Code:
+    return Code(
+        STREAM,
+        (to_bytes(from_text(_text(entry))),),
+        _number(entry, "seconds"),
+        _number(entry, "executions"),
+        function.sym_name.data,
+    )
 
 
 def _host(job: Job) -> Job:

@@ -11,7 +11,7 @@ from braid.lowering.npu.compile_subgraph import SubgraphSource, compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
-from braid.lowering.npu.stream_program import stream_program
+from braid.lowering.npu.stream_program import StreamProgram, stream_program, with_addresses
 from braid.passes.order.subgraphs import pieces_of
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.costs.simulator.instructions import Stream
@@ -36,10 +36,19 @@ class BuiltStream:
     find no room in one piece, it can be simulated, but not run.
     """
 
-    stream: Stream
+    program: StreamProgram
     subgraphs: int
     compiled: int
-    homeless: int = 0
+
+    @property
+    def stream(self) -> Stream:
+        """The stream alone."""
+        return self.program.stream
+
+    @property
+    def homeless(self) -> int:
+        """Buffers that find no room in one piece."""
+        return self.program.homeless
 
     def __str__(self) -> str:
         return (
@@ -63,14 +72,34 @@ def build_stream(
     weights that several of them read are loaded by each. Raises as `lower_to_instructions` does,
     and BraidError for a chip without units that load and store.
     """
+    capacity = backend.memories[0].bytes if backend.memories else 0
+    made: list[BuiltStream] = []
+
+    def lower(chip: BackendDescription) -> StreamProgram:
+        made.append(_lowered(block, chip, capacity, cache, options, jobs))
+        return made[-1].program
+
+    program = with_addresses(backend, lower)
+    return next(built for built in made if built.program is program)
+
+
+def _lowered(
+    block: Block,
+    backend: BackendDescription,
+    capacity: int,
+    cache: ObjectCache,
+    options: SubgraphOptions,
+    jobs: int,
+) -> BuiltStream:
+    """The stream, with addresses on a chip with `capacity` bytes."""
     graph, chip, transfers = lowered_block(block, backend)
     pieces = pieces_of(graph.graph, options.key_nodes_per_subgraph, options.min_nodes)
     cut = Cut(graph, chip, backend, pieces)
     sources = [cut.source(piece, options.search_seconds) for piece in range(len(pieces))]
     objects, compiled = _build(sources, cache, jobs)
     placed = ((part, cut.placement(piece)) for piece, part in enumerate(objects))
-    program = stream_program(link(placed, backend, transfers), graph, chip, transfers.capacity)
-    return BuiltStream(program.stream, len(pieces), compiled, program.homeless)
+    program = stream_program(link(placed, backend, transfers), graph, chip, capacity)
+    return BuiltStream(program, len(pieces), compiled)
 
 
 def _build(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import braid.lowering.npu
 import braid.passes.order
 import braid.solvers.ordering
 import braid.targets.costs.simulator
@@ -38,11 +39,20 @@ class SubgraphSource:
         return hashlib.sha256(f"{_sources()}{self!r}".encode()).hexdigest()
 
 
+_PACKAGES = (
+    braid.solvers.ordering,
+    braid.passes.order,
+    braid.targets.costs.simulator,
+    braid.lowering.npu,
+)
+"""What makes objects."""
+
+
 @cache
 def _sources() -> str:
     """Digest of braid's own: another version of it may make other objects."""
     digest = hashlib.sha256()
-    for package in (braid.solvers.ordering, braid.passes.order, braid.targets.costs.simulator):
+    for package in _PACKAGES:
         for file in sorted(Path(package.__path__[0]).resolve().rglob("*.py")):
             digest.update(file.read_bytes())
     digest.update(find_library().read_bytes())

@@ -1,7 +1,6 @@
 """From a block of ops in their order to the instruction stream of a chip."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from xdsl.ir import Block
 
@@ -10,10 +9,10 @@ from braid.dialects.braid.regions import GroupOp
 from braid.lowering.npu.compile_subgraph import compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.link import link
-from braid.lowering.npu.stream_program import StreamProgram, stream_program
+from braid.lowering.npu.stream_program import StreamProgram, stream_program, with_addresses
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem, chip_problem
-from braid.support.errors import BraidError, InfeasibleError, UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 from braid.targets.costs.simulator.instructions import Stream
 from braid.targets.costs.simulator.steps import Transfers
 from braid.targets.machines.target import BackendDescription
@@ -46,10 +45,6 @@ def _program(
     return stream_program(link(objects, backend, transfers), graph, chip, capacity)
 
 
-SHARES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""Of the chip's memory that a stream may fill: tried until buffers have room in one piece."""
-
-
 def lower_to_run(
     block: Block, backend: BackendDescription, order: Sequence[int] | None = None
 ) -> StreamProgram:
@@ -57,18 +52,8 @@ def lower_to_run(
 
     Such a stream loads and stores more. Raises as `lower_to_program`.
     """
-    whole = lower_to_program(block, backend, order)
-    program, memory = whole, backend.memories[0]
-    for share in SHARES[1:]:
-        if not program.homeless:
-            return program
-        less = replace(memory, bytes=int(share * memory.bytes))
-        shrunk = replace(backend, memories=(less, *backend.memories[1:]))
-        try:
-            program = _program(block, shrunk, order, memory.bytes)
-        except InfeasibleError:
-            return whole
-    return whole if program.homeless else program
+    capacity = backend.memories[0].bytes if backend.memories else 0
+    return with_addresses(backend, lambda chip: _program(block, chip, order, capacity))
 
 
 def lowered_block(

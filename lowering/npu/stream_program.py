@@ -1,6 +1,6 @@
 """A stream that can run: addresses and operands of its instructions, its kernels and results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,12 +13,13 @@ from braid.analysis.interpreter.interpret import interpret
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
 from braid.lowering.npu.link import Linked, Use
+from braid.lowering.npu.place_buffers import place_buffers
 from braid.lowering.npu.tile_kernels import TileKernels
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem
+from braid.support.errors import InfeasibleError
 from braid.targets.costs.simulator.execute import Kernel, execute
 from braid.targets.costs.simulator.instructions import Access, Instruction, Kind, Range, Stream
-from braid.targets.costs.simulator.place_buffers import place_buffers
 from braid.targets.costs.simulator.steps import is_declared
 from braid.targets.machines.target import BackendDescription
 
@@ -116,6 +117,32 @@ def stream_program(
     results = tuple(kernels.of_result(value) for value in returned)
     addressed = replace(stream, instructions=instructions, buffers=buffers, tensors=kernels.tensors)
     return StreamProgram(addressed, kernels.module, tuple(kernels.outside), results)
+
+
+SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3)
+"""Of the chip's memory that a stream may fill: tried until buffers have room in one piece."""
+
+
+def with_addresses(
+    backend: BackendDescription, lower: Callable[[BackendDescription], StreamProgram]
+) -> StreamProgram:
+    """What `lower` makes for `backend`, with less on the chip where buffers would have no address.
+
+    Such a stream loads and stores more. Where none has, it is that for the whole memory.
+    """
+    whole = lower(backend)
+    if not whole.homeless:
+        return whole
+    memory = backend.memories[0]
+    for share in SHARES:
+        less = replace(memory, bytes=int(share * memory.bytes))
+        try:
+            program = lower(replace(backend, memories=(less, *backend.memories[1:])))
+        except InfeasibleError:
+            break
+        if not program.homeless:
+            return program
+    return whole
 
 
 def _with_access(

@@ -19,7 +19,7 @@ from braid.analysis.storage.strided_storage import (
     set_strides,
     strides_of,
 )
-from braid.dialects.braid.attribute_names import NAME, RECOMPUTED, SCHEDULE
+from braid.dialects.braid.attribute_names import NAME, RECOMPUTED, SCHEDULE, STREAM
 from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
@@ -66,7 +66,7 @@ def kernel_function(symbol: str, group: FusedOp) -> func.FuncOp:
     last.erase()
     signature = FunctionType.from_lists(list(group.operand_types), list(group.result_types))
     function = func.FuncOp(symbol, signature, region, visibility=StringAttr("private"))
-    for name in (*STORAGE_DECISIONS, SCHEDULE):
+    for name in (*STORAGE_DECISIONS, SCHEDULE, STREAM):
         if (attribute := group.attributes.get(name)) is not None:
             function.attributes[name] = attribute
     return function
@@ -158,9 +158,11 @@ class OutlineKernelsPass(ModulePass):
                 if is_only_storage(group):
                     dissolve(group)
                     continue
-                inputs_once(group)
+                if STREAM not in group.attributes:
+                    inputs_once(group)
                 schedule = group.attributes.get(SCHEDULE)
-                key = f"{device_name(function)}\n{schedule}\n{stored_text(group)}"
+                stream = group.attributes.get(STREAM)
+                key = f"{device_name(function)}\n{schedule}\n{stream}\n{stored_text(group)}"
                 if key not in symbols:
                     symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
                     op.body.block.add_op(kernel_function(symbols[key], group))

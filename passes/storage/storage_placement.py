@@ -18,7 +18,7 @@ from braid.analysis.storage.strided_storage import (
     view_offset,
 )
 from braid.analysis.storage.tensor_storage import is_view
-from braid.dialects.braid.attribute_names import BOXES, STRIDES, VIEW_OFFSET
+from braid.dialects.braid.attribute_names import BOXES, STREAM, STRIDES, VIEW_OFFSET
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import ReshapeOp
@@ -165,6 +165,8 @@ class StoragePlacement:
         if self.costs.kernels.match(group, choice) is not None:
             return self.costs.cost(group).seconds
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
+        if STREAM in group.attributes and (strided or boxes_of(group)):
+            return None
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else self.costs.cost(group).seconds
 

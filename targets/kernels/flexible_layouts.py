@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attribute_names import STREAM
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -70,6 +71,8 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
     choices = [row_major_choice(group)]
     ranks = {len(shape_of(value)) for value in (*group.operands, *group.results)}
     inner = [op for op in group.body.block.ops if op is not group.terminator]
+    if STREAM in group.attributes:
+        return choices  # A chip has its own order of bytes, and hands on none.
     if len(ranks) != 1 or not all(isinstance(op, _FLEXIBLE) for op in inner):
         return choices
     rank = ranks.pop()

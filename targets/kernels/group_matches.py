@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.attribute_names import STREAM
 from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match
@@ -48,6 +49,8 @@ class GroupMatches:
         return self._matches.of(group)
 
     def _found(self, group: FusedOp) -> tuple[Match, ...]:
+        if STREAM in group.attributes:
+            return ()  # Its kernel is the stream.
         found = (family_calls.match(family, group) for family in self._families)
         return tuple(match for match in found if match is not None)
 

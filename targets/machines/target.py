@@ -247,7 +247,8 @@ class Target:
     def is_launched(self, devices: Iterable[str]) -> bool:
         """Whether a model that runs on `devices` launches functions, and is not one program."""
         own = self.default_device
-        return any(name != own.name or own.own_memory for name in devices)
+        plays = self.backend_of(own).issue is not None
+        return any(name != own.name or own.own_memory or plays for name in devices)
 
     @property
     def default_backend(self) -> BackendDescription:

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, whose account
- * is the time that a simulation of the chip said when the model was compiled, and not that of the
- * host; `gpu-emulated`, whose functions have the kernels of a GPU; `rtl`, which simulates circuits
- * and counts their cycles (device_rtl.c); and the one that stands for a device that is missing,
- * which is no faster than that device would be.
+ * Devices that compute on the host: `cpu`; `core`, which keeps to a core; `npu-sim`, which plays
+ * the streams of a chip in simulated time (device_npu.c); `gpu-emulated`, whose functions have the
+ * kernels of a GPU; `rtl`, which simulates circuits and counts their cycles (device_rtl.c); and the
+ * one that stands for a device that is missing, which is no faster than that device would be.
  *
  * Each has a thread of its own, which it makes with its first launch. Launches wait in a list;
  * how many were submitted and how many have ended are counters that threads wait for as inter-op
@@ -26,10 +25,9 @@
 enum { COUNTER_WORDS = 8, ANYWHERE = -1 };
 
 typedef enum account {
-  MEASURED,  /* how long it took here */
-  SIMULATED, /* how long it takes there */
-  EMULATED,  /* likewise, and a launch has not ended before */
-  COUNTED    /* as what computes it says */
+  MEASURED, /* how long it took here */
+  EMULATED, /* how long it takes there, and a launch has not ended before */
+  COUNTED   /* as what computes it says */
 } account;
 
 typedef struct host_device {
@@ -95,8 +93,8 @@ void braid_host_run(void *opened, braid_submission *submission) {
   const braid_submission *failed = failed_before(submission);
   keep_to_core(device);
   pthread_mutex_lock(&device->busy);
-  bool known = device->account == SIMULATED || device->account == EMULATED;
-  uint64_t begin = braid_now(), there = known ? expected(submission) : 0;
+  uint64_t begin = braid_now();
+  uint64_t there = device->account == EMULATED ? expected(submission) : 0;
   if (failed == NULL) {
     (device->compute != NULL ? device->compute : submission->compute)(submission);
   } else {
@@ -237,11 +235,6 @@ static void *open_core(const char *name, char error[BRAID_DEVICE_ERROR]) {
   return open_device(MEASURED, core_of(name), error);
 }
 
-static void *open_npu_sim(const char *name, char error[BRAID_DEVICE_ERROR]) {
-  (void)name;
-  return open_device(SIMULATED, ANYWHERE, error);
-}
-
 static void *open_emulated(const char *name, char error[BRAID_DEVICE_ERROR]) {
   (void)name;
   return open_device(EMULATED, ANYWHERE, error);
@@ -333,7 +326,6 @@ void braid_host_wait(void *opened, int64_t ticket) {
 
 const braid_device_plugin braid_plugin_cpu = ON_HOST("cpu", open_cpu, 0);
 const braid_device_plugin braid_plugin_core = ON_HOST("core", open_core, 1);
-const braid_device_plugin braid_plugin_npu_sim = ON_HOST("npu-sim", open_npu_sim, 0);
 /* The code of its functions has the kernels of a GPU, and what emulates that. */
 const braid_device_plugin braid_plugin_gpu_emulated = ON_HOST("gpu-emulated", open_cpu, 0);
 const braid_device_plugin braid_plugin_emulated = ON_HOST("emulated", open_emulated, 0);

@@ -4,13 +4,12 @@
  *
  * A plugin is one table of functions. The runtime has those for `cpu` (a thread of the host),
  * `core` (a thread on a core of its own: `cpu:1` is the second that the process may use),
- * `npu-sim` (a thread of the host in simulated time), `gpu-emulated` (a thread of the host that
- * runs the kernels of a GPU, checked), `rtl` (circuits of an FPGA, simulated) and `cuda` (GPUs of
- * NVIDIA, by their driver). Any other,
- * `NAME`, is a shared object that exports its table as `const braid_device_plugin
- * braid_device_table`: the file that was registered for the name (`braid_device_register`), or
- * `libbraid_device_NAME.so` in a directory of the environment variable BRAID_DEVICE_PATH (separated
- * by colons).
+ * `npu-sim` (a thread of the host that plays instruction streams), `gpu-emulated` (a thread of the
+ * host that runs the kernels of a GPU, checked), `rtl` (circuits of an FPGA, simulated) and `cuda`
+ * (GPUs of NVIDIA, by their driver). Any other, `NAME`, is a shared object that exports its table
+ * as `const braid_device_plugin braid_device_table`: the file that was registered for the name
+ * (`braid_device_register`), or `libbraid_device_NAME.so` in a directory of the environment
+ * variable BRAID_DEVICE_PATH (separated by colons).
  *
  * In one process a device is open once, for all models; its functions are called by any threads,
  * several at once. A plugin with threads ends them in `close`, and lets a forked child make its

@@ -1,8 +1,9 @@
-"""Addresses for the buffers of a stream: first fit, sharing only what syncs keep apart.
+"""Addresses for the buffers of a stream, which share only what syncs keep apart.
 
 The room of a buffer goes to another one only if all that use the first have ended before the
 second is filled, whatever instructions take. The stream waits for as many bytes to be free, not
-for bytes in one piece, so there may be room for a buffer and yet none for it as a whole.
+for bytes in one piece, so there may be room for a buffer and yet none for it as a whole. Where
+first fit finds none, addresses are searched (`solvers/packing`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.solvers.packing import Buffer, pack
+from braid.solvers.packing.moments import moments
 from braid.targets.costs.simulator.happens_before import HappensBefore
 from braid.targets.costs.simulator.instructions import Stream
 
 ALIGNMENTS = (64, 1)
 """Bytes, the first with which all buffers find room: 64 are a line of the host's caches."""
+SEARCH_SECONDS = 1.0
+"""For the search, where first fit fails."""
 ROUNDS = 50
 """How often those that found no room go first in the next attempt."""
 
@@ -32,8 +37,8 @@ def place_buffers(stream: Stream, capacity: int) -> Placed:
     """Addresses below `capacity` for the buffers of `stream`.
 
     Tried are the order in which they are filled and that by size, each again and again with those
-    that found no room before the others, and of these what leaves the fewest without room. The same
-    stream gets the same addresses.
+    that found no room before the others; then they are searched. If that fails too, those stay that
+    leave the fewest buffers without room.
     """
     sizes = [buffer.size for buffer in stream.buffers]
     together = _together(stream)
@@ -50,7 +55,17 @@ def place_buffers(stream: Stream, capacity: int) -> Placed:
                     best = tried
                 order = sorted(order, key=lambda b: tried.addresses[b] >= 0)
     assert best is not None
-    return best
+    return _searched(sizes, together, capacity) or best
+
+
+def _searched(sizes: Sequence[int], together: NDArray[np.bool_], capacity: int) -> Placed | None:
+    """Addresses by search: being on the chip at once is being live at one of some moments."""
+    buffers = [
+        Buffer.live_in(intervals, size)
+        for intervals, size in zip(moments(together, sizes), sizes, strict=True)
+    ]
+    found = pack(buffers, capacity=capacity, time_limit=SEARCH_SECONDS)
+    return Placed(found.offsets, 0) if found.arena_size <= capacity else None
 
 
 def _together(stream: Stream) -> NDArray[np.bool_]:

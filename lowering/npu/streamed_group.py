@@ -1,0 +1,169 @@
+"""A group of ops that a chip computes by a stream: what its attribute `braid.stream` says.
+
+From `attach-streams` on, all that a cluster computes is one group, so that what passes do with it
+is what they do with a kernel: its operands and results are the tensors that the stream takes from
+outside of the chip and hands on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    f64,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.parser import Parser
+from xdsl.universe import Universe
+
+from braid.dialects.braid.attribute_names import STREAM
+from braid.dialects.braid.base import integers
+from braid.dialects.braid.measured_times import sum_measured
+from braid.dialects.braid.names import union_names
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.npu.stream_program import StreamProgram
+from braid.targets.costs.simulator.instructions import Stream, from_text, to_text
+
+OWN = -1
+"""In place of an operand: a tensor that nobody outside of the stream has, such as a spill."""
+
+
+@dataclass(frozen=True)
+class StreamedGroup:
+    """A stream, and what it takes to run it.
+
+    `kernels` is a module with a function for each kernel. Tensor n outside is operand
+    `tensors[n]` of the group, or `OWN`. `results` are, for each of the group's, the kernel that
+    makes it, "" for a copy, and the tensors that it reads. A run takes `seconds`, and a run of the
+    model is expected to come by `executions` times.
+    """
+
+    stream: Stream
+    kernels: ModuleOp
+    tensors: tuple[int, ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    seconds: float
+    executions: float
+
+    @staticmethod
+    def of(op: Operation) -> "StreamedGroup | None":
+        """What `op`, a group or the function of its kernel, says; None where it has no stream."""
+        attribute = op.attributes.get(STREAM)
+        if not isinstance(attribute, DictionaryAttr):
+            return None
+        data = attribute.data
+        results = cast(ArrayAttr[DictionaryAttr], data["results"])
+        return StreamedGroup(
+            from_text(_text(data, "stream")),
+            Parser(_all_dialects(), _text(data, "kernels")).parse_module(),
+            _integers(data, "tensors"),
+            tuple((_text(r.data, "kernel"), _integers(r.data, "tensors")) for r in results),
+            _number(data, "seconds"),
+            _number(data, "executions"),
+        )
+
+    @staticmethod
+    def from_program(
+        program: StreamProgram, stream: Stream, block: Block, seconds: float, executions: float
+    ) -> "StreamedGroup":
+        """Of a program for `block`, whose arguments are the group's operands."""
+        operands: dict[SSAValue, int] = {value: n for n, value in enumerate(block.args)}
+        tensors = tuple(operands.get(value, OWN) for value in program.outside)
+        return StreamedGroup(stream, program.kernels, tensors, program.results, seconds, executions)
+
+    def attribute(self) -> DictionaryAttr:
+        """As it stands on the group."""
+        results = [
+            DictionaryAttr({"kernel": StringAttr(kernel), "tensors": integers(numbers)})
+            for kernel, numbers in self.results
+        ]
+        return DictionaryAttr(
+            {
+                "stream": StringAttr(to_text(self.stream)),
+                "kernels": StringAttr(str(self.kernels)),
+                "tensors": integers(self.tensors),
+                "results": ArrayAttr(results),
+                "seconds": FloatAttr(self.seconds, f64),
+                "executions": FloatAttr(self.executions, f64),
+            }
+        )
+
+    @property
+    def functions(self) -> dict[str, FuncOp]:
+        """The kernels by name."""
+        return {op.sym_name.data: op for op in self.kernels.ops if isinstance(op, FuncOp)}
+
+
+def group_members(
+    members: Sequence[Operation], alone: Block, inputs: Sequence[SSAValue], about: StreamedGroup
+) -> FusedOp:
+    """Puts `members`, which stand together in a block, into one group, computed by a stream.
+
+    `alone` computes the same, of `inputs`, and returns what others read.
+    """
+    function = alone.parent_op()
+    assert function is not None
+    body = function.clone().regions[0].detach_block(0)
+    last = body.last_op
+    assert isinstance(last, ReturnOp)
+    body.insert_op_before(YieldOp(*last.arguments), last)
+    last.detach()
+    last.erase()
+    inside = set(members)
+    returned = [r for op in members for r in op.results if _is_handed_on(r, inside)]
+    group = FusedOp(inputs, [value.type for value in returned], body, {STREAM: about.attribute()})
+    union_names(group, *members)
+    sum_measured(group, members)
+    group.location = members[-1].location
+    block = members[0].parent
+    assert block is not None
+    block.insert_op_before(group, members[0])
+    for old, new in zip(returned, group.outputs, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    for op in reversed(members):
+        op.detach()
+        op.erase()
+    return group
+
+
+def _is_handed_on(result: SSAValue, inside: set[Operation]) -> bool:
+    return any(not _is_in(use.operation, inside) for use in result.uses)
+
+
+def _is_in(op: Operation | None, ops: set[Operation]) -> bool:
+    while op is not None and op not in ops:
+        op = op.parent_op()
+    return op is not None
+
+
+@cache
+def _all_dialects() -> Context:
+    """Those of installed packages too: kernels have ops of any."""
+    context = Context()
+    for name, dialect in Universe.get_multiverse().all_dialects.items():
+        context.register_dialect(name, dialect)
+    return context
+
+
+def _text(data: Mapping[str, Attribute], name: str) -> str:
+    return cast(StringAttr, data[name]).data
+
+
+def _integers(data: Mapping[str, Attribute], name: str) -> tuple[int, ...]:
+    values = cast(DenseArrayBase[IntegerType], data[name]).get_values()
+    return tuple(int(value) for value in values)
+
+
+def _number(data: Mapping[str, Attribute], name: str) -> float:
+    return float(cast("FloatAttr[Any]", data[name]).value.data)
