@@ -23,7 +23,12 @@ from xdsl.traits import IsTerminator
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.diagnostics.warnings import emit_warning
 from braid.analysis.execution.execution_counts import ExecutionCounts
-from braid.analysis.structure.clusters import order_of_units, units_of
+from braid.analysis.structure.clusters import (
+    complete_clusters,
+    has_clusters,
+    order_of_units,
+    units_of,
+)
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import STREAMS
 from braid.dialects.braid.base import TensorOp
@@ -74,6 +79,8 @@ class AttachStreamsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Attach them; raises BraidError as `build_stream`."""
         target = target_of(op, self.target)
+        if has_clusters(op):
+            complete_clusters(op)  # What splits have inserted is of the clusters that read it.
         counts = ExecutionCounts.of(op)
         options = SubgraphOptions(search_seconds=self.search_seconds)
         for function in public_functions(op):
