@@ -60,6 +60,7 @@ def test_blocks(target: str, make: Make, tmp_path: Path) -> None:
     check(make(), target, tmp_path / "m.braid")
 
 
+@pytest.mark.slow
 def test_squeezenet(tmp_path: Path) -> None:
     check(light.make_light("squeezenet"), "npu-small", tmp_path / "m.braid")
 
