@@ -18,7 +18,14 @@ from braid.support.cache_files import remove, warn_of_damage
 from braid.support.claims import Claims, claims
 from braid.support.errors import BraidError
 from braid.support.input_files import reason
-from braid.support.records.record import Fields, Record, RecordStore, row_of
+from braid.support.records.record import (
+    COLUMNS,
+    Fields,
+    Record,
+    RecordStore,
+    record_of,
+    row_of,
+)
 
 if TYPE_CHECKING:  # what takes a while to import, and is not needed where there is no file
     import sqlite3
@@ -140,13 +147,8 @@ class FileStore(RecordStore):
     @contextlib.contextmanager
     def _opened(self, *, write: bool) -> Generator["Rows"]:
         """The table. Raises _DamagedError, and OSError where it cannot be had."""
-        if write and not self.path.exists() and not self.path.is_symlink():
-            self.path.touch()
-        for path in self._strangers():
-            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
-        if not write and self.path.stat().st_size == 0:
-            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
-        from sqlalchemy.exc import DatabaseError, DBAPIError
+        self._look(write=write)
+        from sqlalchemy.exc import DBAPIError
 
         from braid.support.records.database import sqlite_engine, upgrade
         from braid.support.records.rows import Rows
@@ -157,12 +159,18 @@ class FileStore(RecordStore):
                     upgrade(connection)
                 yield Rows(connection)
         except DBAPIError as error:
-            code = getattr(error.orig, "sqlite_errorcode", 1) & 0xFF
-            if isinstance(error, DatabaseError) and code in _DAMAGE:
-                raise _DamagedError(str(error.orig)) from error
-            raise OSError(str(error.orig)) from error
+            raise _failure(error.orig or error) from error
         except (UnicodeDecodeError, OverflowError) as error:
-            raise _DamagedError(str(error)) from error
+            raise _failure(error) from error
+
+    def _look(self, *, write: bool) -> None:
+        """Whether there is a file; makes one to write to. Raises as `_opened` does."""
+        if write and not self.path.exists() and not self.path.is_symlink():
+            self.path.touch()
+        for path in self._strangers():
+            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
+        if not write and self.path.stat().st_size == 0:
+            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
 
     def _connected(self, *, write: bool) -> "sqlite3.Connection":
         """A connection; one that only reads where nothing can be written does so as well."""
@@ -179,12 +187,24 @@ class FileStore(RecordStore):
         return database
 
     def rows(self) -> list[Record | None]:
-        """All rows in their order, None for one that does not match its digest."""
-        with self._opened(write=False) as rows:
-            check = rows.connection.exec_driver_sql("PRAGMA integrity_check(1)")
-            if (verdict := check.scalar()) != "ok":
-                raise _DamagedError(str(verdict))
-            return [record for _, record in rows.numbered()]
+        """All rows in their order, None for one that does not match its digest.
+
+        Every compilation reads them, and importing SQLAlchemy would take longer than that.
+        """
+        import sqlite3
+
+        self._look(write=False)
+        try:
+            with contextlib.closing(self._connected(write=False)) as database:
+                (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+                if verdict != "ok":
+                    raise _DamagedError(verdict)
+                found = database.execute(
+                    f"SELECT {', '.join(COLUMNS)} FROM records ORDER BY number"
+                )
+                return [record_of(row) for row in found]
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+            raise _failure(error) from error
 
     def drop_replaced(self) -> int:
         """Remove the rows that a later one of their kind and key stands for; how many those were.
@@ -280,3 +300,14 @@ def _read(path: Path, kind: str, stamp: object) -> Mapping[str, Fields]:
 
 def _decoded(data: bytes) -> str:
     return data.decode(errors="replace")
+
+
+def _failure(error: BaseException) -> Exception:
+    """What an error of SQLite says about the file: that it is damaged, or cannot be had."""
+    import sqlite3
+
+    if isinstance(error, UnicodeDecodeError | OverflowError):
+        return _DamagedError(str(error))
+    code = getattr(error, "sqlite_errorcode", 1) & 0xFF
+    is_damage = isinstance(error, sqlite3.DatabaseError) and code in _DAMAGE
+    return _DamagedError(str(error)) if is_damage else OSError(str(error))
