@@ -1,6 +1,6 @@
 """Pass `convert-braid-to-linalg`."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,16 +20,19 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import (
     AnyTensor,
     DecomposableOp,
     IndirectOp,
     StructuredOp,
     TensorOp,
+    shape_of,
 )
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.decomposition import decompose_all
+from braid.dialects.braid.indexing import GatherBase
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp
 from braid.dialects.braid.placement import CopyingOp, ReorderOp
 from braid.dialects.braid.scattering import ScatterOp
@@ -75,17 +78,29 @@ class ConvertBraidToLinalgPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every function in place."""
-        for inner in [inner for inner in op.walk() if isinstance(inner, DecomposableOp)]:
-            _reorder_results(inner)
+        known = set(op.walk())
+        reorders = [
+            reorder
+            for inner in op.walk()
+            if isinstance(inner, DecomposableOp)
+            for reorder in _reorder_results(inner)
+        ]
         decompose_all(op)
+        for reorder in reorders:
+            if layout_of(reorder.output.type).is_permutation:
+                _take_layout(reorder.input, layout_of(reorder.output.type), known)
         for function in [op for op in op.walk() if isinstance(op, FuncOp)]:
             for block in function.body.blocks:
                 convert_block(block)
             function.update_function_type()
 
 
-def _reorder_results(op: DecomposableOp) -> None:
-    """Takes the layouts from the results of `op`: a decomposition knows nothing of them."""
+def _reorder_results(op: DecomposableOp) -> list[ReorderOp]:
+    """Takes the layouts from the results of `op`: a decomposition knows nothing of them.
+
+    Returns what brings the results into their layouts.
+    """
+    reorders: list[ReorderOp] = []
     for result in list(op.results):
         if has_encoding(result):
             plain = Rewriter.replace_value_with_new_type(result, row_major(result))
@@ -94,6 +109,25 @@ def _reorder_results(op: DecomposableOp) -> None:
             plain.replace_uses_with_if(
                 reorder.output, lambda use, reorder=reorder: use.operation is not reorder
             )
+            reorders.append(reorder)
+    return reorders
+
+
+def _take_layout(value: SSAValue, layout: Layout, known: Container[Operation]) -> None:
+    """Makes a value in the layout that it is wanted in, and what it is made of likewise.
+
+    Only what a decomposition has made for this use, and what takes any layout: `known` ops stay.
+    """
+    op = value.owner
+    if not isinstance(op, StructuredOp | GatherBase) or op in known:
+        return
+    if has_encoding(value) or not value.has_one_use():
+        return
+    type = with_layout(row_major(value), layout)
+    result = Rewriter.replace_value_with_new_type(value, type)
+    for operand in dict.fromkeys(op.operands):
+        if len(shape_of(operand)) == len(shape_of(result)):
+            _take_layout(operand, layout, known)
 
 
 def convert_block(block: Block) -> None:

@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from braid.dialects.braid.attributes import LayoutAttr, layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.scalar import Argument
 from braid.dialects.braid.structure import (
     Access,
@@ -102,7 +103,7 @@ class StageEmitter:
             output,
             [*maps, stage.result],
             stage.kinds,
-            lambda builder, arguments: self._emit_body(builder, stage, arguments),
+            lambda builder, arguments: self._emit_body(builder, stage, encoding, arguments),
         )
         if value.type == result_type:
             return value
@@ -131,10 +132,18 @@ class StageEmitter:
         held_type = TensorType(held, result_type.get_shape(), result_type.encoding)
         return filled(self._builder, number, held_type)
 
-    def _emit_body(self, builder: Builder, stage: Stage, arguments: Sequence[SSAValue]) -> SSAValue:
+    def _emit_body(
+        self,
+        builder: Builder,
+        stage: Stage,
+        encoding: Attribute,
+        arguments: Sequence[SSAValue],
+    ) -> SSAValue:
         values = [widen(builder, argument) for argument in arguments[: len(stage.reads)]]
         types = [self._element_type(access.source) for access in stage.reads]
-        emitter = BodyEmitter(builder, values, types, self._operands, self._operand_types)
+        emitter = BodyEmitter(
+            builder, values, types, self._operands, self._operand_types, _reached(stage, encoding)
+        )
         value, _ = emitter.emit(stage.body)
         if stage.combine is None:
             return narrow(builder, value, stage.result_type)
@@ -179,6 +188,13 @@ def _sizes_read(access: Access, stage: Stage, value: SSAValue) -> list[int]:
         stage.extents[expr.position] if isinstance(expr, AffineDimExpr) else extent
         for expr, extent in zip(access.map.results, tensor_type_of(value).get_shape(), strict=True)
     ]
+
+
+def _reached(stage: Stage, encoding: Attribute) -> Sequence[int]:
+    """How many indices of each dim are iterated over, open where blocks reach behind them."""
+    if isinstance(encoding, LayoutAttr) and not encoding.layout.is_permutation:
+        return [DYNAMIC] * len(stage.extents)
+    return stage.extents
 
 
 def _keeps_tails_zero(stage: Stage, encoding: Attribute) -> bool:

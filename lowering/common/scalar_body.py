@@ -11,6 +11,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position, Scalar
 from braid.lowering.common.element_types import compute_type, constant, convert, reinterpret, widen
 from braid.lowering.common.scalar_ops import emit_operation
@@ -22,7 +23,8 @@ class BodyEmitter:
 
     `arguments` are the values read, in the types upstream computes in, and `argument_types`
     their element types in braid; `operands` are the op's operands as upstream's tensors, and
-    `operand_types` their types in braid.
+    `operand_types` their types in braid; `extents` are those of the dims of the iteration space,
+    open where it reaches behind them.
     """
 
     builder: Builder
@@ -30,6 +32,7 @@ class BodyEmitter:
     argument_types: Sequence[Attribute]
     operands: Sequence[SSAValue]
     operand_types: Sequence[AnyTensor]
+    extents: Sequence[int]
 
     def emit(self, body: Scalar) -> tuple[SSAValue, Attribute]:
         """The value of `body` and its element type in braid."""
@@ -60,13 +63,16 @@ class BodyEmitter:
 
     def _load(self, operand: int, indices: Sequence[Scalar]) -> SSAValue:
         shape = self.operand_types[operand].get_shape()
-        positions = [
-            counted_position(self.builder, *self.emit(index), extent)
-            for index, extent in zip(indices, shape, strict=True)
-        ]
+        positions = [self._position(i, extent) for i, extent in zip(indices, shape, strict=True)]
         element_type = cast(AnyTensor, self.operands[operand].type).element_type
         load = tensor.ExtractOp(self.operands[operand], positions, element_type)
         return widen(self.builder, self.builder.insert(load).result)
+
+    def _position(self, index: Scalar, extent: int) -> SSAValue:
+        """The index into a dim of `extent` elements; a dim of the iteration space may be one."""
+        if isinstance(index, Position) and DYNAMIC < self.extents[index.dim] <= extent:
+            return self.builder.insert(linalg.IndexOp(index.dim)).result
+        return counted_position(self.builder, *self.emit(index), extent)
 
 
 def counted_position(

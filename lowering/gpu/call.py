@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,27 @@ Array = npt.NDArray[Any]
 
 _FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
 _CONFLICTS = "braid_gpu_bank_conflicts"
+_MOVED = "braid_gpu_moved_bytes"
 _FAIL_SLOT = 3
 """Which word of `braid_env` is `fail`."""
 
 
-def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> int:
+@dataclass(frozen=True)
+class Counts:
+    """What the emulator has counted in a call of a kernel.
+
+    `conflicts` are turns that `ldmatrix` has lost because rows were in the same banks, `moved` the
+    bytes that were read and written of each buffer, operands first, without copies of tensors.
+    """
+
+    conflicts: int
+    moved: tuple[int, ...]
+
+
+def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) -> Counts:
     """Runs a kernel's object on its operands and results, as stored and in C order.
 
-    Returns how many turns `ldmatrix` has lost because rows were in the same banks. Raises
-    BraidError with what the emulator finds wrong.
+    Raises BraidError with what the emulator finds wrong.
     """
     for array in arrays:
         assert array.flags.c_contiguous, "kernels take arrays in C order"
@@ -52,7 +65,9 @@ def call_emulated(emulated: bytes, launches: Launches, arrays: Sequence[Array]) 
     status = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(marker))
     if status(ctypes.addressof(words)) != 0:
         raise BraidError(reasons[0])
-    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(f"{marker}_conflicts"))())
+    conflicts = int(ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(f"{marker}_conflicts"))())
+    ask = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address(f"{marker}_moved"))
+    return Counts(conflicts, tuple(ask(number) for number in range(len(pointers))))
 
 
 def _status_thunk(symbol: str) -> bytes:
@@ -63,5 +78,7 @@ def _status_thunk(symbol: str) -> bytes:
         f"  %status = call i32 @{STATUS}(ptr %env)\n  ret i32 %status\n}}\n"
         f"declare i64 @{_CONFLICTS}()\ndefine i64 @{symbol}_conflicts() {{\n"
         f"  %count = call i64 @{_CONFLICTS}()\n  ret i64 %count\n}}\n"
+        f"declare i64 @{_MOVED}(i64)\ndefine i64 @{symbol}_moved(i64 %number) {{\n"
+        f"  %bytes = call i64 @{_MOVED}(i64 %number)\n  ret i64 %bytes\n}}\n"
     )
     return emit_object(text, host_machine())

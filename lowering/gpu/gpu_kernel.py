@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.lowering.gpu.aligned_entries import with_twins
 from braid.lowering.gpu.launches import NO_LAUNCHES, Launches
 from braid.targets.kernels.kernel_family import InPlace, Kernel
 
@@ -24,7 +25,8 @@ class GpuKernel(Kernel):
         scratch_bytes: int = 0,
         in_place: tuple[InPlace, ...] = (),
     ) -> "GpuKernel":
-        """The kernel with the symbol of its launches."""
+        """The kernel with the symbol of its launches, and twins of entries; see `with_twins`."""
+        complete = with_twins(module, launches)
         return GpuKernel(
-            launches.symbol, module, 1, scratch_bytes, in_place, None, (), launches=launches
+            launches.symbol, module, 1, scratch_bytes, in_place, None, (), launches=complete
         )

@@ -9,6 +9,9 @@ THREADS = 256
 MAP_BYTES = 128
 """Of a tensor map."""
 
+ENTRY_ALIGNMENT = 16
+"""Where buffers begin for usual entries: what the widest access of a thread needs."""
+
 
 @dataclass(frozen=True)
 class TensorMap:
@@ -35,7 +38,8 @@ class Launch:
     `arguments` are numbers of the kernel's buffers: its operands, its results, its scratch memory.
     Its blocks get `shared_bytes` of shared memory beyond what the entry declares: the external
     array `dynamic_shared(entry)`. Behind the buffers an entry takes `tensor_maps`, each as a value
-    of 128 bytes.
+    of 128 bytes. Where one of them does not begin at a multiple of 16 bytes, `unaligned_entry` is
+    started instead, if there is one.
     """
 
     entry: str
@@ -44,6 +48,12 @@ class Launch:
     arguments: tuple[int, ...]
     shared_bytes: int = 0
     tensor_maps: tuple[TensorMap, ...] = ()
+    unaligned_entry: str | None = None
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Those that may be started."""
+        return (self.entry,) if self.unaligned_entry is None else (self.entry, self.unaligned_entry)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from braid.lowering.host.values import buffers_of
 from braid.support.errors import UnsupportedError
 
 MAGIC = b"RAIDPLAN"
-VERSION = 1
+VERSION = 2
 _LAUNCH, _COPY = 0, 1
 _ADDRESS, _TENSOR_MAP = 0, 1
 _NUMBERS = {"u8": 0, "s8": 0, "s32": 3, "f16": 6, "f32": 7, "bf16": 9, "tf32": 11}
@@ -146,6 +146,7 @@ def _launch(launch: Launch, kernel: Launches, places: Sequence[Place]) -> bytes:
         [
             _words(_LAUNCH),
             _name(launch.entry),
+            _name(launch.unaligned_entry or launch.entry),
             _words(launch.blocks, launch.threads, launch.shared_bytes, count),
             _words(*arguments),
         ]

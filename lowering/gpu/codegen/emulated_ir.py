@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from braid.lowering.gpu.codegen.emulated_assembly import without_assembly
-from braid.lowering.gpu.launches import MAP_BYTES, Launch, Launches, dynamic_shared
+from braid.lowering.gpu.launches import ENTRY_ALIGNMENT, MAP_BYTES, Launch, Launches, dynamic_shared
 from braid.support.errors import BraidError
 
 _TYPE = r"<[^>]+>|[\w]+"
@@ -182,30 +182,37 @@ def _launcher(kernel: Launches, globals: Sequence[tuple[str, str, int, int]]) ->
     count = len(kernel.buffer_bytes)
     names = [kernel.buffer_name(number) for number in range(count)]
     names += [symbol for symbol, *_ in globals]
-    for number, name in enumerate([*names, *(one.entry for one in kernel.launches)]):
+    for number, name in enumerate(names):
         yield f"@name.{number} = private constant {_text(name)}"
     for number, launch in enumerate(kernel.launches):
         yield from _map_memory(number, launch)
-        yield from _thunk(number, launch)
+        for entry in launch.entries:
+            yield f"@name.{entry} = private constant {_text(entry)}"
+            yield from _thunk(entry, number, launch)
     buffers = "".join(f"ptr %b{n}, " for n in range(count))
     yield f"define void @{kernel.symbol}({buffers}i64 %begin, i64 %end) {{"
     yield from _memory(kernel, globals, [f"%b{n}" for n in range(count)])
     for number, launch in enumerate(kernel.launches):
-        yield from _map_writes(number, launch, [f"%b{n}" for n in range(count)])
-        yield _start(number, len(names), launch.blocks, launch.threads)
+        addresses = [f"%b{n}" for n in range(count)]
+        yield from _map_writes(number, launch, addresses)
+        yield from _choice(number, launch, addresses)
+        chosen = (f"%chosen.name.{number}", f"%chosen.thunk.{number}")
+        yield _start(*chosen, launch.blocks, launch.threads, len(names))
     yield "  ret void\n}"
     for number, launch in enumerate(kernel.launches):
-        yield f"define void @{alone(launch.entry)}(ptr %given, i64 %blocks, i64 %threads) {{"
-        addresses = ["null"] * count
-        for place, argument in enumerate(launch.arguments):
-            yield f"  %place{place} = getelementptr ptr, ptr %given, i64 {place}"
-            yield f"  %value{place} = load ptr, ptr %place{place}"
-            yield f"  %given{place} = load ptr, ptr %value{place}"
-            addresses[argument] = f"%given{place}"
-        yield from _memory(kernel, globals, addresses)
-        yield from _map_writes(number, launch, addresses)
-        yield _start(number, len(names), "%blocks", "%threads")
-        yield "  ret void\n}"
+        for entry in launch.entries:
+            yield f"define void @{alone(entry)}(ptr %given, i64 %blocks, i64 %threads) {{"
+            addresses = ["null"] * count
+            for place, argument in enumerate(launch.arguments):
+                yield f"  %place{place} = getelementptr ptr, ptr %given, i64 {place}"
+                yield f"  %value{place} = load ptr, ptr %place{place}"
+                yield f"  %given{place} = load ptr, ptr %value{place}"
+                addresses[argument] = f"%given{place}"
+            yield from _memory(kernel, globals, addresses)
+            yield from _map_writes(number, launch, addresses)
+            names_of = (f"@name.{entry}", f"@thunk.{entry}")
+            yield _start(*names_of, "%blocks", "%threads", len(names))
+            yield "  ret void\n}"
 
 
 def alone(entry: str) -> str:
@@ -236,10 +243,25 @@ def _memory(
         yield from _region(number, address, size, kind)
 
 
-def _start(number: int, regions: int, blocks: int | str, threads: int | str) -> str:
-    """Starts launch `number`, whose name stands behind those of the regions."""
+def _choice(number: int, launch: Launch, addresses: Sequence[str]) -> Iterator[str]:
+    """Name and thunk of the entry that is for buffers at these addresses, as a device chooses."""
+    yield f"  %bits.{number}.0 = add i64 0, 0"
+    for place, argument in enumerate(launch.arguments):
+        yield f"  %address.{number}.{place} = ptrtoint ptr {addresses[argument]} to i64"
+        both = f"%bits.{number}.{place}, %address.{number}.{place}"
+        yield f"  %bits.{number}.{place + 1} = or i64 {both}"
+    every = f"%bits.{number}.{len(launch.arguments)}"
+    yield f"  %rest.{number} = and i64 {every}, {ENTRY_ALIGNMENT - 1}"
+    yield f"  %aligned.{number} = icmp eq i64 %rest.{number}, 0"
+    for kind in ("name", "thunk"):
+        usual, other = (f"ptr @{kind}.{entry}" for entry in (launch.entries * 2)[:2])
+        yield f"  %chosen.{kind}.{number} = select i1 %aligned.{number}, {usual}, {other}"
+
+
+def _start(name: str, thunk: str, blocks: int | str, threads: int | str, regions: int) -> str:
+    """Starts an entry, whose thunk is called for each thread."""
     return (
-        f"  call void @braid_gpu_launch(ptr @name.{regions + number}, ptr @thunk.{number}, "
+        f"  call void @braid_gpu_launch(ptr {name}, ptr {thunk}, "
         f"ptr %slots, i64 {blocks}, i64 {threads}, ptr %regions, i64 {regions})"
     )
 
@@ -254,15 +276,15 @@ def _region(number: int, address: str, size: int, kind: int) -> Iterator[str]:
     yield f"  store ptr @name.{number}, ptr %r{number}.3"
 
 
-def _thunk(number: int, launch: Launch) -> Iterator[str]:
+def _thunk(entry: str, number: int, launch: Launch) -> Iterator[str]:
     """Calls an entry with its arguments from the slots of the kernel, and its tensor maps."""
-    yield f"define internal void @thunk.{number}(ptr %slots) {{"
+    yield f"define internal void @thunk.{entry}(ptr %slots) {{"
     for place, argument in enumerate(launch.arguments):
         yield f"  %s{place} = getelementptr ptr, ptr %slots, i64 {argument}"
         yield f"  %a{place} = load ptr, ptr %s{place}"
     values = [f"%a{place}" for place in range(len(launch.arguments))]
     values += [f"@map.{number}.{place}" for place in range(len(launch.tensor_maps))]
-    yield f"  call void @{launch.entry}({', '.join(f'ptr {value}' for value in values)})"
+    yield f"  call void @{entry}({', '.join(f'ptr {value}' for value in values)})"
     yield "  ret void\n}"
 
 

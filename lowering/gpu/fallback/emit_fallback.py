@@ -5,18 +5,17 @@ not a nest of `linalg`, such as a sequential loop over a tensor, runs on one thr
 """
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, gpu, memref
-from xdsl.dialects.builtin import (
-    ModuleOp,
-    StringAttr,
-    SymbolRefAttr,
-)
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from braid.dialects.braid.regions import FusedOp
@@ -61,6 +60,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
         return _row_kernel(program, module, symbol, group, in_place)
+    _fills_as_nests(function)
     scratch_bytes = move_to_scratch(function)
     buffers = tuple(function.body.block.args[:-2])
     outside = (*group.inputs.types, *group.outputs.types)
@@ -110,6 +110,23 @@ def _row_kernel(
     )
 
 
+def _fills_as_nests(function: FuncOp) -> None:
+    """A fill is spread over threads as every other nest without operands."""
+    for op in [op for op in function.walk() if isinstance(op, linalg.FillOp)]:
+        buffer_type = cast(MemRefType[Any], op.outputs[0].type)
+        rank = buffer_type.get_num_dims()
+        block = Block(arg_types=[buffer_type.element_type])
+        block.add_op(linalg.YieldOp(op.inputs[0]))
+        nest = linalg.GenericOp(
+            [],
+            [op.outputs[0]],
+            Region(block),
+            [AffineMapAttr(AffineMap.identity(rank))],
+            [IteratorTypeAttr.parallel()] * rank,
+        )
+        Rewriter.replace_op(op, nest, [])
+
+
 def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
     """Copies of the module's constants, under names that no other kernel has."""
     for op in module.walk():
@@ -130,17 +147,50 @@ def _steps(function: FuncOp) -> list[list[Operation]]:
     for op in list(function.body.block.ops)[:-1]:
         if _is_setup(op):
             continue
-        alone = isinstance(op, linalg.GenericOp | linalg.FillOp)
-        if alone or not steps or isinstance(steps[-1][-1], linalg.GenericOp | linalg.FillOp):
+        alone = isinstance(op, linalg.GenericOp)
+        if alone or not steps or isinstance(steps[-1][-1], linalg.GenericOp):
             steps.append([op])
         else:
             steps[-1].append(op)
+    steps = _with_starts(steps)
     results = {result for step in steps for op in step for result in op.results}
     ops = list(function.body.block.ops)[:-1]
     # Also what looks like a constant or a view may be computed from a result.
     if any(not results.isdisjoint(_outside_values(op)) for op in ops):
         return [ops]
     return steps
+
+
+def _with_starts(steps: Sequence[list[Operation]]) -> list[list[Operation]]:
+    """Fills are one step with the nest behind them that starts from them."""
+    joined: list[list[Operation]] = []
+    for step in steps:
+        if joined and _started([*joined[-1], *step]) is not None:
+            joined[-1] = [*joined[-1], *step]
+        else:
+            joined.append(step)
+    return joined
+
+
+def _started(step: Sequence[Operation]) -> SSAValue | None:
+    """What a nest that reduces starts from, where the step is a fill and the nest behind it."""
+    if len(step) != 2:
+        return None
+    fill, nest = step
+    if not (isinstance(fill, linalg.GenericOp) and isinstance(nest, linalg.GenericOp)):
+        return None
+    last = fill.body.block.last_op
+    assert last is not None
+    same = len(nest.outputs) == 1 and list(fill.outputs) == list(nest.outputs)
+    if fill.inputs or not same or fill.outputs[0] in nest.inputs:
+        return None
+    plain = ThreadNest.of(nest)
+    extents = cast(MemRefType[Any], fill.outputs[0].type).get_shape()
+    written = sorted(plain.extents[dim] for dim in plain.parallel)
+    value = last.operands[0]
+    if not plain.reduced or written != sorted(extents) or value.owner.parent is fill.body.block:
+        return None
+    return value
 
 
 def _is_setup(op: Operation) -> bool:
@@ -159,7 +209,7 @@ def _entry(
     parent = step[0].parent_block()
     assert parent is not None
     needed = _setup_of(step, parent)
-    spread = _spread_nest(step[0]) if len(step) == 1 else None
+    spread = _spread_nest(step)
     working = 1 if spread is None else spread.threads
     if working == 0:
         return None
@@ -178,7 +228,7 @@ def _entry(
         body.add_op(op.clone(values))
     body.add_op(gpu.ReturnOp([]))
     if spread is not None:
-        _spread(body, threads)
+        _spread(body, threads, len(step))
     launch = Launch(symbol, blocks_for(working, threads), threads, tuple(b.index for b in used))
     return function, launch
 
@@ -194,19 +244,23 @@ def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:
     return needed[::-1]
 
 
-def _spread_nest(op: Operation) -> ThreadNest | TransposedNest | WideNest | WideSums | None:
-    """How a nest is spread over threads; None for another op, which runs on one."""
-    if not isinstance(op, linalg.GenericOp | linalg.FillOp):
+def _spread_nest(
+    step: Sequence[Operation],
+) -> ThreadNest | TransposedNest | WideNest | WideSums | None:
+    """How a nest is spread over threads; None for other ops, which run on one."""
+    start, op = _started(step), step[-1]
+    if not isinstance(op, linalg.GenericOp) or (len(step) > 1 and start is None):
         return None
-    plain = ThreadNest.of(op)
+    plain = ThreadNest.of(op, start=start)
     return TransposedNest.of(plain) or WideNest.of(plain) or WideSums.of(plain) or plain
 
 
-def _spread(body: Block, threads: int) -> None:
-    """Replaces the nest of an entry by the code of a thread."""
-    nest = next(op for op in body.ops if isinstance(op, linalg.GenericOp | linalg.FillOp))
-    spread = _spread_nest(nest)
+def _spread(body: Block, threads: int, count: int) -> None:
+    """Replaces the nest of an entry, of as many ops, by the code of a thread."""
+    step = [op for op in body.ops if isinstance(op, linalg.GenericOp)][:count]
+    spread = _spread_nest(step)
     assert spread is not None
-    spread.emit(Builder(InsertPoint.before(nest)), threads)
-    nest.detach()
-    nest.erase()
+    spread.emit(Builder(InsertPoint.before(step[0])), threads)
+    for op in step:
+        op.detach()
+        op.erase()

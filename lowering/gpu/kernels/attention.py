@@ -11,6 +11,7 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.problem import (
@@ -30,7 +31,6 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
-from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
 
@@ -166,7 +166,7 @@ class _AttentionCandidate:
             known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
             inner = {**values, **scores.values(known), **weighted.values(known)}
             code.choose(
-                is_aligned(code.builder, [values[buffer] for buffer in buffers]),
+                is_aligned(code.builder),
                 lambda own: attention.emit(own, inner, name),
                 lambda own: emit_single_rows(own, attention, inner, name),
             )

@@ -18,6 +18,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.tensor_loops import index_constant
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductEntry,
@@ -28,12 +29,11 @@ from braid.lowering.gpu.kernels.contraction.candidate import (
 )
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue
-from braid.lowering.gpu.kernels.contraction.kernel import buffers_of, product_nests
+from braid.lowering.gpu.kernels.contraction.kernel import product_nests
 from braid.lowering.gpu.kernels.contraction.partial_sums import sum_type
 from braid.lowering.gpu.kernels.contraction.problem import Part
 from braid.lowering.gpu.kernels.conv import CHANNELS_LAST, channels_last
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
-from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.lowering.gpu.kernels.wide_sums import WideSums, each_lane
 from braid.lowering.gpu.launches import THREADS, blocks_for
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
@@ -139,7 +139,7 @@ class _Channels:
     def emit(self, code: Code, values: Mapping[SSAValue, SSAValue]) -> None:
         """Sums of a window and what follows of them, for neighbouring channels of a point."""
         b = code.builder
-        aligned = is_aligned(b, buffers_of(values))
+        aligned = is_aligned(b)
         index = global_thread(b, THREADS)
         limit = index_constant(b, self.sums.threads)
         inside = code.insert(arith.CmpiOp(index, limit, "ult"))

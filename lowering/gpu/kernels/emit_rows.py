@@ -1,6 +1,6 @@
 """The code of a `RowProgram`: what a thread holds of its row, nest by nest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -24,13 +24,13 @@ from xdsl.rewriter import InsertPoint
 
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
+from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.kernels.linear_access import flat_view
 from braid.lowering.gpu.kernels.row_access import Access, RowNest
 from braid.lowering.gpu.kernels.row_program import WARP, RowProgram, combiner, nest_buffers, neutral
-from braid.lowering.gpu.kernels.wide_nest import (
-    ACCESS_BYTES,
+from braid.lowering.gpu.kernels.wide_access import (
     compute,
     element_of,
-    flat,
     load_vector,
     store_vector,
 )
@@ -74,22 +74,10 @@ def emit_rows(
         _Emitter(builder, program, values, shared, 1).emit()
         return
     wide, narrow = scf.YieldOp(), scf.YieldOp()
-    buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
-    condition = _aligned(builder, buffers)
-    builder.insert(scf.IfOp(condition, (), [Block([wide])], [Block([narrow])]))
+    builder.insert(scf.IfOp(is_aligned(builder), (), [Block([wide])], [Block([narrow])]))
     for end, width in ((wide, program.width), (narrow, 1)):
         inside = Builder(InsertPoint.before(end))
         _Emitter(inside, program, values, shared, width).emit()
-
-
-def _aligned(builder: Builder, buffers: Sequence[SSAValue]) -> SSAValue:
-    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
-    bits = index_constant(builder, 0)
-    for buffer in buffers:
-        address = builder.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
-        bits = builder.insert(arith.OrIOp(bits, address.aligned_pointer)).result
-    rest = builder.insert(arith.AndIOp(bits, index_constant(builder, ACCESS_BYTES - 1))).result
-    return builder.insert(arith.CmpiOp(rest, index_constant(builder, 0), "eq")).result
 
 
 @dataclass
@@ -275,7 +263,7 @@ class _Emitter:
         """The thread's elements of a buffer, which is read when they are first asked for."""
         if buffer not in self.elements:
             places = self.places if access is Access.ELEMENT else self.columns
-            source = flat(self.builder, self._outside(buffer))
+            source = flat_view(self.builder, self._outside(buffer))
             self.elements[buffer] = [
                 self._load(source, place, inside)
                 for place, inside in zip(places, self.inside, strict=True)
@@ -322,7 +310,7 @@ class _Emitter:
             place = [self.row] if access is Access.ROW else [index_constant(self.builder, 0)]
             rank = len(cast(MemRefType[Any], outside).get_shape())
             load = memref.LoadOp.get(
-                flat(self.builder, source) if rank else source, place if rank else []
+                flat_view(self.builder, source) if rank else source, place if rank else []
             )
             self.scalars[buffer] = self.builder.insert(load).res
         return self.scalars[buffer]
@@ -331,7 +319,7 @@ class _Emitter:
         return self.values.get(value, value)
 
     def _write(self, result: SSAValue) -> None:
-        b, target = self.builder, flat(self.builder, self._outside(result))
+        b, target = self.builder, flat_view(self.builder, self._outside(result))
         if result in self.scalars:
             leads = b.insert(arith.CmpiOp(self.thread, index_constant(b, 0), "eq")).result
             store = memref.StoreOp.get(self.scalars[result], target, [self.row])

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.gpu.kernels.row_access import Access, RowNest, Rows, row_nest, rows_of
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
-from braid.lowering.gpu.kernels.wide_nest import ACCESS_BYTES
+from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES
 
 WARP = 32
 ROWS_PER_BLOCK = 4

@@ -22,7 +22,8 @@ from braid.lowering.common.tensor_loops import apply_map, delinearized, index_co
 class ThreadNest:
     """A nest whose parallel dims, in the order `parallel`, are spread over threads.
 
-    Threads that are next to each other write elements that are.
+    Threads that are next to each other write elements that are. What a nest that reduces starts
+    from is `start`, or what its results are before it.
     """
 
     nest: Nest
@@ -30,9 +31,10 @@ class ThreadNest:
     maps: tuple[AffineMap, ...]
     parallel: tuple[int, ...]
     reduced: tuple[int, ...]
+    start: SSAValue | None = None
 
     @staticmethod
-    def of(nest: Nest, inner: int | None = None) -> "ThreadNest":
+    def of(nest: Nest, inner: int | None = None, start: SSAValue | None = None) -> "ThreadNest":
         """That of a nest of static shapes; the last parallel dim is `inner`, if that is said."""
         loops = loops_of(nest)
         dims = range(len(loops.extents))
@@ -43,7 +45,7 @@ class ThreadNest:
         if inner in parallel:
             parallel = [*(dim for dim in parallel if dim != inner), inner]
         reduced = [dim for dim in dims if not loops.is_parallel[dim]]
-        return ThreadNest(nest, loops.extents, loops.maps, tuple(parallel), tuple(reduced))
+        return ThreadNest(nest, loops.extents, loops.maps, tuple(parallel), tuple(reduced), start)
 
     @property
     def threads(self) -> int:
@@ -81,9 +83,7 @@ class ThreadNest:
         known = [point.get(dim, zero) for dim in range(len(self.extents))]
         places = [_index(builder, map, known) for map in maps]
         start = [
-            builder.insert(memref.LoadOp.get(output, place)).res
-            if self.reduced or argument.uses
-            else _unread(builder, output)
+            self._start(builder, argument, output, place)
             for argument, output, place in zip(
                 nest.body.block.args[first:], outputs, places, strict=True
             )
@@ -91,6 +91,15 @@ class ThreadNest:
         results = self.reduce(builder, point, start)
         for result, output, place in zip(results, outputs, places, strict=True):
             builder.insert(memref.StoreOp.get(result, output, place))
+
+    def _start(
+        self, builder: Builder, argument: SSAValue, output: SSAValue, place: Sequence[SSAValue]
+    ) -> SSAValue:
+        if self.start is not None:
+            return self.start
+        if not self.reduced and not argument.uses:
+            return _unread(builder, output)
+        return builder.insert(memref.LoadOp.get(output, place)).res
 
     def reduce(
         self,

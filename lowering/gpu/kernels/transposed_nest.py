@@ -21,12 +21,12 @@ from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import delinearized, index_constant
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
-from braid.lowering.gpu.kernels.wide_nest import (
+from braid.lowering.gpu.kernels.wide_access import (
     ACCESS_BYTES,
     compute,
     element_of,
-    is_aligned,
     load_vector,
     store_vector,
 )
@@ -138,9 +138,8 @@ class TransposedNest:
         self._emit_block(Builder(InsertPoint.before(end)), point)
 
     def _emit_block(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        buffers = (self._operand, self.nest.outputs[0])
         first, second = scf.YieldOp(), scf.YieldOp()
-        aligned = is_aligned(builder, buffers)
+        aligned = is_aligned(builder)
         builder.insert(scf.IfOp(aligned, (), [Block([first])], [Block([second])]))
         self._emit_wide(Builder(InsertPoint.before(first)), point)
         self._emit_single(Builder(InsertPoint.before(second)), point)

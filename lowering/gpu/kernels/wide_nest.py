@@ -1,76 +1,114 @@
-"""Elementwise nests with accesses of 16 bytes: a thread computes neighbours in the last dims.
+"""Parallel nests with accesses of 16 bytes: a thread computes neighbours in the last dim.
 
-The nest is parallel and writes dense buffers at its own indices. A thread has as many points as
-make 16 bytes of the narrowest element; operands with the same indices are read as vectors, others
-element by element, or once where neighbours share an element. Where the end of a buffer is nearer
-than that, or one does not begin at a multiple of 16 bytes, threads go element by element.
+Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
+writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
+narrowest element. Dims that go on where the one behind them ends are one. Operands are read as
+vectors where neighbours are aligned, once where neighbours share an element, else one by one. Where
+the last dim is no multiple and results are dense, points are counted through all dims instead.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    NoneAttr,
-    UnregisteredOp,
-    VectorType,
-    i1,
-    i64,
-)
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.kernels.lanes import Following, LaneBody, Lanes, wide_lanes
+from braid.lowering.gpu.kernels.linear_access import LinearAccess, flat_view, merged_dims
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
+from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES, store_vector
 
-ACCESS_BYTES = 16
-"""The widest access of a GPU."""
 _MOST_BYTES = 64
 """Of one operand for a thread: more would cost registers and gain nothing."""
 
 
 @dataclass(frozen=True)
 class WideNest:
-    """A nest of which a thread computes `width` points that lie next to each other."""
+    """A nest of which a thread computes `width` points that lie next to each other.
+
+    `dims` are the nest's dims, those that are one together; `accesses` those of its operands in
+    these dims, None where one is not linear. With `across`, neighbours go on through all dims.
+    """
 
     nest: linalg.GenericOp
-    extents: tuple[int, ...]
     maps: tuple[AffineMap, ...]
+    dims: tuple[tuple[int, ...], ...]
+    extents: tuple[int, ...]
+    accesses: tuple[LinearAccess | None, ...]
     width: int
+    across: bool
 
     @staticmethod
     def of(own: ThreadNest) -> "WideNest | None":
-        """The nest with wide accesses; None where nothing would be accessed so."""
+        """The nest with wide accesses; None where results could not be written so."""
         nest = own.nest
         if own.reduced or not isinstance(nest, linalg.GenericOp) or own.points < 2:
             return None
-        if any(isinstance(op, linalg.IndexOp) for op in nest.body.block.ops):
-            return None
-        types = [cast(MemRefType[Any], value.type) for value in nest.operands]
-        identity = AffineMap.identity(len(own.extents))
         first = len(nest.inputs)
-        for type, map, argument in zip(
-            types[first:], own.maps[first:], nest.body.block.args[first:], strict=True
-        ):
-            if map != identity or not _is_dense(type, own.extents) or argument.uses:
-                return None
-        used = [t for t, a in zip(types[:first], nest.body.block.args, strict=False) if a.uses]
-        sizes = [bytes_of(type.element_type) for type in (*used, *types[first:])]
-        width = min(ACCESS_BYTES // min(sizes), _MOST_BYTES // max(sizes))
-        if width < 2 or own.points < width:
+        if any(argument.uses for argument in nest.body.block.args[first:]):
             return None
-        return WideNest(nest, own.extents, own.maps, width)
+        found = [LinearAccess.of(v, map) for v, map in zip(nest.operands, own.maps, strict=True)]
+        known = [access for access in found if access is not None]
+        if any(access is None for access in found[first:]):
+            return None
+        if len(known) < len(found) or _uses_indices(nest):
+            dims = tuple((dim,) for dim in range(len(own.extents)))
+        else:
+            dims = merged_dims(own.extents, known)
+        extents = tuple(prod(own.extents[dim] for dim in each) for each in dims)
+        accesses = tuple(a.merged(dims) if a is not None else None for a in found)
+        plain = WideNest(nest, own.maps, dims, extents, accesses, 1, False)
+        along = plain._with_width(False)
+        if along.width * plain._narrowest == ACCESS_BYTES:
+            return along
+        across = plain._with_width(True)
+        best = max(along, across, key=lambda one: one.width)
+        return best if best.width > 1 else None
+
+    def _with_width(self, across: bool) -> "WideNest":
+        """As many neighbours as results allow; 1 if none."""
+        outputs = self._results
+        last = len(self.extents) - 1
+        sizes = [bytes_of(_element(v)) for v in self._used]
+        width = min(ACCESS_BYTES // self._narrowest, _MOST_BYTES // max(sizes))
+        if across and not all(_is_dense(access, self.extents) for access in outputs):
+            width = 1
+        while width > 1 and (
+            self.points < width
+            or any(access.offset % width for access in outputs)
+            or (not across and not self._fits(width, last))
+        ):
+            width //= 2
+        return WideNest(self.nest, self.maps, self.dims, self.extents, self.accesses, width, across)
+
+    def _fits(self, width: int, last: int) -> bool:
+        """Whether neighbours along the last dim are in whole groups of `width` in all results."""
+        whole = len(self.extents) == 1 or self.extents[last] % width == 0
+        return whole and all(
+            access.width(width, last, self.extents) == width for access in self._results
+        )
+
+    @property
+    def _results(self) -> list[LinearAccess]:
+        return [cast(LinearAccess, a) for a in self.accesses[len(self.nest.inputs) :]]
+
+    @property
+    def _used(self) -> list[SSAValue]:
+        return [*(value for _, value, _, _ in self._inputs()), *self.nest.outputs]
+
+    @property
+    def _narrowest(self) -> int:
+        return min(bytes_of(_element(value)) for value in self._used)
 
     @property
     def points(self) -> int:
@@ -89,18 +127,18 @@ class WideNest:
         start = builder.insert(arith.MuliOp(index, width)).result
         last = index_constant(builder, self.points - self.width)
         fits = builder.insert(arith.CmpiOp(start, last, "ule")).result
-        wide = builder.insert(arith.AndIOp(fits, is_aligned(builder, self._used()))).result
-        end = builder.insert(arith.AddiOp(start, width)).result
-        stop = builder.insert(arith.MinUIOp(end, points)).result
+        wide = builder.insert(arith.AndIOp(fits, is_aligned(builder))).result
         first, second = scf.YieldOp(), scf.YieldOp()
         builder.insert(scf.IfOp(wide, (), [Block([first])], [Block([second])]))
         self._emit_wide(Builder(InsertPoint.before(first)), start)
-        self._emit_single(Builder(InsertPoint.before(second)), start, stop)
-
-    def _used(self) -> list[SSAValue]:
-        nest = self.nest
-        pairs = zip(nest.inputs, nest.body.block.args, strict=False)
-        return [*(value for value, argument in pairs if argument.uses), *nest.outputs]
+        rest = Builder(InsertPoint.before(second))
+        end = rest.insert(arith.AddiOp(start, width)).result
+        stop = rest.insert(arith.MinUIOp(end, points)).result
+        if self.points % self.width == 0:
+            # Nothing is left over for buffers that are aligned.
+            none = rest.insert(arith.SelectOp(is_aligned(rest), start, stop)).result
+            stop = none
+        self._emit_single(rest, start, stop)
 
     def _emit_single(self, builder: Builder, start: SSAValue, stop: SSAValue) -> None:
         end = scf.YieldOp()
@@ -108,201 +146,121 @@ class WideNest:
         builder.insert(scf.ForOp(start, stop, index_constant(builder, 1), (), body))
         inside = Builder(InsertPoint.before(end))
         point = delinearized(inside, body.args[0], self.extents)
-        loads: dict[SSAValue, SSAValue] = {}
-        for argument, operand, map in self._inputs():
-            load = memref.LoadOp.get(operand, _index(inside, map, point))
-            loads[argument] = inside.insert(load).res
-        results = self._compute(inside, loads)
-        for result, output in zip(results, self.nest.outputs, strict=True):
-            inside.insert(memref.StoreOp.get(result, output, point))
+        values: dict[SSAValue, Lanes] = {}
+        for argument, operand, map, access in self._inputs():
+            place, buffer = self._place(inside, operand, map, access, point)
+            values[argument] = inside.insert(memref.LoadOp.get(buffer, place)).res
+        found = LaneBody(inside, 1, values, lambda b, dim: point[self._merged(dim)])
+        results = found.results(self.nest.body.block)
+        for (value,), output, access in zip(results, self.nest.outputs, self._results, strict=True):
+            buffer = flat_view(inside, output)
+            inside.insert(memref.StoreOp.get(value, buffer, [access.index(inside, point)]))
 
     def _emit_wide(self, builder: Builder, start: SSAValue) -> None:
-        columns = self._columns(builder, start)
-        lanes: list[Sequence[SSAValue]] = []
-        for n in range(self.width):
-            values = {argument: column(builder, n) for argument, column in columns.items()}
-            lanes.append(self._compute(builder, values))
-        for number, output in enumerate(self.nest.outputs):
-            elements = [lane[number] for lane in lanes]
-            store_vector(builder, elements, flat(builder, output), start)
+        point = delinearized(builder, start, self.extents)
+        points = _Points(self, start, point)
+        values = {
+            argument: self._lanes(builder, operand, map, access, points)
+            for argument, operand, map, access in self._inputs()
+        }
+        body = LaneBody(builder, self.width, values, lambda b, dim: self._index(b, dim, points))
+        results = body.results(self.nest.body.block)
+        for lanes, output, access in zip(results, self.nest.outputs, self._results, strict=True):
+            place = access.index(builder, point)
+            store_vector(builder, lanes, flat_view(builder, output), place)
 
-    def _columns(
-        self, builder: Builder, start: SSAValue
-    ) -> dict[SSAValue, Callable[[Builder, int], SSAValue]]:
-        """For each operand, what gives its element for the n-th point of the thread."""
-        columns: dict[SSAValue, Callable[[Builder, int], SSAValue]] = {}
-        identity = AffineMap.identity(len(self.extents))
-        for argument, operand, map in self._inputs():
-            type = cast(MemRefType[Any], operand.type)
-            if map == identity and _is_dense(type, self.extents):
-                loaded = load_vector(builder, flat(builder, operand), start, self.width)
-                columns[argument] = lambda b, n, loaded=loaded: element_of(b, loaded, n)
-                continue
-            dims = {dim for expr in map.results for dim in expr.used_dims()}
-            last = len(self.extents) - 1
-            even = self.extents[-1] % self.width == 0
-            if not dims or (even and last not in dims):
-                point = delinearized(builder, start, self.extents)
-                shared = builder.insert(memref.LoadOp.get(operand, _index(builder, map, point))).res
-                columns[argument] = lambda b, n, shared=shared: shared
-            elif even and _follows_last_dim(map, type, last):
-                point = delinearized(builder, start, self.extents)
-                loaded = load_vector(builder, operand, _index(builder, map, point), self.width)
-                columns[argument] = lambda b, n, loaded=loaded: element_of(b, loaded, n)
-            else:
-                columns[argument] = self._scattered(operand, map, start)
-        return columns
+    def _lanes(
+        self,
+        builder: Builder,
+        operand: SSAValue,
+        map: AffineMap,
+        access: LinearAccess | None,
+        points: "_Points",
+    ) -> Lanes:
+        """Elements of an operand for neighbours."""
+        last = len(self.extents) - 1
 
-    def _scattered(
-        self, operand: SSAValue, map: AffineMap, start: SSAValue
-    ) -> Callable[[Builder, int], SSAValue]:
-        """Elements that lie anywhere."""
+        def read(point: Sequence[SSAValue]) -> SSAValue:
+            place, buffer = self._place(builder, operand, map, access, point)
+            return builder.insert(memref.LoadOp.get(buffer, place)).res
 
-        def column(builder: Builder, n: int) -> SSAValue:
-            own = builder.insert(arith.AddiOp(start, index_constant(builder, n))).result
-            point = delinearized(builder, own, self.extents)
-            return builder.insert(memref.LoadOp.get(operand, _index(builder, map, point))).res
+        if access is not None:
+            piece = 1
+            if not self.across:
+                piece = access.width(self.width, last, self.extents)
+            elif _is_dense(access, self.extents) and access.offset % self.width == 0:
+                piece = self.width
+            if piece > 1:
+                place, buffer = self._place(builder, operand, map, access, points.first)
+                return wide_lanes(builder, buffer, place, self.width, piece)
+            if not any(access.steps) or (not self.across and access.steps[last] == 0):
+                return read(points.first)
+        return [read(points.at(builder, n)) for n in range(self.width)]
 
-        return column
+    def _place(
+        self,
+        builder: Builder,
+        operand: SSAValue,
+        map: AffineMap,
+        access: LinearAccess | None,
+        point: Sequence[SSAValue],
+    ) -> tuple[list[SSAValue], SSAValue]:
+        """The indices of an element, and the buffer that they are of."""
+        if access is None:
+            return [apply_map(builder, expr, point) for expr in map.results], operand
+        return [access.index(builder, point)], flat_view(builder, operand)
 
-    def _inputs(self) -> list[tuple[SSAValue, SSAValue, AffineMap]]:
+    def _index(self, builder: Builder, dim: int, points: "_Points") -> Lanes:
+        """The index of a dim of the nest for neighbours."""
+        own = self._merged(dim)
+        if self.across:
+            return [points.at(builder, n)[own] for n in range(self.width)]
+        if own < len(self.extents) - 1:
+            return points.first[own]
+        return Following(points.first[own], self.width)
+
+    def _merged(self, dim: int) -> int:
+        """Which of `dims` a dim of the nest is; those with indices in use are single."""
+        return next(number for number, own in enumerate(self.dims) if dim in own)
+
+    def _inputs(self) -> list[tuple[SSAValue, SSAValue, AffineMap, LinearAccess | None]]:
         nest = self.nest
-        triples = zip(nest.body.block.args, nest.inputs, self.maps, strict=False)
-        return [(argument, value, map) for argument, value, map in triples if argument.uses]
-
-    def _compute(self, builder: Builder, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
-        return compute(builder, self.nest, values)
+        every = zip(nest.body.block.args, nest.inputs, self.maps, self.accesses, strict=False)
+        return [one for one in every if one[0].uses]
 
 
-def is_aligned(builder: Builder, buffers: Sequence[SSAValue]) -> SSAValue:
-    """Whether every buffer begins at a multiple of 16 bytes: the same for all threads."""
-    bits: SSAValue | None = None
-    for buffer in dict.fromkeys(buffers):
-        address = builder.insert(memref.ExtractAlignedPointerAsIndexOp.get(buffer))
-        own = address.aligned_pointer
-        bits = own if bits is None else builder.insert(arith.OrIOp(bits, own)).result
-    assert bits is not None
-    mask = index_constant(builder, ACCESS_BYTES - 1)
-    rest = builder.insert(arith.AndIOp(bits, mask)).result
-    return builder.insert(arith.CmpiOp(rest, index_constant(builder, 0), "eq")).result
+class _Points:
+    """The points of a thread: the first, and those behind it where they are asked for."""
+
+    def __init__(self, nest: WideNest, start: SSAValue, first: Sequence[SSAValue]) -> None:
+        self._nest = nest
+        self._start = start
+        self.first = first
+
+    def at(self, builder: Builder, number: int) -> Sequence[SSAValue]:
+        """The indices of the neighbour of this number."""
+        if number == 0:
+            return self.first
+        by = index_constant(builder, number)
+        if self._nest.across:
+            own = builder.insert(arith.AddiOp(self._start, by)).result
+            return delinearized(builder, own, self._nest.extents)
+        *outer, inner = self.first
+        return [*outer, builder.insert(arith.AddiOp(inner, by)).result]
 
 
-def compute(
-    builder: Builder, nest: linalg.GenericOp, values: dict[SSAValue, SSAValue]
-) -> list[SSAValue]:
-    """The results of a nest's body for these values of its arguments."""
-    own = dict(values)
-    for op in nest.body.block.ops:
-        if isinstance(op, linalg.YieldOp):
-            return [own.get(result, result) for result in op.arguments]
-        builder.insert(op.clone(own))
-    raise AssertionError("a nest yields")
+def _element(buffer: SSAValue) -> Any:
+    return cast(MemRefType[Any], buffer.type).element_type
 
 
-def flat(builder: Builder, buffer: SSAValue) -> SSAValue:
-    """A dense buffer with one dim."""
-    type = cast(MemRefType[Any], buffer.type)
-    shape = type.get_shape()
-    if len(shape) == 1:
-        return buffer
-    if not shape:
-        expand = memref.ExpandShapeOp.create(
-            operands=[buffer],
-            result_types=[MemRefType(type.element_type, [1])],
-            properties={
-                "reassociation": ArrayAttr(()),
-                "static_output_shape": DenseArrayBase.from_list(i64, [1]),
-            },
-        )
-        return builder.insert(expand).results[0]
-    dims = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in range(len(shape))])])
-    collapse = memref.CollapseShapeOp.create(
-        operands=[buffer],
-        result_types=[MemRefType(type.element_type, [prod(shape)])],
-        properties={"reassociation": dims},
+def _uses_indices(nest: linalg.GenericOp) -> bool:
+    return any(isinstance(op, linalg.IndexOp) for op in nest.body.walk())
+
+
+def _is_dense(access: LinearAccess | None, extents: Sequence[int]) -> bool:
+    """Whether neighbours through all dims are neighbours in memory."""
+    return access is not None and all(
+        step == prod(extents[dim + 1 :])
+        for dim, step in enumerate(access.steps)
+        if extents[dim] > 1
     )
-    return builder.insert(collapse).results[0]
-
-
-def load_vector(
-    builder: Builder, buffer: SSAValue, index: SSAValue | Sequence[SSAValue], width: int
-) -> SSAValue:
-    """So many elements from `index` on, which is aligned to all of them or to 16 bytes.
-
-    Bools are read one by one: they are bytes in memory, and in vectors bits.
-    """
-    element = cast(MemRefType[Any], buffer.type).element_type
-    indices = [index] if isinstance(index, SSAValue) else list(index)
-    if element == i1:
-        places = [_behind(builder, indices, number) for number in range(width)]
-        single = [builder.insert(memref.LoadOp.get(buffer, place)).res for place in places]
-        return builder.insert(_from_elements(single, VectorType(element, [width]))).results[0]
-    load = vector.LoadOp(buffer, indices, VectorType(element, [width]))
-    load.attributes["alignment"] = _alignment(element, width)
-    return builder.insert(load).results[0]
-
-
-def store_vector(
-    builder: Builder,
-    elements: Sequence[SSAValue],
-    buffer: SSAValue,
-    index: SSAValue | Sequence[SSAValue],
-) -> None:
-    """Writes elements from `index` on, aligned likewise; bools one by one."""
-    element = cast(MemRefType[Any], buffer.type).element_type
-    type = VectorType(element, [len(elements)])
-    indices = [index] if isinstance(index, SSAValue) else list(index)
-    if element == i1:
-        for number, value in enumerate(elements):
-            place = _behind(builder, indices, number)
-            builder.insert(memref.StoreOp.get(value, buffer, place))
-        return
-    whole = builder.insert(_from_elements(elements, type)).results[0]
-    store = vector.StoreOp(whole, buffer, indices)
-    store.attributes["alignment"] = _alignment(element, len(elements))
-    builder.insert(store)
-
-
-def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
-    """The indices of an element so many behind, along the last dim."""
-    if number == 0:
-        return list(index)
-    last = builder.insert(arith.AddiOp(index[-1], index_constant(builder, number)))
-    return [*index[:-1], last.result]
-
-
-def element_of(builder: Builder, loaded: SSAValue, number: int) -> SSAValue:
-    """An element of a vector."""
-    element = cast(VectorType[Any], loaded.type).element_type
-    return builder.insert(vector.ExtractOp(loaded, [number], element)).results[0]
-
-
-def _from_elements(elements: Sequence[SSAValue], type: Attribute) -> Any:
-    made = UnregisteredOp.with_name("vector.from_elements")
-    return made.create(operands=list(elements), result_types=[type])
-
-
-def _alignment(element: Attribute, width: int) -> IntegerAttr[Any]:
-    return IntegerAttr(min(ACCESS_BYTES, width * bytes_of(element)), i64)
-
-
-def _is_dense(type: MemRefType[Any], extents: Sequence[int]) -> bool:
-    return isinstance(type.layout, NoneAttr) and tuple(type.get_shape()) == tuple(extents)
-
-
-def _follows_last_dim(map: AffineMap, type: MemRefType[Any], last: int) -> bool:
-    """Whether neighbours in the last dim are neighbours in a dense buffer, at even places."""
-    *others, inner = map.results
-    return (
-        isinstance(type.layout, NoneAttr)
-        and isinstance(inner, AffineDimExpr)
-        and inner.position == last
-        and all(last not in expr.used_dims() for expr in others)
-    )
-
-
-def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
-    return [
-        point[expr.position] if isinstance(expr, AffineDimExpr) else apply_map(builder, expr, point)
-        for expr in map.results
-    ]

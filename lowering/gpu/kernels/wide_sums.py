@@ -13,24 +13,23 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, i1
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.kernels.linear_access import LinearAccess
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
-from braid.lowering.gpu.kernels.wide_nest import (
+from braid.lowering.gpu.kernels.wide_access import (
     ACCESS_BYTES,
     compute,
     element_of,
-    is_aligned,
     load_vector,
     store_vector,
 )
 
 _LEAST_WIDTH = 2
 _MOST_WIDTH = 8
-_LINEAR = (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul)
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,9 @@ class WideSums:
             return None
         if any(isinstance(op, linalg.IndexOp) for op in nest.body.block.ops) or not own.points:
             return None
-        found = [_steps(value, map) for value, map in zip(nest.operands, own.maps, strict=True)]
-        steps = tuple(each for each in found if each is not None)
+        found = [LinearAccess.of(v, map) for v, map in zip(nest.operands, own.maps, strict=True)]
+        known = [access for access in found if access is not None]
+        steps = tuple(access.steps for access in known)
         types = [cast(MemRefType[Any], value.type).element_type for value in nest.operands]
         if len(steps) < len(found) or not own.parallel or i1 in types:
             return None
@@ -70,7 +70,7 @@ class WideSums:
             [len(nest.inputs)],
         ):
             return None
-        whole = [own.extents[lane]]
+        whole = [own.extents[lane], *(known[number].offset for number in wide)]
         whole += [
             step
             for number in wide
@@ -186,7 +186,7 @@ class WideSums:
         builder = Builder(InsertPoint.before(end))
         point = self.point(builder, index)
         first, second = scf.YieldOp(), scf.YieldOp()
-        aligned = is_aligned(builder, self.nest.operands)
+        aligned = is_aligned(builder)
         builder.insert(scf.IfOp(aligned, (), [Block([first])], [Block([second])]))
         self._emit_wide(Builder(InsertPoint.before(first)), point)
         own, at = each_lane(Builder(InsertPoint.before(second)), point, self.lane, self.width)
@@ -198,8 +198,11 @@ class WideSums:
         output = len(self.nest.inputs)
         place = self._place(builder, output, known)
         (buffer,) = self.nest.outputs
-        loaded = load_vector(builder, buffer, place, self.width)
-        start = [element_of(builder, loaded, n) for n in range(self.width)]
+        if self.own.start is not None:
+            start = [self.own.start] * self.width
+        else:
+            loaded = load_vector(builder, buffer, place, self.width)
+            start = [element_of(builder, loaded, n) for n in range(self.width)]
         sums = self.sums(builder, point, start, {})
         store_vector(builder, sums, buffer, place)
 
@@ -215,24 +218,3 @@ def each_lane(
     inside = Builder(InsertPoint.before(end))
     own = inside.insert(arith.AddiOp(point[lane], body.args[0])).result
     return inside, {**point, lane: own}
-
-
-def _steps(buffer: SSAValue, map: AffineMap) -> tuple[int, ...] | None:
-    """Elements from one index of each dim to the next; None where that is not a number."""
-    strides = cast(MemRefType[Any], buffer.type).get_strides()
-    if strides is None or any(
-        isinstance(expr, AffineBinaryOpExpr) and expr.kind not in _LINEAR
-        for result in map.results
-        for expr in result.dfs()
-    ):
-        return None
-
-    def place(dim: int | None) -> int:
-        point = [int(own == dim) for own in range(map.num_dims)]
-        return sum(
-            index * int(stride or 0)
-            for index, stride in zip(map.eval(point, []), strides, strict=True)
-        )
-
-    start = place(None)
-    return tuple(place(dim) - start for dim in range(map.num_dims)) if start == 0 else None

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
-from braid.lowering.gpu.call import call_emulated
+from braid.lowering.gpu.call import Counts, call_emulated
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.codegen.messages import Compiled, Request
@@ -64,14 +64,19 @@ def spilled_bytes(kernel: Kernel, architecture: str) -> int:
     return sum(own.spilled_bytes for own in used)
 
 
-_conflicts: list[int] = []
+_counts: list[Counts] = []
 
 
 def conflicts() -> int:
     """Conflicts of banks in kernels that were run since this was asked last."""
-    total = sum(_conflicts)
-    _conflicts.clear()
+    total = sum(one.conflicts for one in _counts)
+    _counts.clear()
     return total
+
+
+def moved_bytes() -> tuple[int, ...]:
+    """What the last kernel that was run has moved, by buffer."""
+    return _counts[-1].moved
 
 
 def _elsewhere(array: Array) -> Array:
@@ -91,7 +96,7 @@ def run_kernel(
     (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
     if unaligned:
         stored, outputs = [list(map(_elsewhere, arrays)) for arrays in (stored, outputs)]
-    _conflicts.append(call_emulated(code.emulated, kernel.launches, [*stored, *outputs]))
+    _counts.append(call_emulated(code.emulated, kernel.launches, [*stored, *outputs]))
     return outputs
 
 

@@ -174,8 +174,8 @@ def test_passes_the_assembler(element: Any, architecture: str) -> None:
     (code,) = compile_gpu_kernels(
         [emitter()(group, "tested")], gpu(architecture), host_machine(), jobs=1
     )
-    (used,) = assemble(code.ptx, architecture).resources.values()
-    assert used.spilled_bytes == 0
+    used = assemble(code.ptx, architecture).resources.values()
+    assert [own.spilled_bytes for own in used] == [0, 0]  # the second for unaligned buffers
     text = code.ptx.decode()
     assert "cp.async.cg.shared.global" in text
     assert ("mma.sync" in text and "ldmatrix" in text) or element == f32

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i8
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels import wide_nest
+from braid.lowering.gpu.kernels import lanes, wide_nest
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
@@ -90,7 +90,7 @@ def test_a_wrong_alignment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of 33 elements do not begin at multiples of 16 bytes."""
     monkeypatch.setattr(wide_nest.WideNest, "threads", property(lambda nest: nest.points))
     group = chain(f32, 2, 32)
-    original = wide_nest.load_vector
+    original = lanes.load_vector
 
     def shifted(builder: Any, buffer: Any, index: Any, width: int) -> Any:
         if not isinstance(index, list):
@@ -99,6 +99,6 @@ def test_a_wrong_alignment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         index[-1] = builder.insert(wide_nest.arith.AddiOp(index[-1], one)).result
         return original(builder, buffer, index, width)
 
-    monkeypatch.setattr(wide_nest, "load_vector", shifted)
+    monkeypatch.setattr(lanes, "load_vector", shifted)
     with pytest.raises(BraidError, match="which is not aligned to 16"):
         check_group(group, emit_fallback)

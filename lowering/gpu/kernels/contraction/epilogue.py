@@ -20,7 +20,7 @@ from braid.lowering.common.loop_nest import loops_of
 from braid.lowering.common.tensor_loops import apply_map
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Part
-from braid.lowering.gpu.kernels.wide_nest import (
+from braid.lowering.gpu.kernels.wide_access import (
     ACCESS_BYTES,
     compute,
     element_of,

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
@@ -24,7 +24,6 @@ from braid.lowering.gpu.kernels.contraction.single_points import (
 )
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Place, Tiles
-from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
 
 
@@ -176,7 +175,7 @@ class Product:
 
         Blocks that have a part of the depths leave their sums in `scratch`.
         """
-        aligned = is_aligned(code.builder, buffers_of(values))
+        aligned = is_aligned(code.builder)
         thread, block = code.thread(), code.block()
         if (partial := self.partial) is not None and scratch is not None:
             split = code.rem(block, self.tiles.splits)
@@ -223,7 +222,7 @@ class Product:
         def single(at: Code) -> None:
             emit_neighbours(at, self.problem, self.width, self.write, values, place)
 
-        aligned = is_aligned(code.builder, buffers_of(values))
+        aligned = is_aligned(code.builder)
         code.choose(inside, lambda own: own.choose(aligned, total, single))
 
     @property
@@ -339,11 +338,6 @@ class Product:
         cores.prepare(code, thread)
         ring = Ring(shared, self._stage_bytes, self.tiles.stages)
         return MainLoop(cores, copies, ring, self._stage_depth, self.turns, tile.begin).emit(code)
-
-
-def buffers_of(values: Mapping[SSAValue, SSAValue]) -> list[SSAValue]:
-    """Those of an entry's arguments that are buffers."""
-    return [value for value in values.values() if isinstance(value.type, MemRefType)]
 
 
 @dataclass(frozen=True)

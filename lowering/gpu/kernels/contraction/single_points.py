@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Contraction, Operand
-from braid.lowering.gpu.kernels.wide_nest import compute
+from braid.lowering.gpu.kernels.wide_access import compute
 
 Write = Callable[
     [Code, list[SSAValue], tuple[Value, Value, Value], Mapping[SSAValue, SSAValue]], None

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import Float32Type, MemRefType, i32
+from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import SSAValue
 
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
@@ -20,7 +21,6 @@ from braid.lowering.gpu.kernels.hopper.order import Order, Tile
 from braid.lowering.gpu.kernels.hopper.pipeline import Ring
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
 from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS, HopperTiles
-from braid.lowering.gpu.kernels.wide_nest import is_aligned
 from braid.lowering.gpu.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = 40
@@ -79,9 +79,8 @@ class HopperProduct:
         entry: str,
     ) -> None:
         """The code of a thread; `values` are the entry's arguments for the kernel's."""
-        buffers = [value for value in values.values() if isinstance(value.type, MemRefType)]
         code.choose(
-            is_aligned(code.builder, buffers),
+            is_aligned(code.builder),
             lambda own: self._emit_tiles(own, values, maps, entry),
             lambda own: self._emit_points(own, values),
         )

@@ -155,6 +155,18 @@ static void report_bounds(const char *address, int64_t bytes, bool write) {
                    (long long)(address - nearest->begin), nearest->name, (long long)nearest->bytes);
 }
 
+/* ---- What is moved ---- */
+
+enum { MAX_COUNTED = 64 };
+static int64_t moved[MAX_COUNTED]; /* bytes of regions that are not shared memory */
+
+/* Bytes that were read and written of a buffer of a kernel since it was asked last. */
+EMULATED int64_t braid_gpu_moved_bytes(int64_t number) {
+  int64_t since = moved[number];
+  moved[number] = 0;
+  return since;
+}
+
 static void check(const char *address, int64_t bytes, int64_t alignment, bool write) {
   int64_t first = 0; /* the region's first shadow */
   const region *refuses = NULL;
@@ -167,6 +179,8 @@ static void check(const char *address, int64_t bytes, int64_t alignment, bool wr
     if (offset >= 0 && offset + bytes <= in->bytes) {
       if (in->kind == SHARED)
         check_shared(in, first, offset, bytes, write);
+      else if (i < MAX_COUNTED)
+        moved[i] += bytes;
       if (in->kind != READ_ONLY || !write)
         return;
       refuses = in;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 8, VERSION = 1, MOST = 1 << 24, MOST_THREADS = 1024 };
+enum { WORD = 8, VERSION = 2, MOST = 1 << 24, MOST_THREADS = 1024 };
 
 static const int64_t MAGIC = 0x4e414c5044494152; /* "RAIDPLAN" */
 
@@ -141,7 +141,8 @@ static void copy(reader *in, plan_step *step) {
 }
 
 static void launch(reader *in, plan_step *step) {
-  name(in, step->entry);
+  for (int i = 0; i < PLAN_ENTRIES; ++i)
+    name(in, step->entries[i]);
   step->blocks = within(in, 1, INT_MAX, "a launch has no blocks, or too many");
   step->threads = within(in, 1, MOST_THREADS, "a block has no threads, or too many");
   step->shared_bytes = within(in, 0, INT_MAX, "a size is negative");

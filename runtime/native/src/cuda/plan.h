@@ -5,8 +5,9 @@
  *
  *   plan      = magic, version, number of functions, then each function
  *   function  = name, number of steps, then each step
- *   step      = 0, name of the entry, blocks, threads, bytes of dynamic shared memory,
- *               number of arguments, then each argument             launches a kernel
+ *   step      = 0, name of the entry, name of the one for buffers of which any does not begin at a
+ *               multiple of 16 bytes (the same if it takes them), blocks, threads, bytes of dynamic
+ *               shared memory, number of arguments, then each argument        launches a kernel
  *             | 1, place it copies to, place it copies from, bytes   copies
  *   argument  = 0, place, bytes                                      the address of a buffer
  *             | 1, place, bytes, type, rank, swizzle, extents, strides, box   a tensor map
@@ -24,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLAN_NAME = 160, PLAN_RANK = 5 };
+enum { PLAN_NAME = 160, PLAN_RANK = 5, PLAN_ENTRIES = 2, PLAN_ALIGNMENT = 16 };
 
 typedef enum plan_space { PLAN_ARENA, PLAN_WEIGHTS, PLAN_INPUT, PLAN_OUTPUT } plan_space;
 
@@ -46,7 +47,7 @@ typedef struct plan_argument {
 
 typedef struct plan_step {
   bool copies;
-  char entry[PLAN_NAME];
+  char entries[PLAN_ENTRIES][PLAN_NAME]; /* the usual one, and that for unaligned buffers */
   int64_t blocks, threads, shared_bytes;
   int64_t argument_count;
   plan_argument *arguments; /* of a copy: what it writes, and what it reads */

@@ -15,7 +15,7 @@ enum {
 /* A step with what the driver needs for it. */
 typedef struct loaded_step {
   const plan_step *planned;
-  cuda_function entry;
+  cuda_function entries[PLAN_ENTRIES];
   void **values;         /* addresses of the arguments below */
   cuda_address *buffers; /* as many as there are arguments */
   cuda_tensor_map *maps; /* likewise */
@@ -145,34 +145,44 @@ static bool load_module(const cuda_gpu *gpu, cuda_program *program, const braid_
 
 /* ---- Functions ---- */
 
-static bool find_entry(const cuda_gpu *gpu, const cuda_program *program, loaded_step *step,
-                       char *error, size_t size) {
-  const plan_step *planned = step->planned;
-  if (!CUDA_TRY(gpu, error, size, module_function, &step->entry, program->modules[0],
-                planned->entry))
+static bool find_entry(const cuda_gpu *gpu, const cuda_program *program, const plan_step *planned,
+                       const char *name, cuda_function *entry, char *error, size_t size) {
+  if (!CUDA_TRY(gpu, error, size, module_function, entry, program->modules[0], name))
     return false;
   int threads = 0;
-  if (!CUDA_TRY(gpu, error, size, function_attribute, &threads, CUDA_FUNCTION_MAX_THREADS,
-                step->entry))
+  if (!CUDA_TRY(gpu, error, size, function_attribute, &threads, CUDA_FUNCTION_MAX_THREADS, *entry))
     return false;
   if (planned->threads > threads) {
-    snprintf(error, size, "'%s' runs in blocks of %d threads at most, not of %lld", planned->entry,
-             threads, (long long)planned->threads);
+    snprintf(error, size, "'%s' runs in blocks of %d threads at most, not of %lld", name, threads,
+             (long long)planned->threads);
     return false;
   }
   if (planned->shared_bytes == 0)
     return true;
   int most = 0, own = 0;
   if (!CUDA_TRY(gpu, error, size, device_attribute, &most, CUDA_SHARED_OPTIN, gpu->device) ||
-      !CUDA_TRY(gpu, error, size, function_attribute, &own, CUDA_FUNCTION_SHARED, step->entry))
+      !CUDA_TRY(gpu, error, size, function_attribute, &own, CUDA_FUNCTION_SHARED, *entry))
     return false;
   if (own + planned->shared_bytes > most) {
     snprintf(error, size, "'%s' takes %lld bytes of shared memory, a block of this GPU has %d",
-             planned->entry, (long long)(own + planned->shared_bytes), most);
+             name, (long long)(own + planned->shared_bytes), most);
     return false;
   }
-  return CUDA_TRY(gpu, error, size, set_function_attribute, step->entry, CUDA_FUNCTION_DYNAMIC,
+  return CUDA_TRY(gpu, error, size, set_function_attribute, *entry, CUDA_FUNCTION_DYNAMIC,
                   (int)planned->shared_bytes);
+}
+
+/* Both entries of a step, which are the same one where it takes all buffers. */
+static bool find_entries(const cuda_gpu *gpu, const cuda_program *program, loaded_step *step,
+                         char *error, size_t size) {
+  const plan_step *planned = step->planned;
+  for (int e = 0; e < PLAN_ENTRIES; ++e)
+    if (e > 0 && strcmp(planned->entries[e], planned->entries[0]) == 0)
+      step->entries[e] = step->entries[0];
+    else if (!find_entry(gpu, program, planned, planned->entries[e], &step->entries[e], error,
+                         size))
+      return false;
+  return true;
 }
 
 static bool load_step(const cuda_gpu *gpu, const cuda_program *program, loaded_step *step,
@@ -190,7 +200,7 @@ static bool load_step(const cuda_gpu *gpu, const cuda_program *program, loaded_s
   for (int64_t i = 0; i < step->planned->argument_count; ++i)
     step->values[i] = step->planned->arguments[i].tensor != NULL ? (void *)&step->maps[i]
                                                                  : (void *)&step->buffers[i];
-  return step->planned->copies || find_entry(gpu, program, step, error, size);
+  return step->planned->copies || find_entries(gpu, program, step, error, size);
 }
 
 static bool load_function(const cuda_gpu *gpu, cuda_program *program, const plan_function *planned,
@@ -312,25 +322,25 @@ static cuda_address address_of(const cuda_buffers *buffers, const plan_place *pl
   return bases[place->space] + (cuda_address)place->offset;
 }
 
-/* A tensor that does not begin at a multiple of 16 bytes has the map of one a little before, which
- * its kernel does not use. */
-/* Of a tensor that does not begin at a multiple of 16 bytes, no map is used: it is of what begins
- * before it. */
+/* A tensor that does not begin at a multiple of 16 bytes has the map of one that begins before it,
+ * which the entry for such buffers does not use. */
 static bool encode(const cuda_gpu *gpu, const plan_tensor *tensor, cuda_address address,
                    cuda_tensor_map *map, char *error, size_t size) {
   uint32_t steps[PLAN_RANK] = {1, 1, 1, 1, 1};
-  address -= address % 16;
   return CUDA_TRY(gpu, error, size, tensor_map_encode, map, (int)tensor->type,
-                  (uint32_t)tensor->rank, (void *)(uintptr_t)(address / 16 * 16), tensor->extents,
+                  (uint32_t)tensor->rank,
+                  (void *)(uintptr_t)(address / PLAN_ALIGNMENT * PLAN_ALIGNMENT), tensor->extents,
                   tensor->strides, tensor->box, steps, 0, (int)tensor->swizzle, 2, 0);
 }
 
 static bool enqueue(const cuda_gpu *gpu, loaded_step *step, const cuda_buffers *buffers,
                     cuda_stream stream, char *error, size_t size) {
   const plan_step *planned = step->planned;
+  int chosen = 0;
   for (int64_t i = 0; i < planned->argument_count; ++i) {
     const plan_argument *own = &planned->arguments[i];
     step->buffers[i] = address_of(buffers, &own->place);
+    chosen |= step->buffers[i] % PLAN_ALIGNMENT != 0;
     if (own->tensor != NULL &&
         !encode(gpu, own->tensor, step->buffers[i], &step->maps[i], error, size))
       return false;
@@ -339,12 +349,12 @@ static bool enqueue(const cuda_gpu *gpu, loaded_step *step, const cuda_buffers *
     return planned->arguments[0].bytes == 0 ||
            CUDA_TRY(gpu, error, size, copy_async, step->buffers[0], step->buffers[1],
                     (size_t)planned->arguments[0].bytes, stream);
-  if (CUDA_TRY(gpu, error, size, launch, step->entry, (unsigned)planned->blocks, 1, 1,
+  if (CUDA_TRY(gpu, error, size, launch, step->entries[chosen], (unsigned)planned->blocks, 1, 1,
                (unsigned)planned->threads, 1, 1, (unsigned)planned->shared_bytes, stream,
                step->values, NULL))
     return true;
   size_t length = strlen(error);
-  snprintf(error + length, size - length, " for '%.80s'", planned->entry);
+  snprintf(error + length, size - length, " for '%.80s'", planned->entries[chosen]);
   return false;
 }
 

@@ -81,9 +81,11 @@ def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
     texts = dict(zip(kinds, (c.tobytes().decode() for c in artifact.device_code), strict=True))
     assert set(texts) == {"ptx-sm_80", "gpu-launches"}
     launched = {
-        launch["entry"]
+        entry
         for kernel in json.loads(texts["gpu-launches"])
         for launch in kernel["launches"]
+        for entry in (launch["entry"], launch["unaligned_entry"])
+        if entry is not None
     }
     assert launched == set(re.findall(r"\.visible \.entry (\w+)", texts["ptx-sm_80"]))
 

@@ -1,0 +1,157 @@
+"""Bandwidth-bound kernels: accesses are 16 bytes wide, and each byte is read once, by counting."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import TensorType, bf16, f32, i64
+
+from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherNdOp, GatherOp
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.resampling import Resampling
+from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.shaping import TransposeOp
+from braid.dialects.braid.slicing import ConcatOp, PadOp, SliceOp
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.host.codegen.target_machine import host_machine
+from test.run.fallback.conftest import make_group
+from test.run.gpu.conftest import check_group, gpu, moved_bytes
+
+
+def tensor(*shape: int, element: Any = f32, layout: str | None = None) -> Any:
+    type = TensorType(element, shape)
+    return type if layout is None else with_layout(type, Layout.parse(layout))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A group whose operands are read as often as `times` says; `shared` are left out of that.
+
+    `narrow` accesses of a thread are not 16 bytes wide: elements that neighbours share, and what is
+    written where there is no more of a row. Some of i64 are two.
+    """
+
+    types: Sequence[Any]
+    build: Callable[..., Any]
+    inputs: Mapping[int, Array] = field(default_factory=dict[int, Array])
+    layout: str | None = None
+    shared: tuple[int, ...] = ()
+    narrow: int = 0
+    times: float = 1.0
+
+
+ROWS = np.random.default_rng(0).permutation(48).reshape(6, 8)
+NEAREST = Resampling(mode="nearest", coordinates="asymmetric", nearest_mode="floor")
+CASES = {
+    "chain": Case([tensor(64, 60)] * 2, lambda x, y: [elementwise("add", x, y)]),
+    "bf16": Case([tensor(40, 96, element=bf16)], lambda x: [elementwise("abs", x)]),
+    "broadcast": Case(
+        [tensor(4, 64, 32), tensor(1, 64, 1)],
+        lambda x, s: [elementwise("mul", x, s)],
+        shared=(1,),
+        narrow=1,
+    ),
+    "softmax": Case([tensor(32, 384)], lambda x: [SoftmaxOp.get(x, 1)]),
+    "reduction": Case(
+        [tensor(16, 256)], lambda x: [ReduceOp.get(x, "add", [1])], shared=(1,), narrow=1
+    ),
+    "transpose": Case([tensor(64, 96)], lambda x: [TransposeOp.get(x, (1, 0))]),
+    "concat": Case([tensor(4, 8, 16), tensor(4, 8, 48)], lambda x, y: [ConcatOp.get([x, y], 2)]),
+    "concat of channels": Case(
+        [tensor(1, 8, 6, 6, layout="acdb"), tensor(1, 24, 6, 6, layout="acdb")],
+        lambda x, y: [ConcatOp.get([x, y], 1)],
+        layout="acdb",
+    ),
+    "gather": Case(
+        [tensor(48, 128), tensor(6, 8, element=i64)],
+        lambda x, i: [GatherOp.get(x, i, 0)],
+        {1: ROWS},
+        shared=(1,),
+        narrow=2,
+    ),
+    "gather of bf16": Case(
+        [tensor(3, 48, 64, element=bf16), tensor(48, element=i64)],
+        lambda x, i: [GatherOp.get(x, i, 1)],
+        {1: ROWS.reshape(48)},
+        shared=(1,),
+        narrow=2,
+    ),
+    "gather_nd": Case(
+        [tensor(48, 64), tensor(48, 1, element=i64)],
+        lambda x, i: [GatherNdOp.get(x, i)],
+        {1: ROWS.reshape(48, 1)},
+        shared=(1,),
+        narrow=2,
+    ),
+    "slice": Case(
+        [tensor(4, 32, 64)], lambda x: [SliceOp.get(x, (1, 0, 16), (2, 32, 32))], times=0.25
+    ),
+    "pad": Case([tensor(4, 8, 32)], lambda x: [PadOp.get(x, (0, 1, 0), (0, 2, 0), 0.5)]),
+    "resize": Case(
+        [tensor(1, 16, 8, 8, layout="acdb")],
+        lambda x: [ResizeOp.get(x, (1, 16, 16, 16), (1.0, 1.0, 2.0, 2.0), NEAREST)],
+        layout="acdb",
+        narrow=2,  # one place for each dim
+        times=2.0,  # each row is two rows of the result
+    ),
+    "pool": Case(
+        [tensor(1, 32, 8, 8, layout="acdb")],
+        lambda x: [
+            PoolOp.get(
+                x,
+                "max",
+                (2, 2),
+                strides=(2, 2),
+                pad_low=(0, 0),
+                pad_high=(0, 0),
+                dilations=(1, 1),
+            )
+        ],
+        layout="acdb",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_byte_is_moved_once(name: str) -> None:
+    case = CASES[name]
+    group = make_group(case.types, case.build, [case.layout])
+    check_group(group, emit_fallback, case.inputs)
+    for number, value in enumerate((*group.inputs, *group.outputs)):
+        if number not in case.shared:
+            size = int(np.prod(shape_of(value))) * bytes_of(value.type.element_type)
+            times = case.times if number < len(group.inputs) else 1.0
+            assert moved_bytes()[number] == times * size, number
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_accesses_are_wide(name: str) -> None:
+    case = CASES[name]
+    kernel = emit_fallback(make_group(case.types, case.build, [case.layout]), "tested")
+    (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
+    usual = re.sub(
+        r"\.entry \w+_unaligned.*?(?=\.entry|\Z)", "", code.ptx.decode(), flags=re.DOTALL
+    )
+    accesses = re.findall(r"(?:ld|st)\.global\.(?:nc\.)?(\S+)", usual)
+    narrow = [own for own in accesses if own not in ("v4.b32", "v2.b64")]
+    assert len(narrow) == case.narrow, accesses
+    assert len(accesses) > len(narrow)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_buffers_that_begin_anywhere(name: str) -> None:
+    case = CASES[name]
+    group = make_group(case.types, case.build, [case.layout])
+    check_group(group, emit_fallback, case.inputs, unaligned=True)
