@@ -8,7 +8,7 @@ reads.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from xdsl.dialects.func import CallOp, FuncOp
 
@@ -30,14 +30,16 @@ from braid.targets.backend import OBJECT, Code, Job, KernelNeeds, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.gpus import for_each_architecture
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
 
 PTX = "ptx"
 """Kind of code, before the architecture: the entries of all kernels as one module of text."""
 PLAN = "gpu-plan"
-"""Kind of code: what functions launch, for a device that the host launches them on."""
+"""Kind of code, likewise: what functions launch, for a device that the host launches them on."""
 LAUNCHES = "gpu-launches"
-"""Kind of code: JSON that says how each kernel launches its entries."""
+"""Kind of code, likewise: JSON that says how each kernel launches its entries."""
 
 
 @dataclass(frozen=True)
@@ -56,33 +58,80 @@ class GpuBackend:
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
-        """Emits all of them; what was compiled before is found when they are linked."""
-        selection = KernelChoice(kernel_families(job.device))
-        return GpuKernels(tuple(_emitted(kernel, selection) for kernel in kernels), job)
+        """Emits all of them for each architecture; what was compiled before is found later."""
+        return GpuKernels(
+            tuple(
+                _for_architecture(kernels, replace(job.device, described=machine), machine)
+                for machine in for_each_architecture(job.device.machine)
+            ),
+            job,
+        )
+
+
+@dataclass(frozen=True)
+class ArchitectureKernels:
+    """All kernels as they are emitted for one architecture."""
+
+    machine: Machine
+    kernels: tuple[GpuKernel, ...]
+
+    def kind(self, kind: str) -> str:
+        """The kind of a code that is for this architecture."""
+        return f"{kind}-{self.machine.cpu}"
+
+    def compiled(self, job: Job) -> list[Compiled]:
+        """Their code, a kernel each."""
+        host = job.target.host_device.machine
+        return compile_gpu_kernels(self.kernels, self.machine, host, jobs=job.jobs)
+
+    def code(self, functions: Sequence[FuncOp], job: Job) -> list[Code]:
+        """PTX, launches and, where functions are launched, their plan."""
+        by_symbol = {kernel.symbol: kernel.launches for kernel in self.kernels}
+        plan = [Code(self.kind(PLAN), (plan_bytes(functions, by_symbol),))]
+        plans = plan if job.device.own_memory else []
+        if not self.kernels:
+            return plans if functions else []
+        compiled = self.compiled(job)
+        ptx = joined_ptx([one.ptx for one in compiled])
+        if job.device.own_memory:
+            keep_emulated_library(ptx, compiled, job.target.host_device.machine)
+        launches = json.dumps([asdict(kernel.launches) for kernel in self.kernels])
+        return [
+            Code(self.kind(PTX), (ptx,)),
+            Code(self.kind(LAUNCHES), (launches.encode(),)),
+            *plans,
+        ]
 
 
 @dataclass(frozen=True)
 class GpuKernels:
     """Kernels that are emitted and not compiled; see `EmittedKernels`."""
 
-    kernels: tuple[GpuKernel, ...]
+    architectures: tuple[ArchitectureKernels, ...]
     job: Job
 
     @property
     def needs(self) -> list[KernelNeeds]:
-        """What each kernel needs; that one has failed shows when the program ends."""
+        """What each kernel needs for any architecture; that one has failed shows at the end."""
         return [
             KernelNeeds(
-                kernel.symbol,
-                scratch_bytes=kernel.scratch_bytes,
-                in_place=kernel.in_place,
+                same[0].symbol,
+                scratch_bytes=max(kernel.scratch_bytes for kernel in same),
+                in_place=tuple(
+                    pair
+                    for pair in same[0].in_place
+                    if all(pair in kernel.in_place for kernel in same)
+                ),
                 status=STATUS,
             )
-            for kernel in self.kernels
+            for same in zip(*(own.kernels for own in self.architectures), strict=True)
         ]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """Objects for the host with the emulator, and PTX with its launches for the device."""
+        """Objects for the host with the emulator, and what the device needs by architecture.
+
+        What is emulated is the code of the first.
+        """
         device = self.job.device
         launched = [f for f in functions if f.sym_visibility is not None]
         if device.own_memory and any(
@@ -93,45 +142,50 @@ class GpuKernels:
                 hint="let 'assign-devices' and the passes behind it make functions of them, or "
                 "compile with --target gpu-emulated, which runs the same kernels on the CPU",
             )
-        by_symbol = {kernel.symbol: kernel.launches for kernel in self.kernels}
-        plans = [Code(PLAN, (plan_bytes(launched, by_symbol),))] if device.own_memory else []
-        if not self.kernels:
-            return plans if launched else []
-        compiled = self._compiled()
+        codes = [code for own in self.architectures for code in own.code(launched, self.job)]
+        first = self.architectures[0]
+        if not first.kernels:
+            return codes
+        emulated = [one.emulated for one in first.compiled(self.job)]
         host = self.job.target.host_device.machine
-        launches = [asdict(kernel.launches) for kernel in self.kernels]
-        ptx = joined_ptx([one.ptx for one in compiled])
-        if device.own_memory:
-            keep_emulated_library(ptx, compiled, host)
-        return [
-            Code(OBJECT, (*(one.emulated for one in compiled), emulator_object(host))),
-            Code(f"{PTX}-{device.machine.cpu}", (ptx,)),
-            Code(LAUNCHES, (json.dumps(launches).encode(),)),
-            *plans,
-        ]
+        return [Code(OBJECT, (*emulated, emulator_object(host))), *codes]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
         """The kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
 
-        Raises BraidError where there is no assembler, or it rejects the code.
+        One architecture after the other. Raises BraidError where there is no assembler, it rejects
+        the code, or a `cubin` is wanted of several architectures.
         """
         texts: dict[str, Callable[[str], str]] = {
             "gpu": lambda text: run_upstream_passes(text, ()),
             "nvvm": nvvm_text,
         }
         if stage in texts:
-            return [texts[stage](module_text(kernel.module)) for kernel in self.kernels]
-        if not self.kernels:
-            return []
-        ptx = joined_ptx([one.ptx for one in self._compiled()])
-        if stage == "ptx":
-            return [ptx.decode()]
-        cubin = assemble(ptx, self.job.device.machine.cpu).code
-        return [cubin if stage == "cubin" else disassemble(cubin)]
+            return [
+                texts[stage](module_text(kernel.module))
+                for own in self.architectures
+                for kernel in own.kernels
+            ]
+        if stage == "cubin" and len(self.architectures) > 1:
+            raise BraidError(
+                f"{len(self.architectures)} architectures are {len(self.architectures)} cubins",
+                hint="emit one at a time: --gpu-arch with one architecture",
+            )
+        return [self._code(stage, own) for own in self.architectures if own.kernels]
 
-    def _compiled(self) -> list[Compiled]:
-        host = self.job.target.host_device.machine
-        return compile_gpu_kernels(self.kernels, self.job.device.machine, host, jobs=self.job.jobs)
+    def _code(self, stage: str, own: ArchitectureKernels) -> str | bytes:
+        ptx = joined_ptx([one.ptx for one in own.compiled(self.job)])
+        if stage == "ptx":
+            return ptx.decode()
+        cubin = assemble(ptx, own.machine.cpu).code
+        return cubin if stage == "cubin" else disassemble(cubin)
+
+
+def _for_architecture(
+    kernels: Sequence[FuncOp], device: Device, machine: Machine
+) -> ArchitectureKernels:
+    selection = KernelChoice(kernel_families(device))
+    return ArchitectureKernels(machine, tuple(_emitted(kernel, selection) for kernel in kernels))
 
 
 def _emitted(function: FuncOp, selection: KernelChoice) -> GpuKernel:

@@ -24,25 +24,39 @@ TF32 = "tf32"
 
 
 def with_architecture(machine: Machine, text: str) -> Machine:
-    """A GPU with the same facts and another architecture, such as `sm_90a`.
+    """A GPU with the same facts and other architectures, such as `sm_90a` or `sm_80,sm_90a`.
 
-    `sm_90a,+tf32` permits products of f32 as tf32 as well; `+tf32` alone keeps the architecture.
-    Raises `BraidError` for an unknown one.
+    Code is made for each, and decisions are for the first. `sm_90a,+tf32` permits products of f32
+    as tf32 as well; `+tf32` alone keeps the architecture. Raises `BraidError` for an unknown one.
     """
-    name, _, permitted = text.rpartition(",") if "," in text else ("", "", text)
-    if not permitted.startswith("+"):
-        name, permitted = text, ""
-    architecture = name or machine.cpu
-    if architecture not in ARCHITECTURES:
-        raise BraidError(
-            f"'{architecture}' is not the architecture of a GPU",
-            hint=f"expected one of {', '.join(ARCHITECTURES)}",
-        )
-    if permitted not in ("", f"+{TF32}"):
-        raise BraidError(
-            f"'{permitted}' is not what a GPU may be permitted",
-            hint=f"expected +{TF32}: products of f32 round what they multiply to tf32",
-        )
+    words = text.split(",")
+    permitted = [word for word in words if word.startswith("+")]
+    names = [word for word in words if not word.startswith("+")] or [machine.cpu]
+    for name in names:
+        if name not in ARCHITECTURES:
+            raise BraidError(
+                f"'{name}' is not the architecture of a GPU",
+                hint=f"expected one of {', '.join(ARCHITECTURES)}",
+            )
+    for word in permitted:
+        if word != f"+{TF32}":
+            raise BraidError(
+                f"'{word}' is not what a GPU may be permitted",
+                hint=f"expected +{TF32}: products of f32 round what they multiply to tf32",
+            )
     facts = {**dict(machine.facts), **({TF32: 1.0} if permitted else {})}
-    own = f"{architecture},{permitted}" if permitted else architecture
-    return replace(machine, name=own, cpu=architecture, facts=tuple(sorted(facts.items())))
+    own = ",".join(dict.fromkeys([*names, *permitted]))
+    return replace(machine, name=own, cpu=names[0], facts=tuple(sorted(facts.items())))
+
+
+def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
+    """A machine for each architecture that code is made for, the first first."""
+    words = machine.name.split(",")
+    others = [word for word in words if word in ARCHITECTURES and word != machine.cpu]
+    permitted = [word for word in words if word.startswith("+")]
+    if not others:
+        return (machine,)
+    return tuple(
+        replace(machine, name=",".join([name, *permitted]), cpu=name)
+        for name in (machine.cpu, *others)
+    )

@@ -86,8 +86,8 @@ def test_an_artifact_holds_what_the_plugin_loads(driver: Driver, tmp_path: objec
     braid.compile(proto, target=TARGET, load=False).save(path)
     assert {code.kind for code in read_artifact(path).manifest.devices} == {
         "ptx-sm_80",
-        "gpu-plan",
-        "gpu-launches",
+        "gpu-plan-sm_80",
+        "gpu-launches-sm_80",
     }
     expect(braid.load(path), proto)
 
@@ -132,6 +132,37 @@ def test_tensor_maps(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyP
     del model
     gc.collect()
     driver.check()
+
+
+def test_several_architectures(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One artifact, of which each GPU takes the code and the plan that fit it best."""
+    module = parse_mlir(make_context(), PRODUCT, "m.mlir").module
+    path = tmp_path / "m.braid"
+    braid.compile(module, target=TARGET, gpu_arch="sm_80,sm_90a", load=False).save(path)
+    kinds = {code.kind for code in read_artifact(path).manifest.devices}
+    assert kinds == {
+        f"{kind}-{architecture}"
+        for kind in ("ptx", "gpu-plan", "gpu-launches")
+        for architecture in ("sm_80", "sm_90a")
+    }
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(bfloat16) for shape in ((512, 128), (128, 512)))
+    expected = x.astype(np.float32) @ w.astype(np.float32)
+    for capability, maps in (("8.9", False), ("9.0", True)):
+        monkeypatch.setenv("STANDIN_CAPABILITY", capability)
+        driver.forget()
+        model = braid.load(path)
+        result = np.asarray(model(x, w), np.float32)
+        np.testing.assert_allclose(result, expected, rtol=0.02, atol=0.05)
+        assert ("cuTensorMapEncodeTiled" in driver.calls()) == maps
+        del model
+        gc.collect()
+        driver.check()
+    monkeypatch.setenv("STANDIN_CAPABILITY", "7.5")
+    with pytest.raises(BraidError, match=r"there is code for ptx-sm_80, ptx-sm_90a"):
+        braid.load(path)
 
 
 def test_memory_that_is_missing(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

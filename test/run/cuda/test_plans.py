@@ -21,7 +21,7 @@ def test_damaged_plans(tmp_path: Path) -> None:
     artifact = read_artifact(tmp_path / "m.braid")
     kinds = [code.kind for code in artifact.manifest.devices]
     plan = tmp_path / "plan"
-    plan.write_bytes(artifact.device_code[kinds.index("gpu-plan")].tobytes())
+    plan.write_bytes(artifact.device_code[kinds.index("gpu-plan-sm_80")].tobytes())
     source = Path(__file__).with_name("read_plans.c")
     checked = ("-fsanitize=address,undefined", f"-I{NATIVE}")
     program = build(tmp_path / "read_plans", source, NATIVE / "plan.c", flags=checked)

@@ -8,8 +8,7 @@
 
 enum {
   ALIGN = 256,
-  GRAPHS = 8, /* of a function that are kept: one for each combination of buffers */
-  LOG = 2048
+  GRAPHS = 8 /* of a function that are kept: one for each combination of buffers */
 };
 
 /* A step with what the driver needs for it. */
@@ -37,8 +36,7 @@ typedef struct loaded_function {
 struct cuda_program {
   const braid_device_model *model;
   plan *plan;
-  cuda_module *modules;
-  int64_t module_count;
+  cuda_module module;         /* NULL where nothing is launched */
   loaded_function *functions; /* as many as the model has */
   uint64_t turn;              /* of graphs */
 };
@@ -67,87 +65,15 @@ const braid_device_model *braid_cuda_program_model(const cuda_program *program) 
   return program->model;
 }
 
-/* ---- Modules ---- */
-
-/* The architecture that a code is for, such as 90 of "cubin-sm_90a"; 0 for another kind. */
-static int architecture(const char *kind, const char *prefix, bool *only) {
-  size_t length = strlen(prefix);
-  if (strncmp(kind, prefix, length) != 0)
-    return 0;
-  char *end = NULL;
-  long number = strtol(kind + length, &end, 10);
-  *only = *end == 'a'; /* for this one and no later one */
-  return (int)number;
-}
-
-/* How well a code fits the GPU: the higher the better, 0 where it cannot run. Machine code runs on
- * what has the same major number and no lower minor one, PTX on everything newer. */
-static int fitness(const cuda_gpu *gpu, const char *kind) {
-  int own = 10 * gpu->major + gpu->minor;
-  bool only = false;
-  int made_for = architecture(kind, "cubin-sm_", &only);
-  if (made_for > 0)
-    return made_for == own || (!only && made_for / 10 == gpu->major && made_for < own)
-               ? 1000 + made_for
-               : 0;
-  made_for = architecture(kind, "ptx-sm_", &only);
-  return made_for > 0 && (made_for == own || (!only && made_for < own)) ? made_for : 0;
-}
-
-static const braid_code_v1 *best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
-                                      char *error, size_t size) {
-  const braid_code_v1 *best = NULL;
-  int fits = 0;
-  char kinds[160] = "";
-  for (int64_t i = 0; i < device->code_count; ++i) {
-    const braid_code_v1 *code = &device->codes[i];
-    int own = fitness(gpu, code->kind);
-    if (own > fits) {
-      best = code;
-      fits = own;
-    }
-    if (strstr(code->kind, "sm_") != NULL && strlen(kinds) + strlen(code->kind) + 3 < sizeof kinds)
-      snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s%s",
-               *kinds != '\0' ? ", " : "", code->kind);
-  }
-  if (best == NULL)
-    snprintf(error, size,
-             "the GPU is sm_%d%d, and there is code for %s; compile with --gpu-arch=sm_%d%d",
-             gpu->major, gpu->minor, *kinds != '\0' ? kinds : "none", gpu->major, gpu->minor);
-  return best;
-}
-
-/* Loads code, which for the driver's assembler must end in a zero. */
-static bool load_module(const cuda_gpu *gpu, cuda_program *program, const braid_code_v1 *code,
-                        char *error, size_t size) {
-  char log[LOG] = "";
-  int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)sizeof log};
-  char *image = malloc((size_t)code->bytes + 1);
-  program->modules = calloc(1, sizeof *program->modules);
-  if (image == NULL || program->modules == NULL) {
-    free(image);
-    snprintf(error, size, "out of memory");
-    return false;
-  }
-  memcpy(image, code->data, (size_t)code->bytes);
-  image[code->bytes] = '\0';
-  bool loaded =
-      CUDA_TRY(gpu, error, size, module_load, &program->modules[0], image, 2, options, values);
-  free(image);
-  program->module_count = loaded;
-  log[LOG - 1] = '\0';
-  log[strcspn(log, "\n")] = '\0';
-  if (!loaded && *log != '\0' && strlen(error) + 3 < size)
-    snprintf(error + strlen(error), size - strlen(error), ": %s", log);
-  return loaded;
-}
-
 /* ---- Functions ---- */
 
 static bool find_entry(const cuda_gpu *gpu, const cuda_program *program, const plan_step *planned,
                        const char *name, cuda_function *entry, char *error, size_t size) {
-  if (!CUDA_TRY(gpu, error, size, module_function, entry, program->modules[0], name))
+  if (program->module == NULL) {
+    snprintf(error, size, "there is no code for '%s'; compile the model again", name);
+    return false;
+  }
+  if (!CUDA_TRY(gpu, error, size, module_function, entry, program->module, name))
     return false;
   int threads = 0;
   if (!CUDA_TRY(gpu, error, size, function_attribute, &threads, CUDA_FUNCTION_MAX_THREADS, *entry))
@@ -224,17 +150,13 @@ static bool load_function(const cuda_gpu *gpu, cuda_program *program, const plan
   return true;
 }
 
-static const braid_code_v1 *find_plan(const braid_device_v1 *device) {
-  for (int64_t i = 0; i < device->code_count; ++i)
-    if (strcmp(device->codes[i].kind, "gpu-plan") == 0)
-      return &device->codes[i];
-  return NULL;
-}
-
 static bool load(const cuda_gpu *gpu, cuda_program *program, char *error, size_t size) {
   const braid_device_model *model = program->model;
   const braid_device_v1 *device = &model->model->devices[model->device];
-  const braid_code_v1 *planned = find_plan(device);
+  const braid_code_v1 *code = NULL;
+  if (!braid_cuda_best_code(gpu, device, &code, error, size))
+    return false;
+  const braid_code_v1 *planned = braid_cuda_find_plan(device, code);
   if (planned == NULL) {
     snprintf(error, size, "the model has no plan of its launches; compile it again");
     return false;
@@ -246,12 +168,7 @@ static bool load(const cuda_gpu *gpu, cuda_program *program, char *error, size_t
       snprintf(error, size, "out of memory");
     return false;
   }
-  bool launches = false;
-  for (int64_t i = 0; i < program->plan->function_count; ++i)
-    for (int64_t s = 0; s < program->plan->functions[i].step_count; ++s)
-      launches |= !program->plan->functions[i].steps[s].copies;
-  const braid_code_v1 *code = launches ? best_code(gpu, device, error, size) : NULL;
-  if (launches && (code == NULL || !load_module(gpu, program, code, error, size)))
+  if (code != NULL && !braid_cuda_load_module(gpu, code, &program->module, error, size))
     return false;
   for (int64_t i = 0; i < program->plan->function_count; ++i)
     if (!load_function(gpu, program, &program->plan->functions[i], error, size))
@@ -294,9 +211,8 @@ void braid_cuda_program_unload(const cuda_gpu *gpu, cuda_program *program) {
     free(own->steps);
   }
   free(program->functions);
-  for (int64_t i = 0; i < program->module_count; ++i)
-    gpu->driver->module_unload(program->modules[i]);
-  free(program->modules);
+  if (program->module != NULL)
+    gpu->driver->module_unload(program->module);
   braid_cuda_free_plan(program->plan);
   free(program);
 }

@@ -24,7 +24,20 @@ typedef struct cuda_buffers {
 
 typedef struct cuda_program cuda_program;
 
-/* Loads the modules of a model's device. NULL, and why in `error`. */
+/* ---- Code (modules.c) ---- */
+
+/* The code of a device that fits the GPU best; `best` stays as it is where there is none at all.
+ * False, and why in `error`, where none fits. */
+bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
+                          const braid_code_v1 **best, char *error, size_t size);
+bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_code_v1 *code, cuda_module *module,
+                            char *error, size_t size);
+/* The plan of the launches of a code, or of a device that has none; NULL where it is missing. */
+const braid_code_v1 *braid_cuda_find_plan(const braid_device_v1 *device, const braid_code_v1 *code);
+
+/* ---- Programs (program.c) ---- */
+
+/* Loads the code of a model's device. NULL, and why in `error`. */
 cuda_program *braid_cuda_program_load(const cuda_gpu *gpu, const braid_device_model *model,
                                       char *error, size_t size);
 void braid_cuda_program_unload(const cuda_gpu *gpu, cuda_program *program);

@@ -79,10 +79,10 @@ def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
     artifact = read_artifact(tmp_path / "m.braid")
     kinds = [code.kind for code in artifact.manifest.devices]
     texts = dict(zip(kinds, (c.tobytes().decode() for c in artifact.device_code), strict=True))
-    assert set(texts) == {"ptx-sm_80", "gpu-launches"}
+    assert set(texts) == {"ptx-sm_80", "gpu-launches-sm_80"}
     launched = {
         entry
-        for kernel in json.loads(texts["gpu-launches"])
+        for kernel in json.loads(texts["gpu-launches-sm_80"])
         for launch in kernel["launches"]
         for entry in (launch["entry"], launch["unaligned_entry"])
         if entry is not None
