@@ -1,6 +1,6 @@
 """A loop nest as an entry of a kernel: a thread a point of its parallel dims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -109,26 +109,14 @@ class ThreadNest:
         values: Mapping[SSAValue, SSAValue] | None = None,
     ) -> Sequence[SSAValue]:
         """The results at a point, from what they start as; `values` are buffers for the nest's."""
-        return self._reduce(builder, list(self.reduced), point, start, values or {})
-
-    def _reduce(
-        self,
-        builder: Builder,
-        dims: list[int],
-        point: dict[int, SSAValue],
-        carried: Sequence[SSAValue],
-        buffers: Mapping[SSAValue, SSAValue],
-    ) -> Sequence[SSAValue]:
-        """The loops of the reduced dims, which carry the outputs' elements."""
-        if not dims:
-            return self._element(builder, point, carried, buffers)
-        start, stop, step = (index_constant(builder, n) for n in (0, self.extents[dims[0]], 1))
-        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
-        inside = Builder(InsertPoint.at_end(block))
-        own = {**point, dims[0]: block.args[0]}
-        inner = self._reduce(inside, dims[1:], own, block.args[1:], buffers)
-        inside.insert(scf.YieldOp(*inner))
-        return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
+        buffers = values or {}
+        return reduction_loops(
+            builder,
+            {dim: self.extents[dim] for dim in self.reduced},
+            point,
+            start,
+            lambda inside, own, carried: self._element(inside, own, carried, buffers),
+        )
 
     def _element(
         self,
@@ -157,6 +145,29 @@ class ThreadNest:
             else:
                 builder.insert(inner.clone(values))
         raise AssertionError("a nest yields")
+
+
+def reduction_loops(
+    builder: Builder,
+    extents: Mapping[int, int],
+    point: Mapping[int, SSAValue],
+    carried: Sequence[SSAValue],
+    element: Callable[[Builder, dict[int, SSAValue], Sequence[SSAValue]], Sequence[SSAValue]],
+) -> Sequence[SSAValue]:
+    """Loops over dims of these extents, the first outermost, that carry values through `element`.
+
+    `element` gets the point with the indices of these dims, and what is carried so far.
+    """
+    if not extents:
+        return element(builder, dict(point), carried)
+    (dim, extent), *rest = extents.items()
+    start, stop, step = (index_constant(builder, n) for n in (0, extent, 1))
+    block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+    inside = Builder(InsertPoint.at_end(block))
+    own = {**point, dim: block.args[0]}
+    inner = reduction_loops(inside, dict(rest), own, block.args[1:], element)
+    inside.insert(scf.YieldOp(*inner))
+    return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
 
 
 def global_thread(builder: Builder, threads: int) -> SSAValue:

@@ -19,7 +19,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.linear_access import LinearAccess
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
+from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread, reduction_loops
 from braid.lowering.gpu.kernels.wide_access import (
     ACCESS_BYTES,
     compute,
@@ -110,25 +110,15 @@ class WideSums:
         values: Mapping[SSAValue, SSAValue],
     ) -> list[SSAValue]:
         """The results at a point and its neighbours; `values` are buffers for the nest's."""
-        return self._reduce(builder, list(self.own.reduced), dict(point), start, values)
-
-    def _reduce(
-        self,
-        builder: Builder,
-        dims: list[int],
-        point: dict[int, SSAValue],
-        carried: Sequence[SSAValue],
-        values: Mapping[SSAValue, SSAValue],
-    ) -> list[SSAValue]:
-        if not dims:
-            return self._element(builder, point, carried, values)
-        begin, end, step = (index_constant(builder, n) for n in (0, self.own.extents[dims[0]], 1))
-        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
-        inside = Builder(InsertPoint.at_end(block))
-        own = {**point, dims[0]: block.args[0]}
-        inner = self._reduce(inside, dims[1:], own, block.args[1:], values)
-        inside.insert(scf.YieldOp(*inner))
-        return list(builder.insert(scf.ForOp(begin, end, step, carried, block)).results)
+        return list(
+            reduction_loops(
+                builder,
+                {dim: self.own.extents[dim] for dim in self.own.reduced},
+                point,
+                start,
+                lambda inside, own, carried: self._element(inside, own, carried, values),
+            )
+        )
 
     def _element(
         self,
