@@ -1,6 +1,7 @@
 """Whole models through the device plugin `cuda`, executed by the emulator behind the stand-in."""
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -17,6 +18,8 @@ from braid.read_source import read_source
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.targets import machines
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines.machine import Machine
 from braid.universe import make_context
 from test.run.cuda.conftest import TARGET, Driver
 from test.run.gpu.test_models import reference, slow
@@ -138,6 +141,13 @@ def test_several_architectures(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One artifact, of which each GPU takes the code and the plan that fit it best."""
+    usual = backend.gpu_families
+
+    def families(machine: Machine, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
+        own = usual(machine, installed)
+        return (HopperGemmFamily(machine),) if machine.cpu == "sm_90a" else own
+
+    monkeypatch.setattr(backend, "gpu_families", families)
     module = parse_mlir(make_context(), PRODUCT, "m.mlir").module
     path = tmp_path / "m.braid"
     braid.compile(module, target=TARGET, gpu_arch="sm_80,sm_90a", load=False).save(path)
