@@ -16,7 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.lowering.common.scalar_casts import constant
+from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
 from braid.lowering.gpu.kernels.wide_access import element_of, load_vector
 
