@@ -15,14 +15,13 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.movement import TransposeOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
-from braid.dialects.braid.slicing import ConcatOp, PadOp, SliceOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.host.codegen.target_machine import host_machine
