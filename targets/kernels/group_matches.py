@@ -19,20 +19,22 @@ _Fact = TypeVar("_Fact")
 
 
 class GroupMemo(Generic[_Fact]):
-    """Remembers a fact of groups, until these are changed: make one for each pass."""
+    """Remembers a fact of groups in each state that these have been in: make one for each pass."""
 
     def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """`find` is asked once for each group, and again for one that was changed."""
+        """`find` is asked once for each group, and again for one that was changed.
+
+        A pass that tries a decision and takes it back asks nothing anew.
+        """
         self._find = find
-        self._known: dict[FusedOp, tuple[_State, _Fact]] = {}
+        self._known: dict[_State, _Fact] = {}
 
     def of(self, group: FusedOp) -> _Fact:
         """The fact of `group`."""
         state = tuple(_state(group))
-        known = self._known.get(group)
-        if known is None or known[0] != state:
-            known = self._known[group] = (state, self._find(group))
-        return known[1]
+        if state not in self._known:
+            self._known[state] = self._find(group)
+        return self._known[state]
 
 
 class GroupMatches:
