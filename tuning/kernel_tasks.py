@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
 from braid.dialects.braid.base import shape_of

@@ -1,1 +1,1 @@
-"""Which ops run as kernels, how often and beside what: executions expected, profiles, streams."""
+"""Which ops run as kernels, and beside what: stages, streams between ops."""

@@ -6,11 +6,12 @@ from typing import cast
 
 from xdsl.ir import Attribute, Operation
 
+from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.movement import ReshapeOp, TransposeOp
+from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 
 
@@ -72,3 +73,12 @@ def logical_bytes(tensor: AnyTensor) -> int:
     """Bytes of a tensor type without padding; an open dim counts as one element."""
     elements = math.prod(max(extent, 1) for extent in tensor.get_shape())
     return elements * bytes_of(tensor.element_type)
+
+
+def is_addressing(op: Operation) -> bool:
+    """Whether `op` takes no instruction: its readers address its operands instead.
+
+    A transfer has strides, so slices and concatenations are where data is loaded from or stored
+    to.
+    """
+    return is_leaf(op) or is_view(op) or isinstance(op, SliceOp | ConcatOp)

@@ -22,7 +22,7 @@ from xdsl.traits import IsTerminator
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.diagnostics.warnings import emit_warning
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import (
     complete_clusters,
     has_clusters,
@@ -42,10 +42,10 @@ from braid.lowering.npu.streamed_group import StreamedGroup, group_members
 from braid.passes.order.block_graph import LEAVES
 from braid.support.object_cache import default_cache
 from braid.targets.costs.backend_support import is_supported
-from braid.targets.costs.simulator.instructions import Stream, to_text
-from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.resolve import device_of, runs_on, target_of
 from braid.targets.machines.target import BackendDescription, Target
+from braid.targets.simulator.instructions import Stream, to_text
+from braid.targets.simulator.simulate import simulate
 
 
 @dataclass(frozen=True)

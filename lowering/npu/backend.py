@@ -19,12 +19,12 @@ from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, EmittedKernels, Job, KernelNeeds, Preparation
 from braid.targets.backends import backend, kernel_families
-from braid.targets.costs.simulator.instructions import from_text
-from braid.targets.costs.simulator.stream_bytes import to_bytes
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
+from braid.targets.simulator.instructions import from_text
+from braid.targets.simulator.stream_bytes import to_bytes
 
 STREAM = "stream"
 """The kind of the code of a chip, and the stage that shows it."""

@@ -14,9 +14,9 @@ from braid.lowering.npu.link import link
 from braid.lowering.npu.stream_program import StreamProgram, stream_program, with_addresses
 from braid.passes.order.subgraphs import pieces_of
 from braid.support.object_cache import Kind, ObjectCache
-from braid.targets.costs.simulator.instructions import Stream
-from braid.targets.costs.simulator.stream_object import StreamObject
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Stream
+from braid.targets.simulator.stream_object import StreamObject
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 import braid.lowering.npu
 import braid.passes.order
 import braid.solvers.ordering
-import braid.targets.costs.simulator
+import braid.targets.simulator
 from braid.solvers.ordering import LatencyProblem, Residency, search
 from braid.solvers.ordering.latency import restrict
 from braid.solvers.ordering.native import find_library
-from braid.targets.costs.simulator.steps import Step
-from braid.targets.costs.simulator.stream_object import Action, Event, StreamObject
+from braid.targets.simulator.steps import Step
+from braid.targets.simulator.stream_object import Action, Event, StreamObject
 
 Events = tuple[int, ...]
 """A token: the events that must have ended, ascending."""
@@ -42,7 +42,7 @@ class SubgraphSource:
 _PACKAGES = (
     braid.solvers.ordering,
     braid.passes.order,
-    braid.targets.costs.simulator,
+    braid.targets.simulator,
     braid.lowering.npu,
 )
 """What makes objects."""

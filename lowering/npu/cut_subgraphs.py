@@ -12,9 +12,9 @@ from braid.lowering.npu.compile_subgraph import SubgraphSource
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem
 from braid.solvers.ordering import Graph, LatencyProblem, Traffic, Value
-from braid.targets.costs.simulator.steps import steps_of
-from braid.targets.costs.simulator.stream_object import Placement
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.steps import steps_of
+from braid.targets.simulator.stream_object import Placement
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from braid.lowering.npu.stream_program import StreamProgram, stream_program, wit
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem, chip_problem
 from braid.support.errors import BraidError, UnsupportedError
-from braid.targets.costs.simulator.instructions import Stream
-from braid.targets.costs.simulator.steps import Transfers
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Stream
+from braid.targets.simulator.steps import Transfers
 
 
 def lower_to_instructions(block: Block, backend: BackendDescription) -> Stream:

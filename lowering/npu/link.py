@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.simulator.instructions import Buffer, Instruction, Kind, Stream
-from braid.targets.costs.simulator.steps import Step, Transfers, step_seconds
-from braid.targets.costs.simulator.stream_object import Action, Placement, StreamObject
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Buffer, Instruction, Kind, Stream
+from braid.targets.simulator.steps import Step, Transfers, step_seconds
+from braid.targets.simulator.stream_object import Action, Placement, StreamObject
 
 Token = tuple[int, ...]
 """For every unit the last instruction that must have ended, -1 for none."""

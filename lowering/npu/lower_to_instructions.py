@@ -11,10 +11,10 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.support.errors import BraidError, SourceLocation
-from braid.targets.costs.simulator.instructions import Stream, to_text
-from braid.targets.costs.simulator.stream_bytes import to_bytes
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Stream, to_text
+from braid.targets.simulator.stream_bytes import to_bytes
 
 
 def lower_module(module: ModuleOp, backend: BackendDescription, function: str = "main") -> Stream:

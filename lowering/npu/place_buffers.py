@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from braid.solvers.packing import Buffer, pack
 from braid.solvers.packing.moments import moments
-from braid.targets.costs.simulator.happens_before import HappensBefore
-from braid.targets.costs.simulator.instructions import Stream
+from braid.targets.simulator.happens_before import HappensBefore
+from braid.targets.simulator.instructions import Stream
 
 ALIGNMENTS = (64, 1)
 """Bytes, the first with which all buffers find room: 64 are a line of the host's caches."""

@@ -20,9 +20,9 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.lowering.host.values import buffers_of
 from braid.lowering.npu.streamed_group import OWN, StreamedGroup
 from braid.support.errors import UnsupportedError
-from braid.targets.costs.simulator.instructions import Kind
-from braid.targets.costs.simulator.simulate import fetch_seconds
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Kind
+from braid.targets.simulator.simulate import fetch_seconds
 
 MAGIC = b"BRDNPLAN"
 VERSION = 1

@@ -18,10 +18,10 @@ from braid.lowering.npu.tile_kernels import TileKernels
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import ChipProblem
 from braid.support.errors import InfeasibleError
-from braid.targets.costs.simulator.execute import Kernel, execute
-from braid.targets.costs.simulator.instructions import Access, Instruction, Kind, Range, Stream
-from braid.targets.costs.simulator.steps import is_declared
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.execute import Kernel, execute
+from braid.targets.simulator.instructions import Access, Instruction, Kind, Range, Stream
+from braid.targets.simulator.steps import is_declared
 
 
 @dataclass(frozen=True)

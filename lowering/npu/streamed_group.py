@@ -32,7 +32,7 @@ from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.npu.stream_program import StreamProgram
-from braid.targets.costs.simulator.instructions import Stream, from_text, to_text
+from braid.targets.simulator.instructions import Stream, from_text, to_text
 
 OWN = -1
 """In place of an operand: a tensor that nobody outside of the stream has, such as a spill."""

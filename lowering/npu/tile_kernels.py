@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from braid.analysis.storage.memory_graph import value_bytes
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.constants import ParameterOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering import Traffic
-from braid.targets.costs.simulator.instructions import Tensor
-from braid.targets.costs.simulator.steps import is_addressing
+from braid.targets.simulator.instructions import Tensor
 
 
 class TileKernels:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.flow import collect_flow

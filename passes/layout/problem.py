@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout

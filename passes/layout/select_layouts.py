@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
-from braid.analysis.execution.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
+from braid.analysis.profile.execution_counts import DEFAULT_TRIP_COUNT, ExecutionCounts
 from braid.analysis.structure.functions import named_symbols
 from braid.dialects.braid.attribute_names import LAYOUTS
 from braid.dialects.braid.layout import InvalidLayout, Layout

@@ -6,13 +6,14 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.memory_graph import value_bytes
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.regions import GroupOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.memory_problem import may_overwrite, storage_root
 from braid.support.byte_sizes import format_size
 from braid.support.errors import InfeasibleError
-from braid.targets.costs.simulator.buffers import buffers_of
-from braid.targets.costs.simulator.steps import is_addressing, is_declared
+from braid.targets.simulator.buffers import buffers_of
+from braid.targets.simulator.steps import is_declared
 
 
 def _by_structure(block: BlockGraph) -> list[Operation]:

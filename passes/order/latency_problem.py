@@ -12,14 +12,14 @@ from braid.passes.order.buffer_reads import BufferReads, has_blocks
 from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
 from braid.targets.costs.backend_support import require_supported
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.simulator.buffers import comes_from_outside
-from braid.targets.costs.simulator.steps import (
+from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.buffers import comes_from_outside
+from braid.targets.simulator.steps import (
     Transfers,
     step_seconds,
     steps_of,
     transfers_of,
 )
-from braid.targets.machines.target import BackendDescription
 
 
 @dataclass(frozen=True)

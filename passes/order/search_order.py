@@ -14,7 +14,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
 from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute, ordered_ops
 from braid.dialects.braid.regions import FusedOp
@@ -27,9 +28,9 @@ from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.costs.cost import Source, tally
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.simulator.steps import is_addressing, is_declared
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.steps import is_declared
 
 FINISH = 0.5
 """The time to write down and report an order, against that to make the problem of it."""

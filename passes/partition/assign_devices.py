@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters
 from braid.dialects.braid.clusters import replicas_of, set_device
 from braid.dialects.braid.variants import public_functions

@@ -20,8 +20,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.execution.execution_counts import ExecutionCounts
 from braid.analysis.execution.stages import Channel, Place, StageGraph, stage_graph
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.nesting import blocks_outside_groups

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.passes.partition.group_costs import Trial
 from braid.passes.partition.partition_graph import PartitionGraph
 from braid.passes.partition.requests import candidates_of

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.clusters import is_placed

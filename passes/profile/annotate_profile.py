@@ -1,6 +1,7 @@
 """`annotate-profile`: what a profile changes: branch probabilities, trip counts, times of ops.
 
-Decisions weigh ops by the first two (`ExecutionCounts`), and take the times for their costs.
+Decisions weigh ops by the first two (`ExecutionCounts`: layouts, devices, orders, tuning), and take
+the times for their costs (`DeviceCosts`).
 """
 
 from collections.abc import Sequence
@@ -15,9 +16,9 @@ from xdsl.ir import Attribute, Operation, Region
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.warnings import emit_warning
-from braid.analysis.execution.execution_counts import constant_trips, warn_of_other_trips
-from braid.analysis.execution.profiled_names import ProfiledNames
-from braid.analysis.execution.read_profile import OpStatistics, Profile, read_profile
+from braid.analysis.profile.execution_counts import constant_trips, warn_of_other_trips
+from braid.analysis.profile.profiled_names import ProfiledNames
+from braid.analysis.profile.read_profile import OpStatistics, Profile, read_profile
 from braid.dialects.braid.attribute_names import (
     BRANCH_PROBABILITY,
     CASE_PROBABILITIES,

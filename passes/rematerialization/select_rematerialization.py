@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.memory_graph import MemoryGraph
 from braid.dialects.braid.attribute_names import ORDER
 from braid.dialects.braid.order import order_attribute

@@ -11,7 +11,7 @@ from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import set_result_types, shape_of
 from braid.dialects.braid.boxes import reshaped, sizes
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
-from braid.passes.split.split_rules import Part
+from braid.passes.split.split_dims import Part
 
 
 @dataclass(frozen=True)

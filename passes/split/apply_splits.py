@@ -21,7 +21,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.measured_times import drop_measured
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp
 from braid.passes.split.addressing import Slicer, insert_like, joined
-from braid.passes.split.split_rules import Part, PartTile, SplitDim, split_dims
+from braid.passes.split.split_dims import Part, PartTile, SplitDim, split_dims
 from braid.support.errors import BraidError
 
 

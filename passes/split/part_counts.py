@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation
 
-from braid.passes.split.split_rules import SplitDim, part_bytes
+from braid.passes.split.split_dims import SplitDim, part_bytes
 
 SINGLE = 2
 """How many times as many parts a single dim may make: it takes less to join them."""

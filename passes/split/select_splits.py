@@ -12,10 +12,12 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.split.part_counts import counts_in_order, select_counts
+from braid.passes.split.split_dims import op_bytes, part_bytes, split_dims
 from braid.passes.split.split_preferences import (
     Chosen,
     aligned_counts,
@@ -23,12 +25,11 @@ from braid.passes.split.split_preferences import (
     check_dim_names,
     readable_first,
 )
-from braid.passes.split.split_rules import op_bytes, part_bytes, split_dims
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
-from braid.targets.costs.simulator.steps import is_addressing, steps_of
 from braid.targets.machines.resolve import device_of, runs_on, target_of
 from braid.targets.machines.target import Device, Target
+from braid.targets.simulator.steps import steps_of
 
 MARGIN = 8
 """The default limit leaves one part in so many of the memory free, for code and constants."""

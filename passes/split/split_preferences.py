@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.boxes import shared_dims
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from braid.passes.split.split_rules import IN_ORDER, Part, SplitDim, op_bytes, split_dims
+from braid.passes.split.split_dims import IN_ORDER, Part, SplitDim, op_bytes, split_dims
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.steps import is_addressing
 
 _FROM_FRONT = {"N": 0, "C": 1}
 _FROM_BACK = {"W": 1, "H": 2, "D": 3}

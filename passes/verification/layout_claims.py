@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.analysis.execution.compute_ops import is_compute
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.diagnostics.remarks import Remark
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.regions import FusedOp
@@ -33,9 +33,9 @@ from braid.passes.verification.claims import (
 from braid.passes.verification.live_bytes import ORDER, block_peak, read_by
 from braid.support.errors import BraidError
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.simulator.steps import step_seconds, steps_of, transfers_of
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.steps import step_seconds, steps_of, transfers_of
 
 
 def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions

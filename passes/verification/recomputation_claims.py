@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import RECOMPUTE_SETS

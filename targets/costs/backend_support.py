@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid import Braid
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -26,7 +27,6 @@ from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.support.errors import BraidError, UnsupportedError, did_you_mean
 from braid.targets.costs.op_amounts import amounts_of
-from braid.targets.costs.simulator.steps import is_addressing
 from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP, MappingEntry
 from braid.targets.machines.target import BackendDescription
 

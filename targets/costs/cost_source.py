@@ -16,7 +16,7 @@ from typing import TypeAlias
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.targets.costs.cost import Cost, Source, tally
 from braid.targets.costs.cost_records import CostRecords

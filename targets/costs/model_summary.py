@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import PREPARED_KEYS

@@ -29,7 +29,7 @@ from braid.runtime.artifact import SectionKind, read_artifact
 from braid.runtime.native_abi import find_headers
 from braid.sources.source_model import SourceModel
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.stream_bytes import from_bytes
+from braid.targets.simulator.stream_bytes import from_bytes
 from braid.universe import make_context
 from test.c_programs import PLUGIN, build
 from test.run.models.conftest import conditional, convolutional, loop, transformer

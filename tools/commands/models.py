@@ -5,7 +5,7 @@ from pathlib import Path
 from braid.model import Model, load
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
-from braid.targets.costs.simulator.stream_bytes import MAGIC
+from braid.targets.simulator.stream_bytes import MAGIC
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 

@@ -27,7 +27,7 @@ def merge(
     Counts and seconds of an op add up. Profiles of runs on other shapes, or of a model that was
     compiled in another way, are refused.
     """
-    from braid.analysis.execution.profile_file import merge_records
+    from braid.analysis.profile.profile_file import merge_records
     from braid.tools.outputs import check_outputs, write_files
 
     check_outputs(output)

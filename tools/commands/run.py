@@ -149,7 +149,7 @@ def _run(
 def _profile_json(
     model: Path, inputs: Mapping[str, tuple[int, ...]], entries: "Mapping[str, ProfileEntry]"
 ) -> bytes:
-    from braid.analysis.execution.profile_file import OpRecord, ProfileRecord
+    from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
     from braid.support.errors import BraidError
 
     if not entries:

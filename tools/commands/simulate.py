@@ -10,8 +10,8 @@ import typer
 from braid.tools.commands.options import ShapeOption, parse_shapes
 
 if TYPE_CHECKING:
-    from braid.targets.costs.simulator.instructions import Stream
     from braid.targets.machines.target import Target
+    from braid.targets.simulator.instructions import Stream
 
 StreamArgument = Annotated[
     Path,
@@ -44,9 +44,9 @@ def simulate(
     finds better ones.
     """
     from braid.lowering.npu.lower_to_instructions import encoded
-    from braid.targets.costs.simulator import report
-    from braid.targets.costs.simulator.simulate import simulate as run
     from braid.targets.machines.load import load_target
+    from braid.targets.simulator import report
+    from braid.targets.simulator.simulate import simulate as run
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
     from braid.tools.explain.views import Page
@@ -73,8 +73,8 @@ def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -
     from braid.read_source import read_source
     from braid.support.errors import BraidError, SourceLocation
     from braid.support.input_files import read_regular, reason
-    from braid.targets.costs.simulator.instructions import from_text
-    from braid.targets.costs.simulator.stream_bytes import from_bytes
+    from braid.targets.simulator.instructions import from_text
+    from braid.targets.simulator.stream_bytes import from_bytes
     from braid.universe import make_context
 
     if path.suffix.lower() in (".mlir", ".onnx"):

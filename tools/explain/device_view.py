@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import clusters_in_order
 from braid.dialects.braid.clusters import placement_of
 from braid.dialects.braid.names import names_of

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, Region
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import ALIASES

@@ -1,6 +1,6 @@
 """An instruction stream on a chip: what each unit does when."""
 
-from braid.targets.costs.simulator.report import Report
+from braid.targets.simulator.report import Report
 from braid.tools.explain.views import Bar, Table, TimelineView
 
 MICROSECONDS = 1e6

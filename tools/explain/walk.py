@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.variants import public_functions
 from braid.graph_pipeline import graph_passes, with_partition, with_profile

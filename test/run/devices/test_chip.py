@@ -12,10 +12,10 @@ from braid.lowering.npu.backend import STREAM
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import from_text
-from braid.targets.costs.simulator.simulate import simulate
-from braid.targets.costs.simulator.stream_bytes import from_bytes
 from braid.targets.machines.load import load_target
+from braid.targets.simulator.instructions import from_text
+from braid.targets.simulator.simulate import simulate
+from braid.targets.simulator.stream_bytes import from_bytes
 from braid.universe import make_context
 
 BRANCHES = """

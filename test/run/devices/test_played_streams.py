@@ -16,11 +16,11 @@ from benchmarks.models.hand_written import make_transformer_block
 from braid.lowering.npu.backend import STREAM
 from braid.runtime.artifact import Artifact, SectionKind, read_artifact, write_artifact
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.happens_before import HappensBefore
-from braid.targets.costs.simulator.instructions import Instruction, Kind, Range, Stream
-from braid.targets.costs.simulator.simulate import simulate
-from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
 from braid.targets.machines.load import load_target
+from braid.targets.simulator.happens_before import HappensBefore
+from braid.targets.simulator.instructions import Instruction, Kind, Range, Stream
+from braid.targets.simulator.simulate import simulate
+from braid.targets.simulator.stream_bytes import from_bytes, to_bytes
 from test.run.models.test_models import random_inputs
 from test.unit.lowering.npu.test_models_on_chips import inception_block
 from test.unit.runtime.test_run_model import run_model as run_model

@@ -3,7 +3,7 @@
 import pytest
 from xdsl.dialects import scf
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from braid.analysis.execution.profile_file import merge_records, read_record
-from braid.analysis.execution.read_profile import OpStatistics, read_profile
+from braid.analysis.profile.profile_file import merge_records, read_record
+from braid.analysis.profile.read_profile import OpStatistics, read_profile
 from braid.support.errors import BraidError
 
 

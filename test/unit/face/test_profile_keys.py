@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import FloatAttr
 
 import braid
-from braid.analysis.execution.profile_file import OpRecord, ProfileRecord
+from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
 from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, TRIP_COUNT
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
 from braid.read_source import read_source

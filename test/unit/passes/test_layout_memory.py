@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.liveness import Numbering
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.layout import Layout

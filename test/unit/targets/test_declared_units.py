@@ -8,8 +8,8 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import BraidError
 from braid.targets.costs.device_costs import DeviceCosts
-from braid.targets.costs.simulator.steps import step_seconds, steps_of
 from braid.targets.machines.load import load_target
+from braid.targets.simulator.steps import step_seconds, steps_of
 from braid.universe import make_context
 
 BACKEND = load_target("npu-small").default_backend

@@ -3,7 +3,7 @@
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.frontends.mlir import parse_mlir
 from braid.passes.layout.layout_report import layout_report
 from braid.targets.costs.cost_source import CostSource

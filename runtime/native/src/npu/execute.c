@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * As `braid/targets/costs/simulator/execute.py`: instructions know nothing but addresses on the
+ * As `braid/targets/simulator/execute.py`: instructions know nothing but addresses on the
  * chip. If an operand changes while an instruction runs, or somebody else writes to its results,
  * what it makes is poison; so a stream that reads too early, frees too early or uses one address
  * twice has results that are wrong.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The simulator of `braid/targets/costs/simulator/simulate.py`, step by step: units execute their
+ * The simulator of `braid/targets/simulator/simulate.py`, step by step: units execute their
  * instructions in order, transfers through one port share its bandwidth evenly, and a sync holds a
  * unit until another instruction has ended.
  */

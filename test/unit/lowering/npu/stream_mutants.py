@@ -9,9 +9,9 @@ import numpy as np
 
 from braid.lowering.npu.stream_program import StreamProgram
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.happens_before import HappensBefore
-from braid.targets.costs.simulator.instructions import Access, Instruction, Kind, Range, Stream
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.happens_before import HappensBefore
+from braid.targets.simulator.instructions import Access, Instruction, Kind, Range, Stream
 from test.unit.lowering.npu.random_tiles import Case
 
 SLOW = 1.0

@@ -10,17 +10,17 @@ from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
 from braid.lowering.npu.instructions import lower_to_instructions
 from braid.support.object_cache import ObjectCache
-from braid.targets.costs.simulator.instructions import (
+from braid.targets.machines.load import load_target
+from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import (
     Instruction,
     Kind,
     Stream,
     from_text,
     to_text,
 )
-from braid.targets.costs.simulator.simulate import simulate
-from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
-from braid.targets.machines.load import load_target
-from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.simulate import simulate
+from braid.targets.simulator.stream_bytes import from_bytes, to_bytes
 from braid.universe import make_context
 
 BRANCH = """

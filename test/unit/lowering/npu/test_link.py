@@ -13,11 +13,11 @@ from braid.lowering.npu.instructions import lower_to_instructions, lowered_block
 from braid.lowering.npu.link import link
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.residency_plan import AHEADS
-from braid.targets.costs.simulator.instructions import Kind, Stream
-from braid.targets.costs.simulator.simulate import simulate
-from braid.targets.costs.simulator.stream_object import StreamObject
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Kind, Stream
+from braid.targets.simulator.simulate import simulate
+from braid.targets.simulator.stream_object import StreamObject
 
 
 def chip(memory: int) -> BackendDescription:

@@ -11,8 +11,8 @@ from braid.lowering.npu.backend import TILES
 from braid.lowering.npu.instructions import lower_to_run
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
-from braid.targets.costs.simulator.instructions import Kind
 from braid.targets.machines.load import load_target
+from braid.targets.simulator.instructions import Kind
 from braid.universe import make_context
 from test.run.models.conftest import FLOAT, Writer, as_model
 from test.unit.lowering.npu.random_tiles import (

@@ -10,10 +10,10 @@ import pytest
 from braid.lowering.npu.instructions import lower_to_run
 from braid.lowering.npu.stream_program import StreamProgram
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import Kind, from_text, to_text
-from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Kind, from_text, to_text
+from braid.targets.simulator.stream_bytes import from_bytes, to_bytes
 from test.unit.lowering.npu.random_tiles import Case, proposed_orders, random_case, tight
 from test.unit.lowering.npu.stream_mutants import is_caught, mutants
 

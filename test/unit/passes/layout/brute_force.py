@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.dialects.braid.attribute_names import REORDER_COSTS
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp

@@ -13,9 +13,9 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import chip_problem
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.simulate import simulate
 from braid.universe import make_context
 
 INPUTS = Path(__file__).parents[3] / "passes" / "order" / "Inputs"

@@ -18,8 +18,8 @@ from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
 from braid.support.errors import UnsupportedError
-from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.load import load_target
+from braid.targets.simulator.simulate import simulate
 from braid.universe import make_context
 
 

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.analysis.execution.execution_counts import ExecutionCounts
+from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.dialects.braid.attribute_names import COLOCATE
 from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost

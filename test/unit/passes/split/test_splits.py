@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.interpreter import interpret
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.base import integer, integers
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -37,9 +38,8 @@ from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.split.select_splits import splittable_ops
-from braid.passes.split.split_rules import op_bytes
+from braid.passes.split.split_dims import op_bytes
 from braid.support.errors import InfeasibleError
-from braid.targets.costs.simulator.steps import is_addressing
 from braid.universe import make_context
 
 CONTEXT = make_context()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import (
+from braid.targets.simulator.instructions import (
     Buffer,
     Instruction,
     Kind,
@@ -15,7 +15,7 @@ from braid.targets.costs.simulator.instructions import (
     from_text,
     to_text,
 )
-from braid.targets.costs.simulator.stream_bytes import from_bytes, to_bytes
+from braid.targets.simulator.stream_bytes import from_bytes, to_bytes
 
 OPS = ("conv1", "relu#2")
 instructions = st.builds(

@@ -5,10 +5,10 @@ from dataclasses import asdict
 import pytest
 
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import Instruction, Kind, Stream
-from braid.targets.costs.simulator.report import report
-from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.target import BackendDescription, Issue, Port, Unit
+from braid.targets.simulator.instructions import Instruction, Kind, Stream
+from braid.targets.simulator.report import report
+from braid.targets.simulator.simulate import simulate
 
 # One byte or operation a second, so that amounts are seconds; fetching takes 1e-6 s.
 UNITS = (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import (
+from braid.targets.simulator.instructions import (
     Access,
     Buffer,
     Instruction,

@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.analysis.execution.read_profile import Profile
+from braid.analysis.profile.read_profile import Profile
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.parameter_expressions import ParameterExpressions, is_leaf
 from braid.dialects.braid.names import names_of

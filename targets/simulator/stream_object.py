@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
-from braid.targets.costs.simulator.steps import Step
+from braid.targets.simulator.steps import Step
 
 FORMAT = 3
 

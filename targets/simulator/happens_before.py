@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.targets.costs.simulator.instructions import Buffer, Kind, Stream
+from braid.targets.simulator.instructions import Buffer, Kind, Stream
 
 
 @dataclass(frozen=True)

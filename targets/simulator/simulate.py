@@ -14,8 +14,8 @@ from itertools import accumulate
 from math import inf
 
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import Instruction, Kind, Stream
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Instruction, Kind, Stream
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from braid.analysis.execution.profile_file import OpRecord, ProfileRecord, require_finite
+from braid.analysis.profile.profile_file import OpRecord, ProfileRecord, require_finite
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import parse_json, read_regular, reason
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from braid.targets.costs.simulator.instructions import Stream
-from braid.targets.costs.simulator.simulate import Timeline
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Stream
+from braid.targets.simulator.simulate import Timeline
 
 
 @dataclass(frozen=True)

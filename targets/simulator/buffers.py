@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from xdsl.ir import OpResult, SSAValue
 
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.movement import SliceOp
-from braid.targets.costs.simulator.steps import is_addressing
 
 Buffer = tuple[SSAValue, SSAValue]
 """A value with a buffer of its own, and the part of it that is meant: often itself."""

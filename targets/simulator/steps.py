@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.storage.tensor_storage import is_view
-from braid.analysis.structure.parameter_expressions import is_leaf
-from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.targets.costs.declared_units import Amount, declared_amounts
 from braid.targets.costs.device_rates import DeviceRates
@@ -27,15 +25,6 @@ class Step:
     unit: int
     amount: int
     declared: float | None = None
-
-
-def is_addressing(op: Operation) -> bool:
-    """Whether `op` takes no instruction: its readers address its operands instead.
-
-    A transfer has strides, so slices and concatenations are where data is loaded from or stored
-    to.
-    """
-    return is_leaf(op) or is_view(op) or isinstance(op, SliceOp | ConcatOp)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.support.errors import BraidError
-from braid.targets.costs.simulator.instructions import Access, Kind, Range, Stream
-from braid.targets.costs.simulator.simulate import simulate
 from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.instructions import Access, Kind, Range, Stream
+from braid.targets.simulator.simulate import simulate
 
 Bytes = NDArray[np.uint8]
 Kernel = Callable[[Sequence[Bytes]], Sequence[Bytes]]
