@@ -59,9 +59,9 @@ class AttachStreamsPass(ModulePass):
     with clusters one for each `cluster` of a chip; with `devices` only those of these chips. The
     order of each subgraph is searched for `search_seconds` at most, by `jobs` processes.
 
-    The ops of a cluster become one group with `braid.stream`: the stream, and its kernels. Where a
-    stream has no addresses, the ops stay, the host's kernels will compute them, and a warning
-    says so.
+    For a device that executes streams, the ops of a cluster become one group with `braid.stream`:
+    the stream, and its kernels. Where a stream has no addresses, the ops stay, the host's kernels
+    will compute them, and a warning says so. So do those of a stream without instructions: views.
 
     ```mlir
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -96,7 +96,7 @@ class AttachStreamsPass(ModulePass):
                 text = replace(stream.stream, target=target.name)
                 built.append(stream)
                 entries.append(_entry(to_text(text), seconds, executions, part))
-                if part.cluster is not None:
+                if part.cluster is not None and target.device(part.device).executes_streams:
                     grouped.append((part, stream.program, text, seconds, executions))
                 total += seconds * executions
             function.attributes[STREAMS] = ArrayAttr(entries)
@@ -236,6 +236,8 @@ def _group(
                 f"{program.homeless} buffers: kernels of the host compute its ops instead",
                 hint="split ops into smaller parts, or give the chip more memory",
             )
+        return
+    if not stream.instructions:
         return
     about = StreamedGroup.from_program(program, stream, part.alone, seconds, executions)
     group_members(_gathered(members), part.alone, _inputs(members), about)

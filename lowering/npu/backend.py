@@ -109,10 +109,12 @@ class NpuKernels:
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
         """Each stream with its time, the kernels in one library, and what functions do with them.
 
-        A whole model that no program launches gets objects for the host, which computes it.
+        A whole model that no program launches gets objects for the host, which computes it, and so
+        does a device whose plugin executes no streams.
         """
         objects = self.emitted.link(functions)
-        if any(function.sym_visibility is None for function in functions):
+        is_whole = any(function.sym_visibility is None for function in functions)
+        if is_whole or not self.job.device.executes_streams:
             return [*objects, *(_code(entry, f) for f in functions for entry in _entries([f]))]
         streams: list[Code] = []
         played: dict[str, Played] = {}

@@ -116,6 +116,11 @@ class Device:
         return self.plugin_name or self.backend
 
     @property
+    def executes_streams(self) -> bool:
+        """Whether its plugin executes instruction streams; others get kernels of the host."""
+        return self.plugin == "npu-sim"
+
+    @property
     def machine(self) -> Machine:
         """What code for it is made for, with what was measured of it.
 
@@ -247,8 +252,8 @@ class Target:
     def is_launched(self, devices: Iterable[str]) -> bool:
         """Whether a model that runs on `devices` launches functions, and is not one program."""
         own = self.default_device
-        plays = self.backend_of(own).issue is not None
-        return any(name != own.name or own.own_memory or plays for name in devices)
+        launched = own.own_memory or own.executes_streams
+        return any(name != own.name or launched for name in devices)
 
     @property
     def default_backend(self) -> BackendDescription:
