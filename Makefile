@@ -20,7 +20,7 @@ test: build
 
 # What takes minutes: wheels, thousands of damaged files.
 slow: build
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --timeout 0
 
 # What the slow test of another architecture needs, from Debian; needs root.
 cross-tools:
