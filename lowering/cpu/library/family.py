@@ -86,8 +86,8 @@ class _Primitive(VectorCandidate):
             found = [choice for choice in packed if choice is not None]
             if isinstance(anchor, MatmulOp):
                 found += plain
-            return list(dict.fromkeys(c for c in found if is_supported(self._primitive(c))))
-        return [choice for choice in plain if is_supported(self._primitive(choice))]
+            return list(dict.fromkeys(c for c in found if is_supported(self.primitive(c))))
+        return [choice for choice in plain if is_supported(self.primitive(choice))]
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic, at a part of the peak, and memory traffic."""
@@ -97,7 +97,7 @@ class _Primitive(VectorCandidate):
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One call of the library."""
         anchor, inputs = self.found.anchor, len(self.group.inputs)
-        program = program_of(self._primitive(stored_choice(self.group)))
+        program = program_of(self.primitive(stored_choice(self.group)))
         operands = [_index(value) for value in anchor.operands]
         extra = [step.operand.index for step in self.found.steps if step.operand is not None]
         return library_kernel(self.group, symbol, program, [*operands, *extra, inputs, None])
@@ -110,7 +110,7 @@ class _Primitive(VectorCandidate):
         """`choice` with the weight as the library would have it."""
         anchor = self.found.anchor
         weight = _index(anchor.operands[1])
-        tag = preferred_weight(self._primitive(choice))
+        tag = preferred_weight(self.primitive(choice))
         if tag is None:
             return None
         try:
@@ -124,7 +124,7 @@ class _Primitive(VectorCandidate):
         anchor = self.found.anchor
         return isinstance(anchor, ConvOp) and anchor.groups.value.data > 1
 
-    def _primitive(self, choice: LayoutChoice) -> Primitive:
+    def primitive(self, choice: LayoutChoice) -> Primitive:
         """What the library computes in these layouts."""
         anchor = self.found.anchor
 
@@ -177,11 +177,14 @@ def _replaced(layouts: Sequence[Layout], index: int, layout: Layout) -> tuple[La
 def _with_groups(weight: Tensor, groups: int) -> Tensor:
     """A weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups, …].
 
-    Its output channels are the outermost dim, or in blocks with groups of one channel.
+    The channels that a group makes stand within its dim. Those of depthwise convolutions stand
+    beside the ones that it reads, one as well: the library looks for their stride there.
     """
     outputs, *rest = weight.shape
     shape = (groups, outputs // groups, *rest)
     later = weight.tag.translate(str.maketrans("bcdBCD", "cdeCDE"))
+    if shape[1] == rest[0] == 1:
+        return Tensor(shape, later.replace("c", "bc", 1))
     head = "A" if "A" in later else "a"
     return Tensor(shape, later.replace(head, f"{head}b", 1))
 

@@ -35,7 +35,7 @@ def preferred_weight(primitive: Primitive) -> str | None:
         return None
     descriptor = values[found.number]
     shape = primitive.weights[0].shape
-    tag = _tag(library, ctypes.c_void_p(descriptor), len(shape))
+    tag = tag_of(library, ctypes.c_void_p(descriptor), shape)
     _release(library, asked, values)
     return tag if is_supported(replace(primitive, weights=(Tensor(shape, tag),))) else None
 
@@ -61,8 +61,12 @@ def _release(library: ctypes.CDLL, program: Program, values: Sequence[int | None
     destroy(ctypes.c_void_p(values[program.description.number]))
 
 
-def _tag(library: ctypes.CDLL, descriptor: ctypes.c_void_p, rank: int) -> str:
-    """The tag of a blocked descriptor: its outer dims by their strides, then the blocks."""
+def tag_of(library: ctypes.CDLL, descriptor: ctypes.c_void_p, shape: Sequence[int]) -> str:
+    """The tag of a blocked descriptor: its outer dims by their strides, then the blocks.
+
+    Of dims with one stride, all but one are of extent 1 and stand within that one: elsewhere their
+    own strides would be others, for which the library has slow kernels only.
+    """
     lists = [ctypes.POINTER(ctypes.c_int64)() for _ in range(3)]
     count = ctypes.c_int()
     query = library["dnnl_memory_desc_query"]
@@ -71,9 +75,12 @@ def _tag(library: ctypes.CDLL, descriptor: ctypes.c_void_p, rank: int) -> str:
     for what, place in zip((_STRIDES, _BLOCKS, _BLOCK_DIMS), lists, strict=True):
         query(descriptor, what, ctypes.byref(place))
     strides, sizes, dims = lists
-    blocked = set(dims[: count.value])
-    outer = sorted(range(rank), key=lambda dim: (-strides[dim], dim))
+    blocks = [(dims[i], sizes[i]) for i in range(count.value)]
+    extents = list(shape)
+    for dim, size in blocks:
+        extents[dim] = -(-extents[dim] // size)
+    outer = sorted(range(len(shape)), key=lambda dim: (-strides[dim], extents[dim] == 1, dim))
     letters = "abcdefghijkl"
+    blocked = {dim for dim, _ in blocks}
     head = "".join(letters[dim].upper() if dim in blocked else letters[dim] for dim in outer)
-    blocks = (f"{sizes[i]}{letters[dims[i]]}" for i in range(count.value))
-    return head + "".join(blocks)
+    return head + "".join(f"{size}{letters[dim]}" for dim, size in blocks)

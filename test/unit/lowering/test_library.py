@@ -1,16 +1,20 @@
 """Kernels that call oneDNN are right, in models, in artifacts and beside generated ones."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import braid
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.cpu.call import call_kernel
+from braid.lowering.cpu.library.calls import make_calls
 from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.lowering.cpu.library.groups import match_library
+from braid.lowering.cpu.library.primitives import Primitive, description_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.runtime.artifact import read_artifact
 from braid.support import shared_objects
@@ -81,6 +85,13 @@ func.func @main(%x: tensor<33x50xf32>, %s: tensor<1x50xf32>, %b: tensor<1x50xf32
       : (tensor<33x50xf32>, tensor<1x50xf32>, tensor<1x50xf32>) -> tensor<33x50xf32>
   func.return %y : tensor<33x50xf32>
 }"""
+SHAPES = [
+    *((32, 48, 1, 3), (1, 8, 1, 11), (3, 32, 1, 7), (64, 64, 64, 3), (16, 16, 16, 15)),
+    *((32, 32, 2, 3), (8, 8, 1, 1), (1, 1, 1, 3), (8, 1, 1, 3), (24, 24, 24, 1), (5, 40, 1, 1)),
+]
+"""Channels in and out, groups, extent of the window."""
+IMPLEMENTATION = 8
+"""What `dnnl_query_t` calls `impl_info_str`."""
 MODELS = {
     "convolution": convolution(32, 48, 1, 1),
     "strided": convolution(5, 7, 1, 2),
@@ -127,6 +138,34 @@ def test_images_come_in_three_layouts() -> None:
     assert found is not None
     tags = {choice.results[0].tag for choice in found.layouts}
     assert {"acdb", "abcd"} < tags and len(tags) == 3
+
+
+@needs_library
+@pytest.mark.parametrize("channels, outputs, groups, size", SHAPES)
+def test_preferred_weights_are_those_of_fast_kernels(
+    channels: int, outputs: int, groups: int, size: int
+) -> None:
+    """A weight with another stride, if only of a dim of extent 1, gets a reference kernel."""
+    group = next(iter(groups_of(convolution(channels, outputs, groups, 1, size))))
+    found = OneDnnFamily(HOST).match(group)
+    assert found is not None
+    for choice in found.layouts:
+        if choice.results[0] != Layout.row_major(4):
+            name = implementation(found.primitive(choice))
+            assert "ref" not in name, (name, [layout.tag for layout in choice.operands])
+
+
+def implementation(primitive: Primitive) -> str:
+    """What oneDNN calls the kernel that it takes."""
+    library = loaded_library(ONEDNN)
+    assert library is not None
+    program = description_of(primitive)
+    values = make_calls(library, program.calls, program.slots)
+    name = ctypes.c_char_p()
+    query = library["dnnl_primitive_desc_query"]
+    description = ctypes.c_void_p(values[program.description.number])
+    assert query(description, IMPLEMENTATION, 0, ctypes.byref(name)) == 0
+    return (name.value or b"").decode()
 
 
 def test_nothing_for_another_machine() -> None:
