@@ -28,10 +28,11 @@ from sqlalchemy.pool import NullPool
 
 from braid.support.errors import BraidError
 
-REVISION = "r0002"
+REVISION = "r0003"
 """The newest of `migrations/versions`."""
 
 METADATA = MetaData()
+"""Of all tables; those of the service are in `braid.tools.service.tables`."""
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
 """The type of keys that count up; only an INTEGER does so in SQLite."""
 

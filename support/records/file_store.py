@@ -257,14 +257,35 @@ class FileStore(RecordStore):
             f"the measurements in '{self.path}' are damaged, {len(kept)} of them are kept: {reason}"
         )
         aside = self.path.with_name(f"{self.path.name}.damaged")
+        others = self._other_rows()
         with contextlib.suppress(OSError):
             remove(aside)
         self.path.replace(aside)
         for end in _BESIDE:
             with contextlib.suppress(OSError):
                 remove(self.path.with_name(self.path.name + end))
-        if kept:
-            self._insert([row_of(record) for record in kept])
+        if kept or others:
+            with self._opened(write=True) as table:
+                table.insert([row_of(record) for record in kept])
+                table.put_back(others)
+                table.connection.commit()
+
+    def _other_rows(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Rows of the tables beside that of the records, as far as they can be read."""
+        import sqlite3
+
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        with contextlib.suppress(sqlite3.Error, _DamagedError, OSError):
+            self._look(write=False)
+            with contextlib.closing(self._connected(write=False)) as database:
+                database.row_factory = sqlite3.Row
+                names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                for name in {row[0] for row in names} - {"records", "alembic_version"}:
+                    with contextlib.suppress(sqlite3.Error):
+                        rows = found.setdefault(name, [])
+                        for row in database.execute(f'SELECT * FROM "{name}" NOT INDEXED'):
+                            rows.append(dict(row))
+        return {name: rows for name, rows in found.items() if rows}
 
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, column, delete, func, insert, inspect, select, table
 
 from braid.support.records.database import RECORDS
 from braid.support.records.record import COLUMNS, Record, record_of
@@ -27,6 +27,15 @@ class Rows:
         """Add rows by `COLUMNS`."""
         if rows:
             self.connection.execute(insert(RECORDS), rows)
+
+    def put_back(self, others: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Add rows of other tables, by their names, to those of them that are there."""
+        known = inspect(self.connection)
+        for name in others.keys() & set(known.get_table_names()):
+            columns = {each["name"] for each in known.get_columns(name)}
+            rows = [{k: v for k, v in row.items() if k in columns} for row in others[name]]
+            target = table(name, *map(column, rows[0]))
+            self.connection.execute(insert(target).prefix_with("OR IGNORE"), rows)
 
     def count(self) -> dict[str, int]:
         """How many each kind has."""

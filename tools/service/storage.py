@@ -7,61 +7,25 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import JSON, Engine, ForeignKey, String, create_engine, delete, event, func, select
+from sqlalchemy import Engine, create_engine, event, func, select
 from sqlalchemy import update as sql_update
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from braid.support.cache_files import cache_directory
 from braid.support.errors import BraidError
 from braid.support.record_store import default_store
 from braid.support.records.file_store import FileStore
+from braid.tools.service.tables import EventRow, TaskRow, TokenRow
 from braid.tools.service.task import State, Task, TaskEvent, TaskOptions
 
 _OWN_FILE = "service.sqlite"
 _SECONDS_TO_WAIT = 20.0
 
 
-class Base(DeclarativeBase):
-    """The tables of the service."""
-
-
-class TaskRow(Base):
-    """A task; `facts` are the fields of `Task` that its worker reports."""
-
-    __tablename__ = "service_tasks"
-    number: Mapped[int] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(String(32), unique=True)
-    state: Mapped[str] = mapped_column(String(16), index=True)
-    options: Mapped[dict[str, Any]] = mapped_column(JSON)
-    facts: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
-    created: Mapped[float]
-    started: Mapped[float | None]
-    finished: Mapped[float | None]
-
-
-class EventRow(Base):
-    """What happened to a task, in the order of `number`."""
-
-    __tablename__ = "service_events"
-    number: Mapped[int] = mapped_column(primary_key=True)
-    task: Mapped[str] = mapped_column(ForeignKey("service_tasks.id"), index=True)
-    kind: Mapped[str] = mapped_column(String(16))
-    data: Mapped[dict[str, Any]] = mapped_column(JSON)
-
-
-class TokenRow(Base):
-    """Who may use the service: SHA-256 of a random token, which needs no salt."""
-
-    __tablename__ = "service_tokens"
-    name: Mapped[str] = mapped_column(String(64), primary_key=True)
-    digest: Mapped[str] = mapped_column(String(64))
-    created: Mapped[float]
-
-
 def open_database() -> Engine:
-    """The file of this user's records, with the tables of the service.
+    """The file of this user's records, which has the tables of the service.
 
     Where the records are on a server for many machines, the queue is in a file of this one, as the
     models are.
@@ -71,20 +35,15 @@ def open_database() -> Engine:
 
     """
     store = default_store()
-    store.append(())  # makes the file, with the table of the records
-    path = store.path if isinstance(store, FileStore) else cache_directory() / _OWN_FILE
-    path = path.resolve()
+    if not isinstance(store, FileStore):
+        store = FileStore(cache_directory() / _OWN_FILE)
+    store.append(())  # makes the file, or brings it up to date
     engine = create_engine(
-        f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": _SECONDS_TO_WAIT}
+        f"sqlite:///{store.path.resolve()}",
+        poolclass=NullPool,
+        connect_args={"timeout": _SECONDS_TO_WAIT},
     )
     event.listen(engine, "connect", _set_up)
-    try:
-        Base.metadata.create_all(engine)
-    except SQLAlchemyError as error:
-        raise BraidError(
-            f"the service cannot keep its queue in '{path}': {error}",
-            hint="set BRAID_CACHE_DIR to a directory with room that you may write to",
-        ) from error
     return engine
 
 
@@ -251,12 +210,6 @@ class TaskQueue:
                 row.state, row.started, row.facts = State.QUEUED, None, {}
                 session.add(EventRow(task=row.id, kind="state", data={"state": State.QUEUED}))
             return len(rows)
-
-    def remove(self, identity: str) -> None:
-        """Forget a task."""
-        with Session(self.engine) as session, session.begin():
-            session.execute(delete(EventRow).where(EventRow.task == identity))
-            session.execute(delete(TaskRow).where(TaskRow.id == identity))
 
 
 def _task(row: TaskRow) -> Task:

@@ -18,8 +18,9 @@ from sqlalchemy import text
 
 from braid.support.errors import BraidError
 from braid.support.record_store import Record, RecordStore, open_store
-from braid.support.records.database import METADATA, REVISION, database_url, server_engine
+from braid.support.records.database import REVISION, database_url, server_engine
 from braid.support.records.server_store import ServerStore
+from braid.tools.service import tables
 from test.postgres import empty_database, postgres_server
 
 pytest.importorskip("psycopg", reason="the extra postgres is not installed")
@@ -80,7 +81,7 @@ def test_migrations_make_the_tables_of_the_model(store: RecordStore, url: str) -
     with server_engine(database_url(url)).connect() as connection:
         context = MigrationContext.configure(connection)
         assert context.get_current_revision() == REVISION
-        assert compare_metadata(context, METADATA) == []
+        assert compare_metadata(context, tables.Base.metadata) == []
 
 
 WRITER = """

@@ -16,9 +16,10 @@ from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.record_store import Record, default_store
-from braid.support.records.database import METADATA, REVISION, sqlite_engine
+from braid.support.records.database import REVISION, sqlite_engine
 from braid.support.records.file_store import FileStore
 from braid.support.records.record import row_of
+from braid.tools.service import tables
 
 
 @pytest.fixture
@@ -182,7 +183,7 @@ def test_a_file_of_before_migrations_is_upgraded(store) -> None:
 def test_migrations_make_the_tables_of_the_model(store) -> None:
     store.append(rows(1))
     with sqlite_engine(lambda: sqlite3.connect(store.path)).connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+        assert compare_metadata(MigrationContext.configure(connection), tables.Base.metadata) == []
 
 
 def test_an_upgrade_that_was_cut_off_goes_on(store) -> None:
