@@ -9,11 +9,15 @@ LEAST = 5.0
 
 @dataclass
 class Budget:
-    """`seconds` by `clock`, from now on, for kernels that take so much of a run (`weights`)."""
+    """`seconds` by `clock`, from now on, for kernels that take so much of a run (`weights`).
+
+    So many are searched `together`, each for as long.
+    """
 
     weights: Sequence[float]
     seconds: float
     clock: Callable[[], float]
+    together: int = 1
     end: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -31,6 +35,6 @@ class Budget:
         """
         now = self.clock()
         weight, rest = self.weights[number], sum(self.weights[number:])
-        part = (self.end - now) * (weight / rest if rest else 1.0)
+        part = self.together * (self.end - now) * (weight / rest if rest else 1.0)
         end = min(self.end, now + max(LEAST, part))
         return lambda: self.clock() > end

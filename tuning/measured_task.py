@@ -16,9 +16,9 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.kernel_runs import Reference, RunRequest
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
+from braid.tuning.measuring_workers import MeasuringWorker
 from braid.tuning.search import Final, Found, Rule
 from braid.tuning.timing import TimingRequest, stored_arguments
-from braid.tuning.timing_worker import TimingWorker
 
 _TOGETHER = 8
 """Kernels that are compiled at once."""
@@ -33,7 +33,7 @@ class MeasuredTask:
     """Kernels of one task: compiled a few at once, in the order of the space, and timed."""
 
     task: KernelTask
-    worker: TimingWorker
+    worker: MeasuringWorker
     jobs: int | None
     trials: int | None
     requests: dict[KernelSchedule, TimingRequest | None] = field(

@@ -1,8 +1,9 @@
 """Searches schedules for the kernels of one model on this machine, and records what it finds."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,12 +20,13 @@ from braid.targets.machines.resolve import target_of
 from braid.tuning.budget import Budget
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import MeasuredTask
+from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
 from braid.tuning.model_tuning import search_by_model
+from braid.tuning.ray_workers import ray_workers
 from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timing import Clock
-from braid.tuning.timing_worker import timing_worker
 
 
 @dataclass
@@ -69,7 +71,7 @@ class Tuning:
     levels are one space. `jobs` processes compile. What was searched through as many levels is left
     as it is, unless `again`. `spaces` say what is searched, and `model_class` what first: one of
     `CLASSES`, None for what families have. `say` gets a line for each step, the last one of a
-    kernel when the result is recorded.
+    kernel when the result is recorded. `ray` is the address of a cluster that measures.
     """
 
     rule: Rule = field(default_factory=Rule)
@@ -82,6 +84,7 @@ class Tuning:
     say: Callable[[str], None] = lambda _: None
     steer: Steer | None = None
     clock: Clock = time.monotonic
+    ray: str | None = None
 
 
 def tune_kernels(
@@ -100,7 +103,8 @@ def tune_kernels(
     other layouts, of whose kernels none is searched `again`.
     """
     machine = target_of(module, target).host_device
-    _check_machine(machine.machine)
+    if tuning.ray is None:
+        _check_machine(machine.machine)
     spaces = list(tuning.spaces)
     if tuning.model_class is not None:
         spaces += first_space(class_of(module, tuning.model_class))
@@ -110,19 +114,24 @@ def tune_kernels(
     for message, location in check_spaces(tuning.spaces, names, matches):
         emit(Diagnostic("warning", message, location=location))
     report = report or TuningReport()
-    _tune(tasks, tuning, report)
+    _tune(tasks, tuning, report, machine.machine)
     return report
 
 
-def _tune(tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport) -> None:
+def _tune(
+    tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport, machine: Machine
+) -> None:
     known = _searched(tuning.rule)
     others = [task for task in tasks if task.key not in report.own]
     waiting = [task for task in others if tuning.again or task.key not in known]
     report.known, report.left = len(others) - len(waiting), 0
     report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
-    budget = Budget([task.seconds for task in waiting], tuning.seconds, tuning.clock)
-    with timing_worker() as worker, default_store().claims() as claimed:
-        for number, task in enumerate(waiting):
+    with _workers(tuning, machine) as workers, default_store().claims() as claimed:
+        weights = [task.seconds for task in waiting]
+        budget = Budget(weights, tuning.seconds, tuning.clock, workers.count)
+
+        def search(number: int, worker: MeasuringWorker) -> None:
+            task = waiting[number]
             with claimed.claim(task.key) as is_ours:
                 if is_ours and task.key in _searched(tuning.rule) - known:
                     report.known += 1
@@ -130,8 +139,28 @@ def _tune(tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport) -> 
                     report.left += 1
                 else:
                     measured = MeasuredTask(task, worker, tuning.jobs, tuning.rule.trials)
-                    search = _Search(measured, tuning, budget.part(number))
-                    _count(report, task, search.recorded())
+                    with _said_together(tuning, workers.count) as told:
+                        found = _Search(measured, told, budget.part(number)).recorded()
+                    _count(report, task, found)
+
+        workers.for_each(len(waiting), search)
+
+
+def _workers(tuning: Tuning, machine: Machine) -> AbstractContextManager[MeasuringWorkers]:
+    """Who measures. Raises BraidError where a cluster is asked for that is not there."""
+    return local_worker() if tuning.ray is None else ray_workers(tuning.ray, machine)
+
+
+@contextmanager
+def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
+    """With several kernels at once, what is said of one stands together."""
+    if count == 1:
+        yield tuning
+        return
+    lines: list[str] = []
+    yield replace(tuning, say=lines.append)
+    for line in lines:
+        tuning.say(line)
 
 
 def _searched(rule: Rule) -> frozenset[str]:

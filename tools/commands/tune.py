@@ -84,6 +84,14 @@ SearchOption = Annotated[
         "as a learned model finds promising ('model', with the extra tune).",
     ),
 ]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Measure on the nodes of this Ray cluster that have the CPU of the target, each one "
+        "kernel at a time: auto, HOST:PORT, or local. With the extra ray.",
+    ),
+]
 ServerOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Search and compile on the machine of a 'braid serve'."),
@@ -117,6 +125,7 @@ def tune(
     shape_bound: BoundOption = None,
     target: TargetOption = None,
     jobs: JobsOption = None,
+    ray: RayOption = None,
     server: ServerOption = None,
     token: TokenOption = None,
     output: OutputOption = None,
@@ -141,8 +150,11 @@ def tune(
     _check_one_of("--model-class", model_class, CLASSES)
     if interactive and search == "model":
         raise BraidError("--interactive asks between levels, and --search=model has none")
+    if interactive and ray is not None:
+        raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
     if server is not None:
         here = {
+            "--ray": ray,
             "--space": space,
             "--shape": shape,
             "--shape-buckets": shape_buckets,
@@ -174,6 +186,7 @@ def tune(
         by_model=search == "model",
         spaces=() if space is None else find_space(space),
         model_class=model_class,
+        ray=ray,
         say=lambda line: print(line, flush=True),
         steer=steering(say=lambda line: print(line, flush=True)) if interactive else None,
     )

@@ -9,6 +9,7 @@ import pytest
 
 import braid
 import braid.tuning.kernel_tasks
+import braid.tuning.measuring_workers
 import braid.tuning.tune_kernels
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compiler import emit_model
@@ -95,7 +96,7 @@ def tune(
     def fake() -> Generator[FakeWorker]:
         yield FakeWorker(times, set(wrong))
 
-    monkeypatch.setattr(braid.tuning.tune_kernels, "timing_worker", fake)
+    monkeypatch.setattr(braid.tuning.measuring_workers, "timing_worker", fake)
     said: list[str] = []
     module = parse_mlir(make_context(), model, "m.mlir").module
     tuning = Tuning(rule=rule or Rule(trials=6), jobs=1, say=said.append, **options)  # pyright: ignore[reportArgumentType]
