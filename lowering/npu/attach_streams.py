@@ -30,7 +30,7 @@ from braid.analysis.structure.clusters import (
     units_of,
 )
 from braid.analysis.structure.nesting import blocks_outside_groups
-from braid.dialects.braid.attribute_names import STREAMS
+from braid.dialects.braid.attribute_names import STREAM, STREAMS
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.clusters import Placement, placement_of
 from braid.dialects.braid.opaque import OpaqueOp
@@ -85,7 +85,7 @@ class AttachStreamsPass(ModulePass):
         options = SubgraphOptions(search_seconds=self.search_seconds)
         for function in public_functions(op):
             built: list[BuiltStream] = []
-            entries = _of_others(function, self.devices)
+            entries = _known(function, self.devices)
             grouped: list[tuple[_Part, StreamProgram, Stream, float, float]] = []
             total = 0.0
             for part in _parts_of(function, target, self.devices):
@@ -132,13 +132,21 @@ class _Part:
     members: tuple[Operation, ...] = ()
 
 
-def _of_others(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
-    """The streams that the function has for other devices already."""
+def _known(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
+    """The streams that it has already, of other devices or of clusters that are groups."""
     known = function.attributes.get(STREAMS)
-    if not devices or known is None:
+    if known is None:
         return []
-    entries = cast(ArrayAttr[DictionaryAttr], known)
-    return [e for e in entries if cast(StringAttr, e.data["device"]).data not in devices]
+    groups = [placement_of(op) for op in function.walk() if STREAM in op.attributes]
+    grouped = {(each.device, each.cluster) for each in groups if each is not None}
+
+    def stays(entry: DictionaryAttr) -> bool:
+        device, cluster = cast(StringAttr, entry.data["device"]).data, entry.data.get("cluster")
+        if isinstance(cluster, IntegerAttr) and (device, cluster.value.data) in grouped:
+            return True
+        return bool(devices) and device not in devices
+
+    return [entry for entry in cast(ArrayAttr[DictionaryAttr], known) if stays(entry)]
 
 
 def _entry(text: str, seconds: float, executions: float, part: _Part) -> DictionaryAttr:
@@ -158,7 +166,7 @@ def _parts_of(function: func.FuncOp, target: Target, devices: Collection[str]) -
     clusters: dict[Placement, list[Operation]] = {}
     for block in blocks_outside_groups(function):
         for op in block.ops:
-            if (placement := placement_of(op)) is not None:
+            if STREAM not in op.attributes and (placement := placement_of(op)) is not None:
                 clusters.setdefault(placement, []).append(op)
     if not clusters and runs_on(function, devices, target):
         device = device_of(function, target)
