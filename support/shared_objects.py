@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctypes import CDLL, c_char_p
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,21 @@ ONEDNN = "libdnnl.so.3"
 OPENMP = "libgomp.so.1"
 """What oneDNN has its threads from."""
 
-_EXTRAS = {ONEDNN: "onednn"}
+OPENBLAS = "libscipy_openblas.so"
+"""OpenBLAS as the wheel `scipy-openblas32` has it: its functions have names of their own."""
+
+_EXTRAS = {ONEDNN: "onednn", OPENBLAS: "openblas"}
 """Which extra of braid brings a library."""
+_PACKAGES = {OPENBLAS: "scipy_openblas32"}
+"""Python packages that have a library, in their `lib`."""
 
 
 def find_library(name: str) -> Path | None:
     """The file of this name in this Python's environment; None for the system's, or where not."""
-    places = (Path(sys.prefix) / "lib", Path(sys.base_prefix) / "lib")
+    places = [Path(sys.prefix) / "lib", Path(sys.base_prefix) / "lib"]
+    package = find_spec(_PACKAGES[name]) if name in _PACKAGES else None
+    if package is not None and package.origin is not None:
+        places.insert(0, Path(package.origin).parent / "lib")
     return next((place / name for place in places if (place / name).is_file()), None)
 
 

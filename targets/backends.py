@@ -13,7 +13,7 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
-from braid.targets.kernels.kernel_family import LIBRARY, Candidate, KernelFamily
+from braid.targets.kernels.kernel_family import LIBRARIES, Candidate, KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
@@ -150,28 +150,30 @@ def _families(device: Device, machine: Machine, choice: _Choice) -> tuple[Kernel
     """Made once for what is known of the machine, since families remember what they searched."""
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
-    library = next((family for family in families if family.name == LIBRARY), None)
+    libraries = tuple(family for family in families if family.name in LIBRARIES)
     kernels = choice.kernels
     every = kernels is Kernels.BEST and choice.is_searched is None
-    if library is None or every:
+    if not libraries or every:
         return families
-    others = (family for family in families if family is not library)
+    others = (family for family in families if family not in libraries)
     if kernels is Kernels.GENERATED:
         return tuple(others)
     if kernels is Kernels.LIBRARY:
-        return (library, *(_Elsewhere(family, library, machine) for family in others))
+        return (*libraries, *(_Elsewhere(family, libraries, machine) for family in others))
     return tuple(
-        family if family is library else _Elsewhere(family, library, machine, choice.is_searched)
+        family
+        if family in libraries
+        else _Elsewhere(family, libraries, machine, choice.is_searched)
         for family in families
     )
 
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """`family` for groups that `library` does not take, or that were searched on `machine`."""
+    """`family` for groups that no library takes, or that were searched on `machine`."""
 
     family: KernelFamily
-    library: KernelFamily
+    libraries: tuple[KernelFamily, ...]
     machine: Machine
     is_searched: IsSearched | None = None
 
@@ -184,14 +186,14 @@ class _Elsewhere:
         return self.family.version
 
     def match(self, group: FusedOp) -> Candidate | None:
-        """As `family` does, where the library has no kernel."""
+        """As `family` does, where no library has a kernel."""
         return self.family.match(group) if self._is_left(group) else None
 
     def _is_left(self, group: FusedOp) -> bool:
         if self.is_searched is not None and self.is_searched(group, self.machine):
             return True
-        found = self.library.match(group)
-        return found is None or not found.layouts
+        found = (library.match(group) for library in self.libraries)
+        return not any(each is not None and each.layouts for each in found)
 
 
 @cache

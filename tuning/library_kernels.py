@@ -1,4 +1,4 @@
-"""The kernels of a vendor's library that searched ones are compared with."""
+"""The kernels of vendors' libraries that searched ones are compared with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,14 @@ from braid.support.errors import BraidError
 from braid.targets.backends import Kernels, kernel_families, kernels_from
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import LIBRARY
+from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.target import Device
 from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.timing import TimingRequest, stored_arguments
 
-LIBRARY_SCHEDULE = KernelSchedule.of(LIBRARY, {})
+LIBRARY_SCHEDULE = KernelSchedule.of("library", {})
+"""Of the fastest one, whatever library it is of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +42,22 @@ class LibraryKernel:
 def library_kernels(op: FusedOp, choice: LayoutChoice, device: Device) -> list[LibraryKernel]:
     """Those for `op` with all tensors in the layouts of `choice` but weights.
 
-    Weights are stored at compile time as the library would have them. None where it is not
-    installed, or has no such kernel.
+    Weights are stored at compile time as a library would have them. None where no library is
+    installed, or has such a kernel.
     """
     with kernels_from(Kernels.BEST):
         families = kernel_families(device)
-    family = next((each for each in families if each.name == LIBRARY), None)
-    found = None if family is None else family_calls.match(family, op)
-    if family is None or found is None:
-        return []
     expressions = ParameterExpressions()
     free = [expressions.is_known(operand) for operand in op.operands]
     kernels: list[LibraryKernel] = []
-    for offered in found.layouts:
-        if _agree(offered, choice, free):
-            group = in_layouts(op, offered)
-            match = family_calls.match(family, group)
-            assert match is not None
-            kernels.append(LibraryKernel(match, group, offered))
+    for family in families:
+        found = family_calls.match(family, op) if family.name in LIBRARIES else None
+        for offered in () if found is None else found.layouts:
+            if _agree(offered, choice, free):
+                group = in_layouts(op, offered)
+                match = family_calls.match(family, group)
+                assert match is not None
+                kernels.append(LibraryKernel(match, group, offered))
     return kernels
 
 

@@ -107,7 +107,8 @@ class MeasuredTask:
         keeps = found.point is None
         if rule.final is Final.FASTEST:
             keeps = _is_faster(times[LIBRARY_SCHEDULE], generated)
-        return replace(kernel, library=library, keeps_library=keeps)
+        vendor = self.library.match.family.name
+        return replace(kernel, library=library, keeps_library=keeps, vendor=vendor)
 
     def _in_turns(self, points: Sequence[KernelSchedule]) -> dict[KernelSchedule, list[float]]:
         """Times of these, and of the library's kernel, that met the same machine."""

@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
+from braid.lowering.cpu.library.blas import OpenBlasFamily
 from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
@@ -43,4 +44,4 @@ def cpu_families(
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))
-    return (*families, OneDnnFamily(machine), tiled, generic)
+    return (*families, OneDnnFamily(machine), OpenBlasFamily(machine), tiled, generic)

@@ -21,7 +21,7 @@ from braid.targets.backends import (
 )
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned, schedule_key
 from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import LIBRARY
+from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import (
     KernelSchedule,
     find_match,
@@ -30,8 +30,6 @@ from braid.targets.kernels.kernel_schedule import (
 )
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device
-
-_LIBRARY = KernelSchedule.of(LIBRARY, {})
 
 
 @dataclass(frozen=True)
@@ -81,13 +79,14 @@ class _Selection:
         if found is not None and self._follows(group, found, device):
             return True
         if on_miss:
-            self._takes(group, _LIBRARY, device)
+            any(self._takes(group, KernelSchedule.of(name, {}), device) for name in LIBRARIES)
         return False
 
     def _follows(self, group: FusedOp, found: TunedKernel, device: Device) -> bool:
         """Whether the record counts."""
         is_best = kernels_chosen() is Kernels.BEST
-        if found.keeps_library and is_best and self._takes(group, _LIBRARY, device):
+        library = KernelSchedule.of(found.vendor, {})
+        if found.keeps_library and is_best and self._takes(group, library, device):
             return True
         if found.chosen is None:
             return True

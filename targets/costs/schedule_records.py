@@ -15,7 +15,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.support.record_store import Fields, Record, RecordStore, default_store
-from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.kernel_family import LEVELS, LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.kernels.keys import GroupKey, canonical_kernel_text, stored_text
 from braid.targets.machines.identity import processor_name
@@ -30,7 +30,8 @@ class TunedKernel:
 
     `chosen` is None where the default schedule is the best that was found. `version` is that of the
     family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
-    in the same layouts, None where none was measured; `keeps_library` says that it is the result.
+    in the same layouts, None where none was measured; `keeps_library` says that it is the result,
+    and `vendor` which family it is of.
     The search was one through up to so many `levels`; `body` is the `body_key` of the group.
     """
 
@@ -43,6 +44,7 @@ class TunedKernel:
     keeps_library: bool = False
     levels: int = LEVELS
     body: str = ""
+    vendor: str = LIBRARIES[0]
 
     @property
     def gain(self) -> float:
@@ -123,6 +125,7 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "keeps_library": kernel.keeps_library,
         "levels": kernel.levels,
         "body": kernel.body,
+        "vendor": kernel.vendor,
     }
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
@@ -150,6 +153,7 @@ def _read(value: Fields) -> TunedKernel | None:
     keeps = known is not None and value.get("keeps_library") is True
     what = str(value.get("what", ""))
     levels, body = value.get("levels", LEVELS), str(value.get("body", ""))
+    vendor = str(value.get("vendor", LIBRARIES[0]))
     if not isinstance(levels, int):
         return None
-    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps, levels, body)
+    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps, levels, body, vendor)

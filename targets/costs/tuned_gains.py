@@ -8,7 +8,6 @@ from braid.targets.backends import Kernels, kernels_chosen
 from braid.targets.costs.schedule_records import TunedKernel, choice_key
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMemo
-from braid.targets.kernels.kernel_family import LIBRARY
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.machine import Machine
 
@@ -36,7 +35,7 @@ class TunedGains:
             return 1.0
         is_library = found.keeps_library and kernels_chosen() is Kernels.BEST
         # Mostly the library wants weights in another layout, of which there is a cost.
-        takers = (m for m in matches if m.family.name == LIBRARY and choice in m.layouts)
+        takers = (m for m in matches if m.family.name == found.vendor and choice in m.layouts)
         if is_library and found.library is not None and any(takers):
             return found.library / found.baseline
         chosen, version = found.chosen, found.version

@@ -20,8 +20,8 @@ Schedule = Mapping[str, int]
 GENERIC = "generic"
 """The name of the family that takes nearly every group: the generic lowering."""
 
-LIBRARY = "onednn"
-"""The name of the family whose kernels call a vendor's library."""
+LIBRARIES = ("onednn", "openblas")
+"""The names of the families whose kernels call libraries of vendors, the preferred one first."""
 
 LEVELS = 3
 """How fine schedule spaces get: levels 0 to 2."""

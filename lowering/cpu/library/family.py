@@ -33,7 +33,7 @@ from braid.lowering.cpu.library.primitives import (
     program_of,
 )
 from braid.support.shared_objects import ONEDNN, loaded_library
-from braid.targets.kernels.kernel_family import LIBRARY, Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 _PART_OF_PEAK = 0.5
@@ -49,7 +49,7 @@ class OneDnnFamily(VectorFamily):
     another CPU than this one, whose best layouts it does not know.
     """
 
-    name: str = LIBRARY
+    name: str = "onednn"
     version: int = 1
 
     def match(self, group: FusedOp) -> "_Primitive | None":

@@ -18,7 +18,7 @@ from braid.support.records.file_store import FileStore
 from braid.targets.costs.schedule_records import SCHEDULE_KIND, load_tuned
 
 _TUNE = [sys.executable, "-m", "braid.tools.cli", "tune"]
-_KERNELS = 40
+_KERNELS = 20
 _KILLS = 100
 
 

@@ -34,8 +34,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.library.family import OneDnnFamily
-from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
 from test.machines import AVX512, SSE
 from test.run.kernels.conftest import Build, candidate_of, make_group
 
@@ -248,9 +247,7 @@ def families() -> dict[str, dict[str, KernelFamily]]:
     """Those that emit code of braid's own by name, for each machine."""
     return {
         label: {
-            family.name: family
-            for family in cpu_families(machine)
-            if not isinstance(family, OneDnnFamily)
+            family.name: family for family in cpu_families(machine) if family.name not in LIBRARIES
         }
         for label, machine in MACHINES.items()
     }
