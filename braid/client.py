@@ -61,7 +61,12 @@ class Client:
                 f"'{url}' is not the address of a server", hint="such as http://localhost:8017"
             )
         self.url = url.rstrip("/")
-        self._token = token
+        self._token = None if token is None else token.strip()  # files of tokens end in a newline
+        if self._token and not (self._token.isascii() and self._token.isprintable()):
+            raise BraidError(
+                "the token has characters that no token has",
+                hint="give what 'braid serve token add NAME' printed",
+            )
 
     def submit(self, model: str | os.PathLike[str], **options: Any) -> str:
         """Queue the `.onnx` or `.mlir` file at a path; returns the name of the task.

@@ -19,13 +19,14 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.routing import Match
 
 import braid
 from braid.support.errors import BraidError
 from braid.tools.service.metrics import Metrics
+from braid.tools.service.refusals import give_up, refusals, refuse
 from braid.tools.service.storage import TaskQueue, Tokens
 from braid.tools.service.task import State, Task, TaskOptions
 from braid.tools.service.task_runner import TaskRunner, run_artifact
@@ -43,12 +44,6 @@ _EXPLANATION_POLICY = (
 _KEEP_ALIVE = 10.0
 _LARGEST_ORDER = 1 << 14
 """Bytes of a body that is read as a whole."""
-
-
-class Problem(BaseModel):
-    """Why a request was refused."""
-
-    detail: str
 
 
 class Order(BaseModel):
@@ -113,19 +108,6 @@ def _authorized(
     return token
 
 
-def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    what = {
-        400: "The body cannot be read.",
-        401: "No valid token.",
-        404: "There is no such task, or it has none.",
-        409: "The task is in another state.",
-        413: "The body is too large.",
-        429: "The queue is full.",
-    }
-    content = {"application/json": {"schema": Problem.model_json_schema()}}
-    return {status: {"description": what[status], "content": content} for status in statuses}
-
-
 def _body(what: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "description": what, "content": _ANY_BINARY}}
 
@@ -151,31 +133,14 @@ def make_app(service: Service) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.service = service
-    app.add_exception_handler(StarletteHTTPException, _refuse)
+    app.add_exception_handler(StarletteHTTPException, refuse)
+    for kind in (OSError, SQLAlchemyError):
+        app.add_exception_handler(kind, give_up)
     _add_tasks(app)
     _add_results(app)
     _add_operation(app)
     _add_page(app)
     return app
-
-
-async def _refuse(request: Request, error: Exception) -> Response:
-    from fastapi.exception_handlers import http_exception_handler
-
-    assert isinstance(error, StarletteHTTPException)
-    if error.status_code == 405:  # the router says the methods of one route of the path alone
-        error.headers = {"Allow": ", ".join(_methods(request))}
-    _service(request).metrics.refused.labels(str(error.status_code)).inc()
-    return await http_exception_handler(request, error)
-
-
-def _methods(request: Request) -> list[str]:
-    """What may be asked of the path."""
-    found = set[str]()
-    for route in cast(FastAPI, request.app).routes:
-        if route.matches(request.scope)[0] is not Match.NONE:
-            found |= getattr(route, "methods", None) or set()
-    return sorted(found)
 
 
 def _add_tasks(app: FastAPI) -> None:
@@ -184,7 +149,7 @@ def _add_tasks(app: FastAPI) -> None:
     @app.post(
         "/tasks",
         status_code=201,
-        responses=_refusals(400, 401, 413, 429),
+        responses=refusals(400, 401, 413, 429),
         openapi_extra=_body("The model's file."),
         **guarded,
     )
@@ -216,14 +181,14 @@ def _add_tasks(app: FastAPI) -> None:
         service.runner.bell.ring()
         return task
 
-    @app.get("/tasks", responses=_refusals(401), **guarded)
+    @app.get("/tasks", responses=refusals(401), **guarded)
     def list_tasks(
         service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> list[Task]:
         """The latest tasks, the newest first."""
         return service.queue.latest(count)
 
-    @app.get("/tasks/{identity}", responses=_refusals(401, 404), **guarded)
+    @app.get("/tasks/{identity}", responses=refusals(401, 404), **guarded)
     async def show_task(identity: TaskId, service: ServicePart) -> Task:
         """A task."""
         return await service.known(identity)
@@ -231,7 +196,7 @@ def _add_tasks(app: FastAPI) -> None:
     @app.get(
         "/tasks/{identity}/events",
         response_class=EventSourceResponse,
-        responses=_refusals(401, 404),
+        responses=refusals(401, 404),
         **guarded,
     )
     async def follow(
@@ -253,7 +218,7 @@ def _add_tasks(app: FastAPI) -> None:
                     return
                 await service.runner.bell.wait(_KEEP_ALIVE)
 
-    @app.post("/tasks/{identity}/cancel", responses=_refusals(401, 404, 409), **guarded)
+    @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **guarded)
     async def cancel(identity: TaskId, service: ServicePart) -> Task:
         """End a task, with all processes that work on it."""
         task = await service.known(identity)
@@ -266,7 +231,7 @@ def _add_tasks(app: FastAPI) -> None:
     @app.post(
         "/tasks/{identity}/orders",
         status_code=202,
-        responses=_refusals(401, 404, 409),
+        responses=refusals(401, 404, 409),
         max_body_size=_LARGEST_ORDER,
         **guarded,
     )
@@ -288,7 +253,7 @@ def _add_results(app: FastAPI) -> None:
     @app.get(
         "/tasks/{identity}/artifact",
         response_class=FileResponse,
-        responses={**_refusals(401, 404), 200: {"content": _ANY_BINARY}},
+        responses={**refusals(401, 404), 200: {"content": _ANY_BINARY}},
         **guarded,
     )
     async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
@@ -301,7 +266,7 @@ def _add_results(app: FastAPI) -> None:
     @app.get(
         "/tasks/{identity}/explain",
         response_class=FileResponse,
-        responses={**_refusals(401, 404), 200: {"content": {"text/html": {}}}},
+        responses={**refusals(401, 404), 200: {"content": {"text/html": {}}}},
         **guarded,
     )
     async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
@@ -314,7 +279,7 @@ def _add_results(app: FastAPI) -> None:
     @app.post(
         "/tasks/{identity}/run",
         response_class=FileResponse,
-        responses={**_refusals(400, 401, 404, 413), 200: {"content": _ANY_BINARY}},
+        responses={**refusals(400, 401, 404, 413), 200: {"content": _ANY_BINARY}},
         openapi_extra=_body("The inputs by name, as numpy.savez writes them."),
         **guarded,
     )
@@ -356,14 +321,14 @@ def _add_operation(app: FastAPI) -> None:
     @app.get(
         "/metrics",
         response_class=Response,
-        responses={**_refusals(401), 200: {"content": {"text/plain": {}}}},
+        responses={**refusals(401), 200: {"content": {"text/plain": {}}}},
         dependencies=[Depends(_authorized)],
     )
     def metrics(service: ServicePart) -> Response:
         """Counts for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    @app.post("/session", status_code=204, responses=_refusals(401))
+    @app.post("/session", status_code=204, responses=refusals(401))
     def log_in(token: Annotated[str, Depends(_authorized)], request: Request) -> Response:
         """Keep the token in a cookie that scripts cannot read, for the page."""
         response = Response(status_code=204)

@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from braid.support.cache_files import cache_directory
 from braid.support.errors import BraidError
@@ -24,18 +25,21 @@ def open_service(tokens: Tokens, limits: Limits, workers: int) -> Generator[Serv
 
     """
     directory = cache_directory() / _FOLDER
+    database = Path(tokens.engine.url.database or "")
+    beside = database.with_name(f"{database.name}.serve")  # not with the models: caches may differ
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise BraidError(f"cannot write to '{directory}': {error.strerror}") from error
+        raise BraidError(f"cannot write to '{error.filename}': {error.strerror}") from error
     with os.fdopen(lock):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BraidError(
-                f"another server works off the queue in '{directory}'",
-                hint="set BRAID_CACHE_DIR to another directory for a second one",
+                f"another server works off the queue in '{database}'",
+                hint="set BRAID_CACHE_DIR to another directory for a second one, and BRAID_RECORDS "
+                "to another database if it is set",
             ) from None
         queue = TaskQueue(tokens.engine)
         yield Service(queue, tokens, TaskRunner(queue, directory, workers), limits)

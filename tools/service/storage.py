@@ -59,7 +59,9 @@ class Tokens:
         self.engine = engine
 
     def add(self, name: str) -> str:
-        """A new token. Raises BraidError where there is one of the name."""
+        """A new token. Raises BraidError where there is one of the name, or it is none."""
+        if not (name.isprintable() and 0 < len(name) <= 64):
+            raise BraidError(f"{name!r} is no name: it needs 1 to 64 printable characters")
         token = secrets.token_urlsafe(32)
         try:
             with Session(self.engine) as session, session.begin():
@@ -167,10 +169,8 @@ class TaskQueue:
     ) -> bool:
         """Make a task that `was` in one state end in another; False where it is in a third."""
         with Session(self.engine) as session, session.begin():
-            row = session.scalar(
-                select(TaskRow).where(TaskRow.id == identity, TaskRow.state == was)
-            )
-            if row is None:
+            row = _held(session, identity)
+            if row is None or row.state != was:
                 return False
             row.state, row.finished = state, time.time()
             row.facts = {**row.facts, "asks": False, "step": "", **(facts or {})}
@@ -180,7 +180,7 @@ class TaskQueue:
     def happened(self, identity: str, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Add events (kind, data), and what they say of the task."""
         with Session(self.engine) as session, session.begin():
-            row = session.scalar(select(TaskRow).where(TaskRow.id == identity))
+            row = _held(session, identity)
             if row is None:
                 return
             for kind, data in events:
@@ -210,6 +210,21 @@ class TaskQueue:
                 row.state, row.started, row.facts = State.QUEUED, None, {}
                 session.add(EventRow(task=row.id, kind="state", data={"state": State.QUEUED}))
             return len(rows)
+
+
+def _held(session: Session, identity: str) -> TaskRow | None:
+    """The row of a task, which nobody else changes before the transaction ends.
+
+    One that is only read could be another by the time it is written.
+    """
+    held = (
+        sql_update(TaskRow)
+        .where(TaskRow.id == identity)
+        .values(state=TaskRow.state)
+        .returning(TaskRow)
+        .execution_options(synchronize_session=False)
+    )
+    return session.scalar(held)
 
 
 def _task(row: TaskRow) -> Task:

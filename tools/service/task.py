@@ -31,7 +31,7 @@ class TaskOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(
-        pattern=r"^[A-Za-z0-9_ .+-]{1,200}\.(onnx|mlir)$",
+        pattern=r"^[^\x00-\x1f\x7f/\\<>&\"']{1,200}\.(onnx|mlir)$",
         description="Name of the model's file; its end says what the body is.",
     )
     target: str | None = Field(

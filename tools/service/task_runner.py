@@ -7,8 +7,11 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from braid.support.errors import BraidError
 from braid.tools.service.sessions import end_session
@@ -77,6 +80,8 @@ class TaskRunner:
         done = await asyncio.to_thread(
             self.queue.finish, identity, State.CANCELLED, was=State.RUNNING
         )
+        if not done:  # nobody works on it who would look
+            self._cancelled.discard(identity)
         self.bell.ring()
         return done
 
@@ -93,15 +98,20 @@ class TaskRunner:
 
     async def _loop(self) -> None:
         while True:
-            task = await asyncio.to_thread(self.queue.take)
+            try:
+                task = await asyncio.to_thread(self.queue.take)
+            except SQLAlchemyError as error:  # such as a full disk, which may get room again
+                _say(f"no task can be taken from the queue: {error}")
+                task = None
             if task is None:
                 await self.bell.wait(_IDLE)
                 continue
             self.bell.ring()
             try:
                 await self._work(task)
-            except OSError as error:
-                await self._finish(task, State.FAILED, f"the worker cannot be started: {error}")
+            except (OSError, ValueError, SQLAlchemyError) as error:
+                _say(f"task {task.id}: {error}")
+                await self._finish(task, State.FAILED, f"the server cannot work on it: {error}")
             self.bell.ring()
 
     async def _work(self, task: Task) -> None:
@@ -145,8 +155,16 @@ class TaskRunner:
             self.bell.ring()
 
     async def _finish(self, task: Task, state: State, error: str | None = None) -> None:
+        """Record the end, as soon as the queue can be written."""
         facts = {} if error is None else {"error": error}
-        await asyncio.to_thread(self.queue.finish, task.id, state, was=State.RUNNING, facts=facts)
+        end = partial(self.queue.finish, task.id, state, was=State.RUNNING, facts=facts)
+        while True:
+            try:
+                await asyncio.to_thread(end)
+                return
+            except SQLAlchemyError as problem:
+                _say(f"the end of task {task.id} cannot be recorded yet: {problem}")
+                await asyncio.sleep(_IDLE)
 
 
 def _last_words(directory: Path, status: int) -> str:
@@ -154,6 +172,10 @@ def _last_words(directory: Path, status: int) -> str:
     ended = f"signal {-status}" if status < 0 else f"exit status {status}"
     lines = (directory / LOG).read_text(errors="replace").strip().splitlines()
     return f"the worker ended by {ended}" + (f": {lines[-1]}" if lines else "")
+
+
+def _say(text: str) -> None:
+    print(f"braid serve: {text}", file=sys.stderr, flush=True)
 
 
 async def run_artifact(artifact: Path, inputs: Path, outputs: Path, seconds: float) -> None:

@@ -23,6 +23,7 @@ class Server:
     process: subprocess.Popen[str]
     url: str
     token: str
+    cache: Path
 
     @property
     def client(self) -> Client:
@@ -58,26 +59,27 @@ def environment(cache: Path) -> dict[str, str]:
     return {**os.environ, "BRAID_CACHE_DIR": str(cache)}
 
 
-def start(cache: Path, *options: str) -> Server:
+def start(cache: Path, *options: str, **variables: str) -> Server:
     process = subprocess.Popen(
         [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0", *options],
         stdout=subprocess.PIPE,
         text=True,
-        env=environment(cache),
+        env={**environment(cache), **variables},
     )
     assert process.stdout is not None
+    cache.mkdir(exist_ok=True)
     kept = cache / "token.txt"
     for line in process.stdout:
         if line.startswith("token: "):
             kept.write_text(line.split()[1])
         if "serves at" in line:
-            return Server(process, line.split()[-1].rstrip("/"), kept.read_text())
+            return Server(process, line.split()[-1].rstrip("/"), kept.read_text(), cache)
     raise AssertionError(f"the server ended with {process.wait()}")
 
 
 @contextmanager
-def serving(cache: Path, *options: str) -> Iterator[Server]:
-    server = start(cache, *options)
+def serving(cache: Path, *options: str, **variables: str) -> Iterator[Server]:
+    server = start(cache, *options, **variables)
     try:
         yield server
     finally:

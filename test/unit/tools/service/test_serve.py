@@ -4,12 +4,15 @@ import io
 import itertools
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
@@ -40,9 +43,16 @@ def plain(client: Client) -> str:
     return client.submit(MODEL, on_miss="default")
 
 
-def test_a_model_is_compiled_and_run(server: Server, tmp_path: Path) -> None:
-    client = server.client
-    task = plain(client)
+@pytest.fixture(scope="module")
+def compiled(server: Server) -> str:
+    """A task that is done."""
+    task = plain(server.client)
+    server.client.wait(task)
+    return task
+
+
+def test_a_model_is_compiled_and_run(server: Server, compiled: str, tmp_path: Path) -> None:
+    client, task = server.client, compiled
     kinds = [event.kind for event in client.events(task)]
     found = client.wait(task)
     assert found["state"] == "done", found
@@ -60,9 +70,8 @@ def test_a_model_is_compiled_and_run(server: Server, tmp_path: Path) -> None:
     assert later == numbers[2:]
 
 
-def test_inputs_with_pickles_are_refused(server: Server) -> None:
-    task = plain(server.client)
-    server.client.wait(task)
+def test_inputs_with_pickles_are_refused(server: Server, compiled: str) -> None:
+    task = compiled
     body = io.BytesIO()
     np.savez(body, input0=np.array([{}], dtype=object))
     for data in (body.getvalue(), b"no zip", b""):
@@ -245,3 +254,91 @@ def test_the_queue_is_in_the_store_of_the_records(tmp_path: Path) -> None:
     assert database.execute("SELECT count(*) FROM service_tasks").fetchone() == (1,)
     assert database.execute("SELECT count(*) FROM records").fetchone() is not None
     database.close()
+
+
+def test_names_may_be_in_any_script(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "модель é.mlir"
+    path.write_bytes(MODEL.read_bytes())
+    client = server.client
+    task = client.submit(path, on_miss="default")
+    assert client.wait(task)["options"]["name"] == path.name
+    assert client.artifact(task)
+    for name in ("a/b.mlir", "a\nb.mlir", "<b>.mlir", ".mlir"):
+        assert server.ask("POST", f"/tasks?name={quote(name)}", b"x")[0] == 422
+
+
+def test_a_token_from_a_file_ends_in_a_newline(server: Server) -> None:
+    assert Client(server.url, f"{server.token}\n").submit(MODEL, on_miss="default")
+    for wrong in ("a\nb", "é", "a\0"):
+        with pytest.raises(braid.BraidError, match="characters that no token has"):
+            Client(server.url, wrong)
+
+
+def test_a_client_that_goes_away_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    before = server.ask("GET", "/tasks")[1]
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        head = (
+            f"POST /tasks?name=x.onnx HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}"
+        )
+        connection.sendall(f"{head}\r\nContent-Length: 9999\r\n\r\nbegin".encode())
+        until(lambda: uploads(server))
+    until(lambda: not uploads(server))
+    assert server.ask("GET", "/tasks")[1] == before
+
+
+def uploads(server: Server) -> list[Path]:
+    """The directories of tasks that are not in the queue."""
+    known = {task["id"] for task in server.ask("GET", "/tasks?count=1000")[1]}
+    folders = (server.cache / "service").iterdir()
+    return [folder for folder in folders if folder.is_dir() and folder.name not in known]
+
+
+def test_two_clients_cancel_one_task(server: Server) -> None:
+    client = server.client
+    task = client.submit(MODEL, interactive=True, again=True)
+    until(lambda: client.task(task)["asks"])
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: server.ask("POST", f"/tasks/{task}/cancel"), range(4)))
+    assert {status for status, _ in answers} == {200}
+    assert client.task(task)["state"] == "cancelled"
+    states = [e.data["state"] for e in client.events(task) if e.kind == "state"]
+    assert states == ["queued", "running", "cancelled"]
+
+
+def test_one_database_has_one_server(tmp_path: Path) -> None:
+    """Also where the directories of the models are two."""
+    shared = {"BRAID_RECORDS": f"sqlite:///{tmp_path}/shared.sqlite"}
+    with serving(tmp_path / "one", **shared):
+        second = subprocess.run(
+            [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0"],
+            capture_output=True,
+            text=True,
+            env={**environment(tmp_path / "two"), **shared},
+        )
+    assert second.returncode == 1 and "shared.sqlite" in second.stderr
+
+
+def test_a_full_disk_stops_only_what_needs_it(tmp_path: Path) -> None:
+    """A queue that cannot be written: requests are refused, and work goes on when it can again."""
+    with serving(tmp_path) as server:
+        client = server.client
+        tasks = [client.submit(MODEL, interactive=True), plain(client)]
+        until(lambda: client.task(tasks[0])["asks"])
+        database = sqlite3.connect(tmp_path / "records-1.sqlite")
+        database.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON service_events "
+            "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        )
+        database.commit()
+        client.order(tasks[0], "stop")
+        until(lambda: not children(server.process.pid))
+        with pytest.raises(braid.BraidError, match="disk is full"):
+            plain(client)
+        assert not uploads(server)
+        database.execute("DROP TRIGGER full")
+        database.commit()
+        database.close()
+        first, second = map(client.wait, tasks)
+        assert first["state"] == "failed" and "disk is full" in first["error"]
+        assert second["state"] == "done"

@@ -1,7 +1,9 @@
 """The queue and the tokens in the database of the records: migrated, and rescued with it."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -109,3 +111,19 @@ def test_the_queue_outlives_a_damaged_record(path: Path) -> None:
     assert [event.kind for event in queue.events("one")] == ["state"]
     queue.add("two", TaskOptions(name="m.mlir"))
     assert [task.id for task in queue.latest(9)] == ["two", "one"]
+
+
+def test_a_task_ends_once(path: Path) -> None:
+    """However many say so at once."""
+    queue = TaskQueue(open_database())
+    queue.add("one", TaskOptions(name="m.mlir"))
+    start = Barrier(8)
+
+    def cancel(_: int) -> bool:
+        start.wait()
+        return queue.finish("one", State.CANCELLED, was=State.QUEUED)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(cancel, range(8))) == 1
+    states = [event.data["state"] for event in queue.events("one")]
+    assert states == ["queued", "cancelled"]
