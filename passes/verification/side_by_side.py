@@ -1,6 +1,7 @@
 """What kernels on streams read and write while others may still run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
@@ -13,6 +14,9 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.verification.claims import name_of
 from braid.passes.verification.tags import Memory, Place
+
+_Used: TypeAlias = tuple[Place, Sequence[Place]]
+"""A place, and what of it is not touched."""
 
 
 class SideBySide:
@@ -29,8 +33,8 @@ class SideBySide:
         self._now: Operation | None = None
         self._latest: dict[int, Operation] = {}
         self._ended: dict[Operation, frozenset[Operation]] = {}
-        self._reads: dict[Operation, list[Place]] = {}
-        self._writes: dict[Operation, list[Place]] = {}
+        self._reads: dict[Operation, list[_Used]] = {}
+        self._writes: dict[Operation, list[_Used]] = {}
 
     def enter(self, op: Operation) -> None:
         """What follows is read and written by `op`, if that is an op of the body."""
@@ -51,30 +55,40 @@ class SideBySide:
 
     def read(self, place: Place, memory: Memory) -> None:
         """Raises WrongClaimError where another call may still write what is read."""
-        self._note(place, memory, self._reads, (self._writes,))
+        self._note((place, ()), memory, self._reads, (self._writes,))
 
-    def write(self, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where another call may still use what is written."""
-        self._note(place, memory, self._writes, (self._reads, self._writes))
+    def write(self, place: Place, memory: Memory, kept: Sequence[Place] = ()) -> None:
+        """Raises WrongClaimError where another call may still use what is written.
+
+        What is `kept` of the place is left as it is.
+        """
+        self._note((place, kept), memory, self._writes, (self._reads, self._writes))
 
     def _note(
         self,
-        place: Place,
+        used: _Used,
         memory: Memory,
-        own: dict[Operation, list[Place]],
-        others: tuple[dict[Operation, list[Place]], ...],
+        own: dict[Operation, list[_Used]],
+        others: tuple[dict[Operation, list[_Used]], ...],
     ) -> None:
         if self._now is None:
             return
         ended = self._ended[self._now] | {self._now}
         for table in others:
             for other, places in table.items():
-                if other not in ended and any(memory.overlap(place, used) for used in places):
+                if other not in ended and any(_meet(used, each, memory) for each in places):
                     raise WrongClaimError(
                         f"{name_of(self._now)} uses memory of {name_of(other)} on another stream, "
                         "which may still run"
                     )
-        own.setdefault(self._now, []).append(place)
+        own.setdefault(self._now, []).append(used)
+
+
+def _meet(first: _Used, second: _Used, memory: Memory) -> bool:
+    """Whether two calls use a byte in common."""
+    if not memory.overlap(first[0], second[0]):
+        return False
+    return not (first[1] or second[1]) or memory.overlap_but(first, second)
 
 
 def _runs(op: Operation) -> bool:

@@ -152,11 +152,13 @@ class TaggedRun:
         self._bind(op)
         boxes = pairs_of(op, BOXES)
         reads: list[tuple[int, Place]] = []
+        kept: list[Place] = []
         for index, value in enumerate(op.operands):
             if isinstance(value.type, TensorType):
                 place = self._place(value, planned_strides(op, index))
                 if index in boxes:
                     place = self._made.get(value, place)  # Where it is is the op's own matter.
+                    kept.append(place)
                 else:
                     reads.append((index, place))
                 self._read(op, place, self._tag(value))
@@ -178,7 +180,7 @@ class TaggedRun:
             self._tags[result] = tag = next(self._number)
             # What lies in the result may be read as before.
             self._same.update((self._tag(op.operands[number]), tag) for number in boxes)
-            self._write(op, place, tag)
+            self._write(op, place, tag, kept)
             self._made[result] = place
         if isinstance(op, LaunchOp):
             self._pending.begin(op, [place for _, place in reads], written)
@@ -369,12 +371,12 @@ class TaggedRun:
                 "something else was written since"
             )
 
-    def _write(self, op: Operation, place: Place, tag: int) -> None:
+    def _write(self, op: Operation, place: Place, tag: int, kept: Sequence[Place] = ()) -> None:
         if place.space not in self.memory.tags:
             raise WrongClaimError(f"{name_of(op)} writes to {place.space}")
         self._require_room(op, place)
         self._pending.require_unused(op, place, self.memory)
-        self._streams.write(place, self.memory)
+        self._streams.write(place, self.memory, kept)
         self.memory.cells(place)[...] = tag
 
     def _require_room(self, op: Operation, place: Place) -> None:

@@ -1,5 +1,6 @@
 """Memories whose bytes hold the number of what was written there last."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,19 @@ class Memory:
         probe = Memory({first.space: max(first.end, second.end)}, self.granule)
         probe.cells(first)[...] = 1
         return bool(probe.cells(second).any())
+
+    def overlap_but(
+        self, first: tuple[Place, Sequence[Place]], second: tuple[Place, Sequence[Place]]
+    ) -> bool:
+        """Whether two places of one space have a byte in common, without those listed with each."""
+        used: list[Tags] = []
+        for place, kept in (first, second):
+            probe = Memory({place.space: max(first[0].end, second[0].end)}, self.granule)
+            probe.cells(place)[...] = 1
+            for each in kept:
+                probe.cells(each)[...] = 0
+            used.append(probe.tags[place.space])
+        return bool((used[0] & used[1]).any())
 
     def copy(self) -> "Memory":
         """The same tags, to go another way."""

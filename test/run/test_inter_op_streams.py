@@ -131,6 +131,30 @@ def test_wide_programs(program: tuple[str, dict[str, np.ndarray]], streams: int,
     check(*program, streams, seed)
 
 
+PADDED = """
+!t = tensor<1x4x6x6xf32>
+!w = tensor<4x4x3x3xf32>
+func.func @main(%x: !t) -> !t {
+  %v = braid.parameter {key = "v"} : !w
+  %1 = braid.tanh %x : (!t) -> !t
+  %2 = braid.sub %1, %x : (!t, !t) -> !t
+  %3 = braid.tanh %2 : (!t) -> !t
+  %4 = braid.conv %1, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64} : (!t, !w) -> !t
+  %5 = braid.conv %3, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64} : (!t, !w) -> !t
+  %6 = braid.add %4, %5 : (!t, !t) -> !t
+  func.return %6 : !t
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_a_border_is_written_while_what_it_surrounds_is_read(seed: int) -> None:
+    weights = np.random.default_rng(0).normal(size=(4, 4, 3, 3)).astype(np.float32)
+    check(PADDED, {"v": weights}, 4, seed)
+
+
 @pytest.mark.parametrize("streams", [2, 4])
 def test_streams_run_on_any_number_of_threads(streams: int, tmp_path: Path) -> None:
     def module() -> ModuleOp:

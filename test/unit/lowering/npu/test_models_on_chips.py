@@ -96,4 +96,4 @@ def test_squeezenet(target: str) -> None:
 def test_blocks_in_many_orders(target: str) -> None:
     memory = load_target(target).default_backend.memories[0].bytes
     assert check_model(make_transformer_block(), target, memory, 20) >= 2
-    assert check_model(inception_block(28, 64), target, memory, 20) >= 20
+    assert check_model(inception_block(28, 64), target, memory, 20) > 4
