@@ -108,14 +108,14 @@ def compile(
     kind). Quantized models compute with integers unless `integers` is false. With `emulate`,
     functions for devices that are missing, and of backends that are not installed, run on the host,
     no faster than the target says. A model that is not to `load` needs no devices here, and can
-    only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN, where
-    it has one and is installed), or the `best`, by what `braid tune` has measured: the model then
-    needs the library wherever it runs. `on_miss` says what a kernel gets of which no search is
-    recorded: the `default`, the `library`'s, the fastest of these and few others, which are
-    measured (`probe`), or what `braid tune` finds (`tune`), for at most `on_miss_seconds`;
-    `kernels` are the best then, if nothing else is said. `Model.kernels` tells how many had a
-    record. `passes`, or their text such as `"canonicalize,cse"`, run
-    instead of the default pipeline.
+    only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN
+    or OpenBLAS, where one is installed and has it), or the `best`, by what `braid tune` has
+    measured: the model then needs the library wherever it runs. `on_miss` says what a kernel
+    gets of which no search is recorded: the `default`, the `library`'s, the fastest of these and
+    few others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most
+    `on_miss_seconds`; `kernels` are the best then, if nothing else is said. `Model.kernels` tells
+    how many had a record. `passes`, or their text such as `"canonicalize,cse"`, run instead of
+    the default pipeline.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
