@@ -198,9 +198,13 @@ def _transfers(
 
 
 def memory_of(target: Target, device: Device) -> float:
-    """Bytes of the largest memory of a device; the host has as much as there is."""
+    """Bytes of the largest memory of a device; the host has as much as there is.
+
+    A stream loads and stores parts of what is in the host's memory: its chip holds as much.
+    """
     memories = target.backend_of(device).memories
-    if device.name == target.host or not memories:
+    streams = device.executes_streams and not device.own_memory
+    if device.name == target.host or streams or not memories:
         return inf
     return float(max(memory.bytes for memory in memories))
 

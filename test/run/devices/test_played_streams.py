@@ -61,8 +61,9 @@ def test_blocks(target: str, make: Make, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_squeezenet(tmp_path: Path) -> None:
-    check(light.make_light("squeezenet"), "npu-small", tmp_path / "m.braid")
+@pytest.mark.parametrize("target", CHIPS)
+def test_squeezenet(target: str, tmp_path: Path) -> None:
+    check(light.make_light("squeezenet"), target, tmp_path / "m.braid")
 
 
 def test_from_c(run_model: Path, tmp_path: Path) -> None:
