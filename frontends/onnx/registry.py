@@ -68,7 +68,7 @@ def find_importer(op_type: str, opset: int, domain: str = "") -> Importer | None
 @cache
 def _load_groups() -> None:
     for group in _GROUPS:
-        import_module(f"braid.frontends.onnx.{group}")
+        import_module(f"braid.frontends.onnx.ops.{group}")
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()

@@ -9,8 +9,8 @@ from xdsl.ir import Block
 
 from braid.lowering.npu.compile_subgraph import SubgraphSource, compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
-from braid.lowering.npu.instructions import lowered_block
 from braid.lowering.npu.link import link
+from braid.lowering.npu.lower_block import lowered_block
 from braid.lowering.npu.stream_program import StreamProgram, stream_program, with_addresses
 from braid.passes.order.subgraphs import pieces_of
 from braid.support.object_cache import Kind, ObjectCache

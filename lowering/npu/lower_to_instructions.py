@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.lowering.npu.instructions import lower_to_instructions
+from braid.lowering.npu.lower_block import lower_to_instructions
 from braid.support.errors import BraidError, SourceLocation
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription

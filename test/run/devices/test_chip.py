@@ -9,7 +9,7 @@ import braid
 from braid.compiler import emit_model
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.backend import STREAM
-from braid.lowering.npu.instructions import lower_to_instructions
+from braid.lowering.npu.lower_block import lower_to_instructions
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from braid.frontends.onnx import import_onnx
-from braid.frontends.onnx.movement import sliced
+from braid.frontends.onnx.ops.movement import sliced
 from braid.support.errors import BraidError
 
 FAR = (-(2**63), -(2**31), 2**31, 2**63 - 2)

@@ -14,7 +14,7 @@ from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.npu.instructions import lowered_block
+from braid.lowering.npu.lower_block import lowered_block
 from braid.passes.order.candidate_orders import candidate_orders
 from braid.passes.order.subgraphs import SubgraphSearch
 from braid.targets.machines.target import BackendDescription

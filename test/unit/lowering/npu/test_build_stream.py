@@ -8,7 +8,7 @@ from xdsl.ir import Block
 
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.build_stream import BuiltStream, SubgraphOptions, build_stream
-from braid.lowering.npu.instructions import lower_to_instructions
+from braid.lowering.npu.lower_block import lower_to_instructions
 from braid.support.object_cache import ObjectCache
 from braid.targets.machines.load import load_target
 from braid.targets.machines.target import BackendDescription

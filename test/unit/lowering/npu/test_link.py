@@ -9,8 +9,8 @@ from benchmarks.generators.opaque_modules import random_module
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.lowering.npu.compile_subgraph import compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
-from braid.lowering.npu.instructions import lower_to_instructions, lowered_block
 from braid.lowering.npu.link import link
+from braid.lowering.npu.lower_block import lower_to_instructions, lowered_block
 from braid.passes.order.block_graph import BlockGraph
 from braid.solvers.ordering.residency_plan import AHEADS
 from braid.targets.machines.load import load_target

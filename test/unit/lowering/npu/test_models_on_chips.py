@@ -8,7 +8,7 @@ from benchmarks.models import light
 from benchmarks.models.hand_written import make_transformer_block
 from braid.analysis.interpreter.interpret import evaluate_prepare
 from braid.lowering.npu.backend import TILES
-from braid.lowering.npu.instructions import lower_to_run
+from braid.lowering.npu.lower_block import lower_to_run
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
 from braid.targets.machines.load import load_target

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from braid.lowering.npu.instructions import lower_to_run
+from braid.lowering.npu.lower_block import lower_to_run
 from braid.lowering.npu.stream_program import StreamProgram
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from benchmarks.generators.opaque_modules import random_module
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.frontends.mlir import parse_mlir
-from braid.lowering.npu.instructions import lower_to_instructions
+from braid.lowering.npu.lower_block import lower_to_instructions
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem

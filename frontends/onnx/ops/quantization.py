@@ -11,7 +11,6 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.convolution import convolve, with_channel_bias
 from braid.frontends.onnx.expressions import (
     apply,
     cast,
@@ -23,6 +22,7 @@ from braid.frontends.onnx.expressions import (
 )
 from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.ops.convolution import convolve, with_channel_bias
 from braid.frontends.onnx.registry import importer
 
 

@@ -27,7 +27,7 @@ from braid.frontends.onnx.expressions import (
     scalar,
 )
 from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.reduction import p_norm, p_power, p_root
+from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
 from braid.frontends.onnx.registry import importer
 from braid.frontends.onnx.windows import WindowAttributes, window_attributes
 

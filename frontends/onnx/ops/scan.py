@@ -8,7 +8,6 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.control_flow import counted_loop, loop_keys, require_carried
 from braid.frontends.onnx.expressions import (
     apply,
     concat,
@@ -19,6 +18,7 @@ from braid.frontends.onnx.expressions import (
     transpose,
 )
 from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.ops.control_flow import counted_loop, loop_keys, require_carried
 from braid.frontends.onnx.registry import importer
 
 

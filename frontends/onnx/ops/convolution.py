@@ -20,8 +20,8 @@ from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, broadcast, matmul, reshape, slice_dim, transpose
 from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
 from braid.frontends.onnx.registry import importer
-from braid.frontends.onnx.sampling import corners, neighbours_or_zero
 from braid.frontends.onnx.windows import WindowAttributes, window_attributes
 
 

@@ -12,7 +12,6 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.convolution import per_channel
 from braid.frontends.onnx.expressions import (
     apply,
     cast,
@@ -26,7 +25,8 @@ from braid.frontends.onnx.expressions import (
     with_rank,
 )
 from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.reduction import p_norm
+from braid.frontends.onnx.ops.convolution import per_channel
+from braid.frontends.onnx.ops.reduction import p_norm
 from braid.frontends.onnx.registry import importer
 
 

@@ -1,0 +1,1 @@
+"""Importers of ONNX ops: each file registers those of one kind."""
