@@ -63,7 +63,15 @@ def _programs() -> Path | None:
 
 def _run(*command: object) -> None:
     words = list(map(str, command))
-    if os.geteuid() == 0:
-        words = ["runuser", "-u", "postgres", "--", *words]
-    done = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False)
+    owner = "postgres" if os.geteuid() == 0 else None  # The server refuses to be root.
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        check=False,
+        user=owner,
+        group=owner,
+        extra_groups=None if owner is None else [],
+    )
     assert done.returncode == 0, done.stderr + done.stdout
