@@ -1,17 +1,18 @@
 """Streams of requests through a model, whose devices work side by side on consecutive ones."""
 
-import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
 from braid.execution.request_stream import RequestStream
 from braid.runtime.native_stream import StageTimes, StreamEndedError, StreamLostError
 from braid.support.errors import BraidError
+
+if TYPE_CHECKING:
+    from braid.async_reader import AsyncReader
 
 Array = NDArray[Any]
 Result = Array | tuple[Array, ...] | BraidError
@@ -51,7 +52,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         self._pending: deque[BraidError | None] = deque()  # None for what the stream has
         self._broken: Exception | None = None  # what the iterable raised
         self._drained = self._closed = False
-        self._reader: _AsyncReader | None = None
+        self._reader: AsyncReader | None = None
 
     @property
     def capacity(self) -> int:
@@ -97,7 +98,9 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         if self._closed:
             raise StopAsyncIteration
         if self._reader is None:
-            self._reader = _AsyncReader(self._requests, self._hand_in, self.capacity)
+            from braid.async_reader import AsyncReader  # asyncio takes a while to import
+
+            self._reader = AsyncReader(self._requests, self._hand_in, self.capacity)
         try:
             if await self._reader.has_next():
                 return await self._reader.run(self._next_result)
@@ -215,58 +218,3 @@ def check_deadline(deadline: object) -> None:
         f"deadline is {deadline!r}, expected a positive number of seconds",
         hint="None stands for no deadline",
     )
-
-
-class _AsyncReader:
-    """A task that hands requests in, and a thread that waits for their results."""
-
-    def __init__(
-        self, requests: Requests, hand_in: Callable[[object], None], capacity: int
-    ) -> None:
-        self.broken: Exception | None = None
-        self._thread = ThreadPoolExecutor(1, "braid-stream")
-        self._room = asyncio.Semaphore(capacity)
-        self._due = asyncio.Semaphore(0)
-        self._ended = False
-        self._task = asyncio.create_task(self._feed(requests, hand_in))
-
-    async def _feed(self, requests: Requests, hand_in: Callable[[object], None]) -> None:
-        try:
-            async for request in _each(requests):
-                await self._room.acquire()
-                hand_in(request)
-                self._due.release()
-        except Exception as error:
-            self.broken = error
-        self._ended = True
-        self._due.release()
-
-    async def has_next(self) -> bool:
-        """Wait for a request to be under way; False where there are no more."""
-        await self._due.acquire()
-        if not self._ended or not self._due.locked():
-            return True
-        self._due.release()
-        return False
-
-    async def run(self, take: Callable[[], Result]) -> Result:
-        """Wait for a result in the thread."""
-        result = await asyncio.get_running_loop().run_in_executor(self._thread, take)
-        self._room.release()
-        return result
-
-    async def close(self, close: Callable[[], None]) -> None:
-        """End the task, and `close` without the loop waiting for it."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        await asyncio.get_running_loop().run_in_executor(None, close)
-        self._thread.shutdown(wait=False)
-
-
-async def _each(requests: Requests) -> AsyncIterator[object]:
-    if isinstance(requests, AsyncIterable):
-        async for request in requests:
-            yield request
-    else:
-        for request in requests:
-            yield request

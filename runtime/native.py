@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx.helper
 from numpy.typing import NDArray
 
 from braid.runtime.artifact import Artifact
@@ -25,7 +24,7 @@ from braid.runtime.buffers import (
     check_input,
     check_output,
 )
-from braid.runtime.dtypes import numpy_dtype
+from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
@@ -327,7 +326,7 @@ def _read_spec(tensor: CTensor, dims: Sequence[DimSpec]) -> TensorSpec:
     names = tuple("" if number < 0 else dims[number].name for number in numbers)
     return TensorSpec(
         tensor.name.decode(),
-        onnx.helper.tensor_dtype_to_np_dtype(tensor.dtype).name,
+        dtype_name(tensor.dtype),
         tuple(tensor.shape[: tensor.rank]),
         tuple(tensor.bound[: tensor.rank]),
         names if any(names) else (),

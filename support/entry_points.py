@@ -9,11 +9,13 @@
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from braid.support.errors import BraidError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 TARGETS_GROUP = "braid.targets"
 BACKENDS_GROUP = "braid.backends"
@@ -37,7 +39,7 @@ def installed_paths(group: str) -> dict[str, Path]:
     Raises `BraidError` where an entry point cannot be loaded or is not a path.
     """
     found: dict[str, Path] = {}
-    for entry in sorted(entry_points(group=group)):
+    for entry in sorted(_entry_points(group)):
         path = _load(entry)
         if not isinstance(path, Path):
             raise BraidError(
@@ -50,14 +52,14 @@ def installed_paths(group: str) -> dict[str, Path]:
 @cache
 def installed_tables() -> tuple[dict[str, str], ...]:
     """The tables of passes. Raises `BraidError` where one cannot be loaded."""
-    entries = sorted(entry_points(group=PASSES_GROUP))
+    entries = sorted(_entry_points(PASSES_GROUP))
     return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
 
 
 @cache
 def installed_backends() -> tuple[str, ...]:
     """The names of all backends, sorted."""
-    return tuple(sorted({entry.name for entry in entry_points(group=BACKENDS_GROUP)}))
+    return tuple(sorted({entry.name for entry in _entry_points(BACKENDS_GROUP)}))
 
 
 @cache
@@ -67,7 +69,7 @@ def installed_backend(name: str) -> object:
     Raises `BraidError` where there is none, where two packages have one, or where it cannot be
     loaded or made.
     """
-    found = tuple(entry_points(group=BACKENDS_GROUP, name=name))
+    found = tuple(entry for entry in _entry_points(BACKENDS_GROUP) if entry.name == name)
     if not found:
         known = ", ".join(f"'{other}'" for other in installed_backends()) or "none"
         raise BraidError(
@@ -88,6 +90,8 @@ def installed_backend(name: str) -> object:
 @cache
 def family_backends() -> frozenset[str]:
     """The names of the backends for which installed packages have kernel families."""
+    from importlib.metadata import entry_points
+
     prefix = f"{FAMILIES_GROUP}."
     groups = (group for group in entry_points().groups if group.startswith(prefix))
     return frozenset(group.removeprefix(prefix) for group in groups)
@@ -99,11 +103,17 @@ def installed_families(backend: str, machine: object) -> tuple[object, ...]:
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """
-    entries = sorted(entry_points(group=f"{FAMILIES_GROUP}.{backend}"))
+    entries = sorted(_entry_points(f"{FAMILIES_GROUP}.{backend}"))
     return tuple(_made(entry, _class_of(entry), machine) for entry in entries)
 
 
-def _class_of(entry: EntryPoint) -> type:
+def _entry_points(group: str) -> "EntryPoints":
+    from importlib.metadata import entry_points  # slow to import, and not needed by every model
+
+    return entry_points(group=group)
+
+
+def _class_of(entry: "EntryPoint") -> type:
     loaded = _load(entry)
     if not isinstance(loaded, type):
         raise BraidError(
@@ -112,7 +122,7 @@ def _class_of(entry: EntryPoint) -> type:
     return loaded
 
 
-def _made(entry: EntryPoint, made: type, *arguments: object) -> object:
+def _made(entry: "EntryPoint", made: type, *arguments: object) -> object:
     try:
         return made(*arguments)
     except Exception as error:
@@ -124,7 +134,7 @@ def _made(entry: EntryPoint, made: type, *arguments: object) -> object:
         ) from error
 
 
-def _load(entry: EntryPoint) -> object:
+def _load(entry: "EntryPoint") -> object:
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:

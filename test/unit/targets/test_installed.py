@@ -1,5 +1,6 @@
 """What installed packages add is looked up once in a process, however often it is asked for."""
 
+import importlib.metadata
 from collections.abc import Callable
 
 import pytest
@@ -21,5 +22,5 @@ def test_entry_points_are_read_once(
     def read(**_: str) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(module, "entry_points", read)
+    monkeypatch.setattr(importlib.metadata, "entry_points", read)
     assert ask() == first

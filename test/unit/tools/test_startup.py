@@ -12,6 +12,7 @@ import pytest
         ("braid.tools.cli", {"numpy", "onnx", "xdsl", "braid.compiler"}),
         ("braid.compiler", {"ortools"}),
         ("braid", {"numpy", "xdsl"}),
+        ("braid.model", {"asyncio", "importlib.metadata", "ml_dtypes", "onnx", "xdsl"}),
     ],
 )
 def test_imports_come_late(module: str, late: set[str]) -> None:
