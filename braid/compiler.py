@@ -45,6 +45,7 @@ from braid.support.shared_objects import need_libraries
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
+from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 from braid.universe import make_context
 
 
@@ -75,6 +76,7 @@ def compile(
     emulate: bool = False,
     load: bool = True,
     kernels: str | None = None,
+    numerics: str | None = None,
     on_miss: str = "default",
     on_miss_seconds: float = ON_MISS_SECONDS,
     passes: str | Sequence[ModulePass] | None = None,
@@ -110,7 +112,9 @@ def compile(
     no faster than the target says. A model that is not to `load` needs no devices here, and can
     only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN
     or OpenBLAS, where one is installed and has it), or the `best`, by what `braid tune` has
-    measured: the model then needs the library wherever it runs. `on_miss` says what a kernel
+    measured: the model then needs the library wherever it runs. `numerics` are `fast`, by default,
+    or `strict`, without algorithms whose results differ from the exact ones by more than another
+    order of sums (Winograd's). `on_miss` says what a kernel
     gets of which no search is recorded: the `default`, the `library`'s, the fastest of these and
     few others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most
     `on_miss_seconds`; `kernels` are the best then, if nothing else is said. `Model.kernels` tells
@@ -159,7 +163,7 @@ def compile(
         on_miss=miss,
     )
     lowering = _Lowering(context, read, decisions, profile)
-    with emulating_backends(emulate), miss.kernels_from(kernels):
+    with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
         lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
@@ -192,7 +196,8 @@ class _Lowering:
     def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
         """The model by the passes `chosen`, or the default ones.
 
-        Where it needs more than `budget` bytes, it is lowered again with recomputation.
+        Where it needs more than `budget` bytes, it is lowered again with recomputation, and if
+        that is not enough without kernels that want large scratch memory (Winograd's).
         """
         model = self.read()
         target = known_target(model.module)
@@ -202,7 +207,11 @@ class _Lowering:
         lowered = self._lower(model, target, passes)
         if budget is not None and not fits(lowered.memory, budget):
             # Without recomputation it was too much; the kernels that are the same are at hand.
-            lowered = self._lower(self.read(), target, with_budget(passes, budget))
+            frugal = with_budget(passes, budget)
+            lowered = self._lower(self.read(), target, frugal)
+            if not fits(lowered.memory, budget) and numerics_chosen() is Numerics.FAST:
+                with with_numerics(Numerics.STRICT):
+                    lowered = self._lower(self.read(), target, frugal)
             check_budget(lowered.memory, budget)
         return lowered
 
@@ -297,6 +306,7 @@ def emit_model(
     pin: Sequence[str] = (),
     integers: bool = True,
     kernels: str | None = None,
+    numerics: str | None = None,
     on_miss: str = "default",
     on_miss_seconds: float = ON_MISS_SECONDS,
     emulate: bool = False,
@@ -338,7 +348,7 @@ def emit_model(
         integers=integers,
         on_miss=miss,
     )
-    with emulating_backends(emulate), miss.kernels_from(kernels):
+    with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
         return _emitted(context, read, stage, decisions, jobs=jobs, profile=profile)
 
 

@@ -13,9 +13,15 @@ from braid.support.entry_points import installed_backend, installed_backends, in
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend
 from braid.targets.backend_calls import checked_backend
-from braid.targets.kernels.kernel_family import LIBRARIES, Candidate, KernelFamily
+from braid.targets.kernels.kernel_family import (
+    LIBRARIES,
+    Candidate,
+    KernelFamily,
+    is_approximate,
+)
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
+from braid.targets.numerics import Numerics, numerics_chosen
 
 _HIDDEN = ContextVar("_HIDDEN", default=False)
 """Whether kernel families are left out."""
@@ -93,7 +99,7 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
     if _is_stood_for(device.backend):
         # What packages add to a backend that is not here need not fit what stands for it.
         return tuple(backend(device.backend).families(device, ()))
-    return _families(device, device.machine, _KERNELS.get())
+    return _families(device, device.machine, _KERNELS.get(), numerics_chosen())
 
 
 @contextmanager
@@ -146,10 +152,14 @@ def stand_ins(make: Callable[[str], Backend]) -> Generator[None]:
 
 
 @cache
-def _families(device: Device, machine: Machine, choice: _Choice) -> tuple[KernelFamily, ...]:
+def _families(
+    device: Device, machine: Machine, choice: _Choice, numerics: Numerics
+) -> tuple[KernelFamily, ...]:
     """Made once for what is known of the machine, since families remember what they searched."""
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
+    if numerics is Numerics.STRICT:
+        families = tuple(family for family in families if not is_approximate(family))
     libraries = tuple(family for family in families if family.name in LIBRARIES)
     kernels = choice.kernels
     every = kernels is Kernels.BEST and choice.is_searched is None

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.ports import input_names, output_names
@@ -120,6 +121,12 @@ def _specs(
                 else None,
             )
         tensor = cast(TensorType[Any], type)
+        if (layout := layout_of(tensor)).winograd:
+            raise BraidError(
+                f"'{name}' of the model is stored in layout '{layout}', as transformed windows",
+                location=source_location(function),
+                hint="only weights that are known at compile time are stored so",
+            )
         dtype = to_numpy(tensor.element_type).name
         specs.append(TensorSpec.static(name, dtype, tensor.get_shape()))
     return tuple(specs)

@@ -4,7 +4,8 @@ A tag lists the dims of storage from outermost to innermost. Letters are logical
 dim 0); a capital says that the dim is split into blocks, whose inner dims follow as a size and
 a letter: `abcd` = NCHW, `acdb` = NHWC, `aBcd16b` = NCHW16c, `ba` = column-major. Blocked dims
 are padded to whole blocks and the tail is zero. The suffix `:buffer` marks linear memory as
-opposed to a device's tiled memory.
+opposed to a device's tiled memory. The suffix `:winograd4` says that the last two dims hold
+windows of a convolution as they are multiplied for 4 × 4 results at once (see `winograd`).
 
 Source of the notation: oneDNN developer guide, "Understanding Memory Formats".
 """
@@ -38,7 +39,14 @@ DYNAMIC = DYNAMIC_INDEX
 _ABSTRACT = re.compile(r"[A-Za-z_]\w*[0-9]", re.ASCII)
 """An abstract layout ends in a digit, which no tag does, so a mistyped tag is still an error."""
 
-_TAG = re.compile(r"(?P<outer>[A-Za-z]*)(?P<inner>(?:[1-9][0-9]*[a-z])*)(?P<storage>:buffer)?")
+_TAG = re.compile(
+    r"(?P<outer>[A-Za-z]*)(?P<inner>(?:[1-9][0-9]*[a-z])*)"
+    r"(?P<storage>:buffer|:winograd(?P<winograd>[24]))?"
+)
+
+
+_WINDOW_DIMS = 4
+"""Dims of a weight: channels of outputs and inputs, height and width of the window."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,10 @@ class AbstractLayoutError(UnsupportedError, InvalidLayout):
     """How a tensor in an abstract layout is stored was asked, which nobody knows."""
 
 
+class TransformedLayoutError(UnsupportedError, InvalidLayout):
+    """Where an element lies was asked of a layout that stores sums of elements."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """A parsed layout tag. Build it with `Layout.parse`.
@@ -76,6 +88,8 @@ class Layout:
     strides: tuple[int, ...] | None = field(default=None, compare=False)
     """Elements between neighbours along each dim of storage, where the tensor is a box inside a
     larger one. Where a tensor lies does not tell layouts apart."""
+    winograd: int = 0
+    """Results along a dim for which windows are transformed; 0 where elements are stored."""
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -97,7 +111,11 @@ class Layout:
         blocked = {c for _, c in inner}
         if blocked != {c.lower() for c in outer if c.isupper()}:
             raise InvalidLayout(f"'{text}' must have an inner block for each capital and no other")
-        return Layout(tag, _storage_dims(outer, inner), match["storage"] is not None)
+        winograd = int(match["winograd"] or 0)
+        if winograd and rank < _WINDOW_DIMS:
+            raise InvalidLayout(f"'{text}' has {rank} dims, of which none are windows")
+        is_buffer = match["storage"] == ":buffer"
+        return Layout(tag, _storage_dims(outer, inner), is_buffer, winograd=winograd)
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -143,7 +161,19 @@ class Layout:
 
     @property
     def dims(self) -> tuple[StorageDim, ...]:
-        """Dims of storage from outermost to innermost. Raises InvalidLayout if abstract."""
+        """Dims of storage from outermost to innermost.
+
+        Raises InvalidLayout if it is abstract, or stores no elements.
+        """
+        if self.winograd:
+            raise TransformedLayoutError(
+                f"layout '{self.tag}' stores transformed windows, in which no element lies",
+                hint="only weights that are known at compile time are stored so",
+            )
+        return self._stored
+
+    @property
+    def _stored(self) -> tuple[StorageDim, ...]:
         if self._dims is None:
             raise AbstractLayoutError(
                 f"layout '{self.tag}' is abstract: how it is stored is not known",
@@ -151,10 +181,15 @@ class Layout:
             )
         return self._dims
 
+    @property
+    def untransformed(self) -> "Layout":
+        """The same order and blocks of the elements themselves."""
+        return Layout.parse(self.tag.partition(":")[0]) if self.winograd else self
+
     @cached_property
     def rank(self) -> int:
         """Logical dims of a tensor in this layout. Raises InvalidLayout if abstract."""
-        return len({dim.dim for dim in self.dims})
+        return len({dim.dim for dim in self._stored})
 
     @cached_property
     def is_row_major(self) -> bool:
@@ -164,20 +199,22 @@ class Layout:
     @cached_property
     def is_permutation(self) -> bool:
         """Whether no dim is blocked."""
-        return len(self.dims) == self.rank
+        return len(self._stored) == self.rank
 
     @cached_property
     def permutation(self) -> tuple[int, ...]:
         """Logical dim of each outer storage dim; blocks are left out."""
-        return tuple(d.dim for d in self.dims if d.extent is None)
+        return tuple(d.dim for d in self._stored if d.extent is None)
 
     def block(self, dim: int) -> int:
         """Elements of logical dim `dim` in one block, 1 if it is not split."""
-        return math.prod(d.extent for d in self.dims if d.dim == dim and d.extent is not None)
+        return math.prod(d.extent for d in self._stored if d.dim == dim and d.extent is not None)
 
     def storage_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Shape in memory of a tensor of logical `shape`; open dims stay open."""
-        return tuple(_storage_extent(d, shape[d.dim]) for d in self.dims)
+        if self.winograd:
+            shape = (*shape[:-2], *(extent + self.winograd - 1 for extent in shape[-2:]))
+        return tuple(_storage_extent(d, shape[d.dim]) for d in self._stored)
 
     def storage_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Elements between neighbours along each dim of storage of a tensor of logical `shape`."""

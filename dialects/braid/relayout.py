@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.winograd import transformed_windows
 
 Array = npt.NDArray[Any]
 
 
 def to_storage(array: Array, layout: Layout) -> Array:
     """`array` (logical shape) as `layout` stores it; the tails of padded blocks are zero."""
+    if layout.winograd:
+        return to_storage(transformed_windows(array, layout.winograd), layout.untransformed)
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))

@@ -6,6 +6,7 @@ from braid.lowering.cpu.kernels.border import BorderFamily
 from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_bytes import GemmBytesFamily
@@ -36,6 +37,7 @@ def cpu_families(
         GemmBytesFamily(machine),
         ConvDepthwiseFamily(machine),
         ConvDirectFamily(machine),
+        ConvWinogradFamily(machine),
         ConvBytesFamily(machine),
         PadFamily(machine),
         PoolFamily(machine),

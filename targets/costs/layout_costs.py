@@ -90,8 +90,8 @@ class LayoutCosts:
             return 0.0
         if (declared := self._declared_reorders.get((source, target))) is not None:
             return self._declared_reorder(source, target, declared)
-        if not is_physical:
-            return math.inf
+        if not is_physical or source.winograd or target.winograd:
+            return math.inf  # Weights are transformed at compile time, for nothing.
         return min(self._reorder_on(tensor_type, source, target, devices))
 
     def cheaper_side(

@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import TensorType
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
@@ -52,13 +54,17 @@ class Match:
 
     @cached_property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """As in `Candidate`. Raises BraidError for a choice that does not fit the group."""
+        """As in `Candidate`, without those that want to be transformed what is not known yet.
+
+        Raises BraidError for a choice that does not fit the group.
+        """
         with self._named("layouts"):
             choices = self.candidate.layouts
             if not _is_own(self.family):
                 for choice in choices:
                     _check_choice(choice, self.group)
-        return choices
+        known = ParameterExpressions()
+        return [choice for choice in choices if _is_available(choice, self.group, known)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Whether the candidate can address the tensors as `choice` says they are stored."""
@@ -138,6 +144,14 @@ def _named(family: KernelFamily, method: str, group: FusedOp) -> Generator[None]
             location=source_location(group),
             hint=f"mend {_class_of(family)}; braid --debug … shows where",
         ) from error
+
+
+def _is_available(choice: LayoutChoice, group: FusedOp, known: ParameterExpressions) -> bool:
+    """Whether all that is to be transformed is known at compile time, or transformed already."""
+    return all(
+        not layout.winograd or layout_of(value.type) == layout or known.is_known(value)
+        for value, layout in zip(group.operands, choice.operands, strict=True)
+    )
 
 
 def _check_choice(choice: object, group: FusedOp) -> None:

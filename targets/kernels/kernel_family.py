@@ -123,7 +123,11 @@ class Extensible(Protocol):
 
 
 class KernelFamily(Protocol):
-    """A parameterized emitter of kernels for one kind of group; made with the machine it is for."""
+    """A parameterized emitter of kernels for one kind of group; made with the machine it is for.
+
+    One whose algorithms differ from the exact results by more than another order of sums has an
+    attribute `is_approximate`: `numerics=strict` leaves it out.
+    """
 
     @property
     def name(self) -> str:
@@ -138,3 +142,8 @@ class KernelFamily(Protocol):
     def match(self, group: FusedOp) -> Candidate | None:
         """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
         ...
+
+
+def is_approximate(family: KernelFamily) -> bool:
+    """Whether the algorithms of `family` are left out where `numerics` are strict."""
+    return bool(getattr(family, "is_approximate", False))

@@ -8,7 +8,7 @@ measured. Neither knows a source: a family says by its `version` that it emits o
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from io import StringIO
 from typing import Any, cast
@@ -26,9 +26,13 @@ from braid.support.toolchain import braid_version, distribution_version, toolcha
 from braid.targets.kernels.kernel_family import KernelFamily, Schedule
 from braid.targets.machines.identity import machine_text
 from braid.targets.machines.machine import Machine
+from braid.targets.numerics import Numerics, numerics_chosen
 
-NUMERICS = "f32 accumulation, contracted multiply-adds"
-"""What kernels may do to results; the same for all of them so far."""
+_NUMERICS = {
+    Numerics.STRICT: "f32 accumulation, contracted multiply-adds",
+    Numerics.FAST: "f32 accumulation, contracted multiply-adds, approximate algorithms",
+}
+"""What kernels may do to results."""
 
 _NOTES = "braid."
 """Names of what passes note on ops begin so; it changes nothing that they compute."""
@@ -74,7 +78,7 @@ class GroupKey:
     stored: str
     machine: str
     threads: int = 1
-    numerics: str = NUMERICS
+    numerics: str = field(default_factory=lambda: _NUMERICS[numerics_chosen()])
 
     @staticmethod
     def of(stored: str, machine: Machine, threads: int = 1) -> "GroupKey":

@@ -19,6 +19,7 @@ from braid.tools.commands.compile_options import (
     MeasureOrdersOption,
     MemoryJsonOption,
     MemoryReportOption,
+    NumericsOption,
     OnMissOption,
     OnMissSecondsOption,
     OrderSecondsOption,
@@ -87,6 +88,7 @@ def compile_model(
     partition: PartitionOption = None,
     pin: PinOption = None,
     kernels: KernelsOption = None,
+    numerics: NumericsOption = None,
     on_miss: OnMissOption = "default",
     on_miss_seconds: OnMissSecondsOption = 600.0,
     emulate: EmulateOption = False,
@@ -98,9 +100,11 @@ def compile_model(
     """
     from braid.emulation import emulating_backends
     from braid.passes.infrastructure.decision_checks import verifying_decisions
+    from braid.targets.numerics import with_numerics
 
     context.with_resource(verifying_decisions(verify_decisions))
     context.with_resource(emulating_backends(emulate))
+    context.with_resource(with_numerics(numerics))
     what = what_to_emit(emit, output, target)
     check_options(given_options(context), what)
     output = output or default_output(model, what)

@@ -83,6 +83,14 @@ KernelsOption = Annotated[
         "default generated, with --on-miss best. What calls the library needs it wherever it runs.",
     ),
 ]
+NumericsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="fast: also algorithms whose sums cancel, such as Winograd's; strict: none of these. "
+        "By default what BRAID_NUMERICS says, else fast.",
+    ),
+]
 OnMissOption = Annotated[
     str,
     typer.Option(

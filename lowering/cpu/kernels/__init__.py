@@ -3,10 +3,11 @@
 A family says which groups of ops it takes, in which layouts and how fast, and emits their kernels;
 see `KernelFamily`. The folders hold what families are made of. Each imports only those below it:
 
-- `conv`: convolutions (`conv_direct`, `conv_depthwise`)
+- `conv`: convolutions (`conv_direct`, `conv_depthwise`, `conv_winograd`)
 - `windows`: ops over windows of images (`conv_depthwise`, `pooling`)
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
 - `padding`: the border of padded tensors (`pad`, `border`)
+- `winograd`: convolutions with fewer products (`conv_winograd`)
 - `contraction`: products in register tiles (`gemm`, `conv_direct`)
 - `copies`: strided copies, and such that permute elements (`movement`, `pad`, `tiled`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families

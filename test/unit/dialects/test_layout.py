@@ -68,9 +68,22 @@ def test_tags_and_aliases_mean_what_onednn_says() -> None:
     assert Layout.row_major(2) == Layout.parse("row_major")
 
 
+def test_transformed_windows_have_no_elements() -> None:
+    layout = Layout.parse("Acdb16a:winograd4")
+    assert layout.storage_shape((20, 8, 3, 3)) == (2, 6, 6, 8, 16)
+    assert (layout.rank, layout.block(0), layout.is_permutation) == (4, 16, False)
+    assert layout.untransformed == Layout.parse("Acdb16a") != layout
+    assert Layout.parse("abcd:winograd2").storage_shape((20, 8, 3, 3)) == (20, 8, 4, 4)
+    for asked in (lambda: layout.dims, lambda: layout.storage_map):
+        with pytest.raises(InvalidLayout, match="in which no element lies"):
+            asked()
+
+
 @pytest.mark.parametrize(
     ("tag", "problem"),
     [
+        ("ab:winograd4", "has 2 dims, of which none are windows"),
+        ("abcd:winograd3", "neither a layout tag nor one of"),
         ("ac", "does not name each of its 2 dims exactly once"),
         ("aab", "does not name each of its 3 dims exactly once"),
         ("aB", "must have an inner block for each capital"),

@@ -49,10 +49,14 @@ def grid_kernel(
     grid: int,
     body: Body,
     in_place: tuple[InPlace, ...] = (),
+    scratch_bytes: int = 0,
 ) -> Kernel:
-    """A kernel of `group` that runs `body` for each of its iterations [begin, end)."""
-    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes=0)
-    return Kernel(symbol, module, grid, in_place=in_place)
+    """A kernel of `group` that runs `body` for each of its iterations [begin, end).
+
+    The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes.
+    """
+    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes)
+    return Kernel(symbol, module, grid, scratch_bytes, in_place)
 
 
 class OverlappingBody(Protocol):

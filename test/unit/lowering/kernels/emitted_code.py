@@ -196,6 +196,14 @@ CASES = (
     ),
     *(
         Case(
+            "conv-winograd", f"{results} results", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)],
+            _convolution(1), ["acdb", f"Acdb{{two}}a:winograd{results}", "abcd", "acdb"],
+            {"tiles": 5, "rows": 3, "unroll": 2, "parts": 1},
+        )
+        for results in (2, 4)
+    ),
+    *(
+        Case(
             "conv-depthwise", label, [WIDE, (32, 1, 3, 3), (1, 32, 1, 1)], _convolution(32),
             [tag, weight, "abcd", tag], {"columns": 3, "vectors": 2},
         )

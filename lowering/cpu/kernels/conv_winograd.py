@@ -1,0 +1,180 @@
+"""Convolution with windows of 3 × 3 by Winograd's algorithms, with an elementwise epilogue.
+
+F(4 × 4, 3 × 3) takes a quarter of the products of a direct convolution and F(2 × 2, 3 × 3) 4/9,
+for sums that cancel: results differ more from the exact ones (see docs/numerics.md).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.winograd import TRANSFORMS, WINDOW
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, Tile, feasible_tiles
+from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.groups.layout_choices import (
+    packed_weight,
+    results_alike,
+    uniform_choice,
+)
+from braid.lowering.cpu.kernels.groups.loop_dims import Stored
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
+from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_RANK = 4
+_UNROLLED_PRODUCTS, _MOST_UNROLLED = 32, 128
+"""Multiply-adds in the loop body of products; steps beyond which code grows and nothing else."""
+
+_BLOCKS = (1, 2, 3, 4, 6, 8)
+"""Register tiles of a block of tiles, from which schedules choose."""
+
+
+@dataclass(frozen=True)
+class ConvWinogradFamily(VectorFamily):
+    """`braid.conv` of f32 images: 3 × 3, stride 1, one group, unpadded, with an epilogue.
+
+    Layouts: channels last; the weight transformed, in blocks of output channels
+    (`Acdb16a:winograd4`), so that it has to be known at compile time.
+    """
+
+    name: str = "conv-winograd"
+    version: int = 1
+    is_approximate: ClassVar[bool] = True
+
+    def match(self, group: FusedOp) -> "_Convolution | None":
+        """One convolution of block arguments, the rest elementwise on its result."""
+        found = match_convolution(group)
+        if found is None or found.rank != _RANK or found.groups > 1:
+            return None
+        windows = found.op.windows
+        if {*windows.size} != {WINDOW} or {*windows.strides, *windows.dilations} != {1}:
+            return None
+        return _Convolution(group, self.unit, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Convolution(VectorCandidate):
+    found: ConvMatch
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """Of both algorithms with their best blocks of output channels, the fastest first."""
+        found = [self._choice(self._best_vectors(results), results) for results in TRANSFORMS]
+        return sorted(found, key=self.seconds)
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous; the weight is on its own."""
+        if choice.operands[self.found.weight.index].strides is not None:
+            return False
+        tensors = [self._input(choice), *self._outputs(choice)]
+        return results_alike(choice) and all(tensor.stride(1) <= 1 for tensor in tensors)
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Blocks of tiles and register tiles, by predicted time."""
+        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
+        ranked = sorted(
+            self._blocks(problem, vectors),
+            key=lambda block: problem.seconds(*block, vectors, self.unit),
+        )
+        for place, (tiles, rows) in enumerate(ranked):
+            if level == sum(place >= count for count in (3, 10)):
+                yield {
+                    "tiles": tiles,
+                    "rows": rows,
+                    "unroll": max(1, _UNROLLED_PRODUCTS // (rows * vectors)),
+                    "parts": problem.parts(tiles, vectors, self.unit.lanes),
+                }
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any block of tiles, with a register tile that fits."""
+        if sorted(schedule) != ["parts", "rows", "tiles", "unroll"] or min(schedule.values()) < 1:
+            return False
+        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
+        blocks = -(-problem.outputs // (vectors * self.unit.lanes))
+        fits = (schedule["rows"], vectors) in feasible_tiles(self.unit)
+        fits = fits and schedule["unroll"] <= _MOST_UNROLLED and schedule["tiles"] <= problem.tiles
+        return fits and blocks % schedule["parts"] == 0
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Time of the best block, or of memory where that is slower."""
+        problem, vectors = self._problem(choice), self._vectors(choice)
+        best = min(
+            problem.seconds(*block, vectors, self.unit) for block in self._blocks(problem, vectors)
+        )
+        return max(best, moving_seconds(stored_bytes(self.group, choice), self.unit))
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """A block of tiles per grid iteration."""
+        chosen, problem = self.completed(schedule), self._stored
+        vectors = self._vectors(stored_choice(self.group))
+        tile = Tile(chosen["rows"], vectors, chosen["unroll"])
+        kernel = WinogradKernel(problem, chosen["tiles"], tile, chosen["parts"], self.unit.lanes)
+        body, in_place = kernel.iteration, problem.in_place
+        scratch = kernel.scratch_bytes
+        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place, scratch)
+
+    @cached_property
+    def _stored(self) -> WinogradProblem:
+        return self._problem(stored_choice(self.group))
+
+    def _blocks(self, problem: WinogradProblem, vectors: int) -> Iterator[tuple[int, int]]:
+        """(tiles, rows) of blocks and register tiles."""
+        for rows, own in feasible_tiles(self.unit):
+            if own != vectors:
+                continue
+            sizes = {min(count * rows, problem.tiles) for count in _BLOCKS}
+            yield from ((tiles, rows) for tiles in sorted(sizes))
+
+    def _best_vectors(self, results: int) -> int:
+        return min(VECTORS, key=lambda vectors: self.seconds(self._choice(vectors, results)))
+
+    def _choice(self, vectors: int, results: int) -> LayoutChoice:
+        last = Layout.channels_last(_RANK)
+        packed = packed_weight(_RANK, vectors * self.unit.lanes)
+        weight = Layout.parse(f"{packed.tag}:winograd{results}")
+        fixed = {self.found.input.index: last, self.found.weight.index: weight}
+        return uniform_choice(self.group, last, fixed)
+
+    def _vectors(self, choice: LayoutChoice) -> int:
+        return choice.operands[self.found.weight.index].block(0) // self.unit.lanes
+
+    def _input(self, choice: LayoutChoice) -> Stored:
+        input = self.found.input
+        return Stored(shape_of(input), choice.operands[input.index])
+
+    def _outputs(self, choice: LayoutChoice) -> list[Stored]:
+        """The leaves of the epilogue, then the result."""
+        points = self.found.points
+        leaves = [Stored(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
+        return [*leaves, Stored(points.shape, choice.results[0])]
+
+    def _problem(self, choice: LayoutChoice) -> WinogradProblem:
+        found, points = self.found, self.found.points
+        outputs = self._outputs(choice)
+        images, _, height, width = points.shape
+        return WinogradProblem(
+            images=images,
+            channels=found.depth,
+            outputs=found.columns,
+            shape=(height, width),
+            results=choice.operands[found.weight.index].winograd,
+            input=found.input.index,
+            weight=found.weight.index,
+            input_strides=_strides(self._input(choice)),
+            output_strides=tuple(map(_strides, outputs)),
+            vector_steps=tuple(self.unit.lanes * tensor.stride(1) for tensor in outputs),
+            anchor=found.op.output,
+            points=points,
+        )
+
+
+def _strides(tensor: Stored) -> tuple[int, int, int]:
+    return tensor.stride(0), tensor.stride(2), tensor.stride(3)

@@ -1,0 +1,1 @@
+"""Convolution by Winograd's algorithms: transforms in registers, problem, code and times."""

@@ -1,0 +1,269 @@
+"""The code of a convolution by Winograd's algorithms, a block of tiles after the other.
+
+For the tiles of a block: their inputs are transformed into scratch memory; for each block of
+output channels, there is a matrix product per place of a tile, tiles × input channels ×
+outputs, and then the products are transformed back, go through the epilogue and are stored. What
+is in scratch memory stays in a core's cache. Tiles that stick out of the image read its last
+elements again, and store what lies inside.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from braid.dialects.braid.buffer import aligned
+from braid.dialects.braid.winograd import TRANSFORMS, Transforms
+from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
+from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
+from braid.lowering.cpu.kernels.winograd.transforms import transformed_input, transformed_output
+
+_LINE = 16
+"""Elements between the places of a tile beyond what they hold: they fall on different sets of the
+first-level cache."""
+
+
+@dataclass(frozen=True)
+class WinogradKernel:
+    """Emits `problem`, `tiles` tiles per grid iteration and a part of the output channels.
+
+    `product` is the register tile of the products: its rows are tiles, its columns a block of
+    output channels, of which `parts` iterations have equal numbers.
+    """
+
+    problem: WinogradProblem
+    tiles: int
+    product: Tile
+    parts: int
+    lanes: int
+
+    @property
+    def grid(self) -> int:
+        """Iterations in all."""
+        return -(-self.problem.tiles // self.tiles) * self.parts
+
+    @property
+    def scratch_bytes(self) -> int:
+        """For the transformed inputs of a block, and its products with a block of channels."""
+        places = self.transforms.tile**2
+        return aligned(4 * places * (self.input_step + self.product_step))
+
+    @property
+    def transforms(self) -> Transforms:
+        """The matrices."""
+        return TRANSFORMS[self.problem.results]
+
+    @cached_property
+    def rows(self) -> int:
+        """Tiles with those that fill the last register tile."""
+        return -(-self.tiles // self.product.rows) * self.product.rows
+
+    @property
+    def row_elements(self) -> int:
+        """Channels of a transformed input, in whole vectors."""
+        return -(-self.problem.channels // self.lanes) * self.lanes
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        return self.product.vectors * self.lanes
+
+    @property
+    def input_step(self) -> int:
+        """Elements from one place of the transformed inputs to the next."""
+        return self.rows * self.row_elements + _LINE
+
+    @property
+    def product_step(self) -> int:
+        """Elements from one place of the products to the next."""
+        return self.rows * self.columns + _LINE
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """One block of tiles, for a part of the output channels."""
+        blocks = -(-self.problem.outputs // self.columns)
+        block, part = e.divmod(index, self.parts)
+        first = e.mul(block, self.tiles)
+        count: Index = self.tiles
+        if self.problem.tiles % self.tiles:
+            count = e.minimum(count, e.sub(self.problem.tiles, first))
+        _Block(self, e, buffers, first, count).write(
+            e.mul(part, blocks // self.parts), blocks // self.parts
+        )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The tiles from `first` on, `count` of them."""
+
+    kernel: WinogradKernel
+    e: Emitter
+    buffers: Sequence[Buffer]
+    first: Index
+    count: Index
+
+    def write(self, begin: Index, blocks: int) -> None:
+        """Computes `blocks` blocks of output channels from number `begin` on."""
+        e = self.e
+        e.loop(0, self.count, 1, self._transform_inputs)
+
+        def columns(number: Index) -> None:
+            block = e.add(begin, number)
+            e.loop(0, self._places, 1, lambda place: self._multiply(block, place))
+            e.loop(0, self.count, 1, lambda tile: self._store(block, tile))
+
+        e.loop(0, blocks, 1, columns)
+
+    @property
+    def _places(self) -> int:
+        return self.kernel.transforms.tile**2
+
+    @property
+    def _scratch(self) -> Buffer:
+        return self.buffers[-1]
+
+    def _origin(self, tile: Index) -> tuple[Index, Index, Index]:
+        """The image of a tile, and the tiles above it and to the left of it."""
+        problem = self.kernel.problem
+        image, row, column = self.e.coordinates(
+            self.e.add(self.first, tile), (problem.images, *problem.grid)
+        )
+        return image, row, column
+
+    def _transform_inputs(self, tile: Index) -> None:
+        """Bᵀ d B of one tile, for all channels."""
+        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        image, *place = self._origin(tile)
+        strides, source = problem.input_strides, self.buffers[problem.input]
+        rows, columns = (
+            [e.mul(at, stride) for at in self._inputs(place[dim], dim)]
+            for dim, stride in enumerate(strides[1:])
+        )
+        base = e.mul(image, strides[0])
+        target = e.mul(tile, kernel.row_elements)
+
+        def vector(channel: Index, mask: Value | None) -> None:
+            lines = [e.add(e.add(base, row), channel) for row in rows]
+            inputs = [
+                [source.load(e, e.add(line, column), mask) for column in columns] for line in lines
+            ]
+            found = transformed_input(e, kernel.transforms.of_input, inputs)
+            start = e.add(target, channel)
+            for number, value in enumerate(value for row in found for value in row):
+                self._scratch.store(e, value, e.add(start, number * kernel.input_step))
+
+        whole = problem.channels - problem.channels % e.lanes
+        if whole:
+            e.loop(0, whole, e.lanes, lambda channel: vector(channel, None))
+        if whole < problem.channels:
+            vector(whole, e.tail_mask(problem.channels - whole))
+
+    def _inputs(self, tile: Index, dim: int) -> list[Index]:
+        """Where the inputs of a tile lie along a dim: the last ones inside of the image."""
+        e, problem = self.e, self.kernel.problem
+        start = e.mul(tile, problem.results)
+        last = problem.shape[dim] + 1
+        inside = problem.shape[dim] % problem.results == 0
+        found = [e.add(start, step) for step in range(self.kernel.transforms.tile)]
+        return found if inside else [e.minimum(at, last) for at in found]
+
+    def _multiply(self, block: Index, place: Index) -> None:
+        """The products of one place of all tiles with a block of output channels."""
+        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        columns, tile = kernel.columns, kernel.product
+        number = e.add(e.mul(block, self._places), place)
+        b_base = e.mul(number, problem.channels * columns)
+        a_base = e.mul(place, kernel.input_step)
+        c_base = e.add(self._places * kernel.input_step, e.mul(place, kernel.product_step))
+
+        def rows(row: Index) -> None:
+            operands = TileOperands(
+                self._scratch,
+                e.add(a_base, e.mul(row, kernel.row_elements)),
+                kernel.row_elements,
+                self.buffers[problem.weight],
+                b_base,
+                [None] * tile.vectors,
+            )
+            sums = accumulate(e, operands, [LoopDim(problem.channels, (1, columns))], tile)
+            start = e.add(c_base, e.mul(row, columns))
+            for step, vectors in enumerate(sums):
+                for vector, value in enumerate(vectors):
+                    offset = step * columns + vector * e.lanes
+                    self._scratch.store(e, value, e.add(start, offset))
+
+        e.loop(0, self.count, tile.rows, rows)
+
+    def _store(self, block: Index, tile: Index) -> None:
+        """Aᵀ d A of one tile, the epilogue, and what lies inside of the image."""
+        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        image, *place = self._origin(tile)
+        vectors = kernel.product.vectors
+        masks = tile_masks(e, problem.outputs, block, vectors)
+        start = self._places * kernel.input_step
+        base = e.add(start, e.mul(tile, kernel.columns))
+        for vector in range(vectors):
+            side = range(kernel.transforms.tile)
+            products = [
+                [self._product(base, row * len(side) + column, vector) for column in side]
+                for row in side
+            ]
+            results = transformed_output(e, kernel.transforms.of_output, products)
+            number = e.add(e.mul(block, vectors), vector)
+            _Results(self, image, place, number, masks[vector]).store(results)
+
+    def _product(self, base: Index, place: int, vector: int) -> Value:
+        offset = place * self.kernel.product_step + vector * self.e.lanes
+        return self._scratch.load(self.e, self.e.add(base, offset))
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Where the results of the tile at `place` of `image` go, one vector of channels."""
+
+    block: _Block
+    image: Index
+    place: Sequence[Index]
+    vector: Index
+    mask: Value | None
+
+    def store(self, results: Sequence[Sequence[Value]]) -> None:
+        """Those rows and columns that the last tiles have not are left out there."""
+        self._split(
+            0, lambda rows: self._split(1, lambda columns: self._part(results, rows, columns))
+        )
+
+    def _split(self, dim: int, part: Callable[[range], None]) -> None:
+        problem, e = self.block.kernel.problem, self.block.e
+        count = problem.results
+        sure = problem.shape[dim] % count or count
+        part(range(sure))
+        if sure < count:
+            last = problem.grid[dim] - 1
+            e.branch(self.place[dim], last, lambda: part(range(sure, count)), lambda: None)
+
+    def _part(self, results: Sequence[Sequence[Value]], rows: range, columns: range) -> None:
+        problem, e = self.block.kernel.problem, self.block.e
+        epilogue = Epilogue(
+            problem.anchor,
+            problem.points,
+            tuple(strides[2] for strides in problem.output_strides),
+            problem.vector_steps,
+        )
+        for row in rows:
+            bases = [self._base(strides, row, columns.start) for strides in problem.output_strides]
+            tile = [[results[row][column]] for column in columns]
+            TileStore(epilogue, e, self.block.buffers[:-1], bases, self.vector, [self.mask]).store(
+                tile
+            )
+
+    def _base(self, strides: Sequence[int], row: int, column: int) -> Index:
+        e, count = self.block.e, self.block.kernel.problem.results
+        at = (
+            self.image,
+            e.add(e.mul(self.place[0], count), row),
+            e.add(e.mul(self.place[1], count), column),
+        )
+        return e.dot(at, strides)

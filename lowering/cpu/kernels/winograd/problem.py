@@ -1,0 +1,108 @@
+"""A convolution as Winograd's algorithms compute it, and how long that should take. No code."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.winograd import TRANSFORMS
+from braid.lowering.cpu.kernels.contraction.microkernel import tile_cycles
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
+from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
+from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.targets.kernels.kernel_family import InPlace
+
+Strides = tuple[int, int, int]
+"""Elements to the next image, row and column."""
+
+
+@dataclass(frozen=True)
+class WinogradProblem:
+    """`images` × `outputs` results of height and width `shape`, of `channels` inputs each.
+
+    Windows of 3 × 3; `results` along each dim are computed at once. The strides of outputs are
+    those of each leaf of the epilogue and of the results, and `vector_steps` the elements to
+    their next vector of channels, 0 where a leaf is repeated. `input` and `weight` are numbers of
+    the kernel's arguments.
+    """
+
+    images: int
+    channels: int
+    outputs: int
+    shape: tuple[int, int]
+    results: int
+    input: int
+    weight: int
+    input_strides: Strides
+    output_strides: tuple[Strides, ...]
+    vector_steps: tuple[int, ...]
+    anchor: SSAValue
+    points: Pointwise
+
+    @cached_property
+    def grid(self) -> tuple[int, int]:
+        """Tiles above each other and beside each other."""
+        height, width = (-(-extent // self.results) for extent in self.shape)
+        return height, width
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all images."""
+        return self.images * math.prod(self.grid)
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Operands of the epilogue that a result may overwrite: not the input."""
+        *steps, step = self.vector_steps
+        *leaves, result = self.output_strides
+        stored = [(*strides, own) for strides, own in zip(leaves, steps, strict=True)]
+        results = [(*result, step)] * len(self.points.results)
+        read = [leaf for leaf in self.points.leaves if leaf.index in (self.input, self.weight)]
+        return in_place_leaves(self.points, stored, results, read)
+
+    def parts(self, tiles: int, vectors: int, lanes: int) -> int:
+        """Parts of the output channels, so that there are a few iterations to share out."""
+        blocks = -(-self.outputs // (vectors * lanes))
+        wanted = -(-_ITERATIONS // -(-self.tiles // tiles))
+        return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
+
+    def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
+        """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.
+
+        Multiply-adds of the products, what the transforms load, compute and store, and reading
+        the weights for every block of tiles.
+        """
+        lanes, places = unit.lanes, TRANSFORMS[self.results].tile ** 2
+        blocks = -(-self.tiles // tiles)
+        columns = -(-self.outputs // (vectors * lanes))
+        per_block = -(-min(tiles, self.tiles) // rows)
+        product = tile_cycles(rows, vectors) * self.channels + _PRODUCT_CYCLES * rows * vectors
+        product *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
+        products = blocks * columns * places * per_block * (product + _TILE_CYCLES)
+        inputs = self.tiles * -(-self.channels // lanes) * places * _INPUT_CYCLES
+        inputs *= self.parts(tiles, vectors, lanes)
+        outputs = self.tiles * columns * vectors * places * _OUTPUT_CYCLES
+        weights = 4 * places * self.channels * columns * vectors * lanes
+        read = moving_seconds(weights, unit) + (blocks - 1) * weights / unit.cached_bytes
+        block_bytes = 4 * places * tiles * (self.channels + vectors * lanes)
+        if block_bytes > unit.cache_bytes:
+            read += blocks * columns * block_bytes / unit.cached_bytes
+        return (products + inputs + outputs) / unit.fma_rate + read
+
+
+_INPUT_CYCLES, _OUTPUT_CYCLES = 6.0, 5.0
+"""Cycles per vector and place of a tile: loads, a dozen operations for six, spills, stores."""
+
+_PRODUCT_CYCLES = 1.0
+"""Cycles of storing a vector of products."""
+
+_TILE_CYCLES = 15.0
+"""Cycles around a register tile."""
+
+_ONE_VECTOR_FACTOR = 1.4
+"""How much slower register tiles of one vector of columns are, measured."""
+
+_ITERATIONS = 4
+"""Iterations that there are at least, where output channels can be shared out."""
