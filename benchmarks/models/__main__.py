@@ -8,6 +8,7 @@ is the reference of ratios and errors. ``python -m benchmarks.models.make DIR`` 
 
 import argparse
 import json
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from benchmarks.models.compare import Result, compare
 from benchmarks.models.inputs import random_inputs
 from benchmarks.models.peak import peak_flops
 from benchmarks.models.peers import PEERS, Inputs
+from benchmarks.provenance import provenance
 
 REFERENCE = "ort"
 
@@ -61,6 +63,17 @@ def show(results: Sequence[Result]) -> None:
     Console(width=120).print(table)
 
 
+def show_summary(results: Sequence[Result]) -> None:
+    """Print braid's medians by those of the best peer, over all models."""
+    ratios: list[float] = []
+    for model in dict.fromkeys(result.model for result in results):
+        medians = {r.runtime: r.median for r in results if r.model == model}
+        ratios.append(medians.pop("braid") / min(medians.values()))
+    if ratios:
+        mean = statistics.geometric_mean(ratios)
+        print(f"braid ÷ best peer: {mean:.3f} in geometric mean, {max(ratios):.3f} at most")
+
+
 def main() -> None:
     """Measure, print a table, and write the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -81,10 +94,15 @@ def main() -> None:
             measured = measure(path, options)
             show(measured)
             results += measured
+    show_summary(results)
     flops = peak_flops()
     print(f"peak of one core by {np.__name__}'s matrix product: {flops / 1e9:.0f} GFLOP/s")
     if options.json:
-        report = {"peak_flops": flops, "results": [asdict(result) for result in results]}
+        report = {
+            **provenance(("onnxruntime", "openvino", "iree-base-runtime")),
+            "peak_flops": flops,
+            "results": [asdict(result) for result in results],
+        }
         options.json.write_text(json.dumps(report, indent=1))
     if wrong := [r.model for r in results if r.runtime == "braid" and not is_close(r, options)]:
         raise SystemExit(f"not within {options.tolerance:g} of {REFERENCE}: {', '.join(wrong)}")

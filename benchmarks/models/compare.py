@@ -105,8 +105,11 @@ def compare(
 
 
 def check_variance(path: Path, outputs: Sequence[Array]) -> None:
-    """Refuse a model whose outputs are constant: agreement on them would mean nothing."""
+    """Refuse a model whose outputs are constant or one-hot: agreement on them means nothing."""
     for output in outputs:
         values = output.astype(np.float64)
+        largest = np.abs(values).max(initial=0.0)
+        if values.size > 2 and (np.abs(values) > 1e-6 * largest).sum() == 1:
+            raise SystemExit(f"{path}: an output of the reference is one number and zeros")
         if output.size > 1 and not values.std() > 1e-6 * np.abs(values).max():
             raise SystemExit(f"{path}: an output of the reference has no variance")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, helper, numpy_helper, version_converter
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper, version_converter
 
 NAMES = ("densenet121", "inception_v1", "inception_v2", "shufflenet", "squeezenet")
 OPSET = 18
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def make_light(name: str) -> ModelProto:
-    """The light model `name` with weights, in opset 18."""
+    """The light model `name` with weights, in opset 18; its outputs are logits."""
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     model = onnx.load(folder / f"light_{name}.onnx")
     graph = model.graph
@@ -43,14 +43,28 @@ def make_light(name: str) -> ModelProto:
     used = {value for node in nodes for value in node.input}
     weights += [tensor for tensor in graph.initializer if tensor.name in used]
     inputs = [value for value in graph.input if value.name not in given]
+    nodes, outputs = without_softmax(nodes, list(graph.output))
     weighted = helper.make_model(
-        helper.make_graph(nodes, name, inputs, list(graph.output), weights),
+        helper.make_graph(nodes, name, inputs, outputs, weights),
         opset_imports=list(model.opset_import),
         ir_version=4,
     )
     converted = version_converter.convert_version(weighted, OPSET)
     converted.ir_version = 9
     return converted
+
+
+def without_softmax(
+    nodes: list[NodeProto], outputs: list[ValueInfoProto]
+) -> tuple[list[NodeProto], list[ValueInfoProto]]:
+    """The same up to a last softmax, which random weights let round to one 1 and zeros."""
+    last = nodes[-1]
+    if last.op_type != "Softmax" or [o.name for o in outputs] != list(last.output):
+        return nodes, outputs
+    logits = ValueInfoProto()
+    logits.CopyFrom(outputs[0])
+    logits.name = last.input[0]
+    return nodes[:-1], [logits]
 
 
 def is_weight(node: NodeProto, given: Mapping[str, Array]) -> bool:
