@@ -164,6 +164,12 @@ class Artifact:
     def _devices(self) -> Bytes:
         return self._checked(SectionKind.DEVICES)
 
+    def check(self) -> None:
+        """Compare every section with its digest; raises `BraidError` where one is damaged."""
+        for kind in SectionKind:
+            if kind in self._sections:
+                self._checked(kind)
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the file, whole or not at all.
 
@@ -171,9 +177,7 @@ class Artifact:
             BraidError: the file is damaged, or the copy cannot be written.
 
         """
-        for kind in SectionKind:
-            if kind in self._sections:
-                self._checked(kind)
+        self.check()
         with atomic_file(path) as file:
             file.write(self.data.data)
 

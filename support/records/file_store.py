@@ -106,6 +106,10 @@ class FileStore(RecordStore):
         except (_DamagedError, OSError):
             return {}
 
+    def stamp(self) -> str:
+        """Another text when there are other records, without a look into the file."""
+        return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
+
     def files(self) -> list[Path]:
         """What stands where the store does, and beside it."""
         ends = ("", *_BESIDE, ".lock", ".damaged")

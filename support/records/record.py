@@ -71,6 +71,10 @@ class RecordStore(ABC):
     def count(self) -> dict[str, int]:
         """How many rows each kind has; empty where they cannot be read."""
 
+    def stamp(self) -> str:
+        """Another text when there are other records."""
+        return repr(sorted(self.count().items()))
+
     @abstractmethod
     def drop_replaced(self) -> int:
         """Remove the rows that a later one of their kind and key stands for; how many those were.

@@ -9,7 +9,7 @@ import typer
 
 cache = typer.Typer(
     name="cache",
-    help="Look into the cache of kernels and measurements, or empty it.",
+    help="Look into the cache of kernels, models and records, or empty it.",
     rich_markup_mode=None,
 )
 
@@ -114,11 +114,13 @@ def clear() -> None:
 
 def _files() -> Iterator[tuple[str, list[Path]]]:
     """The files of each kind of entries, and those that an older version left."""
+    from braid.runtime.artifact_cache import default_artifacts
     from braid.support.cache_files import cache_directory
     from braid.support.object_cache import Kind, default_cache
 
     for kind in Kind:
         yield kind, list(default_cache().files(kind))
+    yield "models", list(default_artifacts().files())
     older = [path for pattern in _OLDER for path in cache_directory().glob(pattern)]
     if older:
         yield "of an older version", older
@@ -126,6 +128,7 @@ def _files() -> Iterator[tuple[str, list[Path]]]:
 
 def _verdicts() -> Iterator[tuple[str, str | None]]:
     """Every entry and measurement, and what is wrong with it; None for what holds."""
+    from braid.runtime.artifact_cache import default_artifacts
     from braid.support.object_cache import Kind, default_cache
     from braid.support.record_store import default_store
 
@@ -133,6 +136,9 @@ def _verdicts() -> Iterator[tuple[str, str | None]]:
     for kind in Kind:
         for path in entries.files(kind):
             yield str(path), entries.damage(kind, path)
+    artifacts = default_artifacts()
+    for path in artifacts.files():
+        yield str(path), artifacts.damage(path)
     yield from default_store().damage()
 
 

@@ -5,19 +5,22 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
 
 @contextmanager
-def compiling(model: Path) -> Generator[None]:
-    """Show that a model is being compiled, and what passes warn of."""
-    with (
-        Console(stderr=True).status(f"compiling {model.name}"),
-        handle_diagnostics(show_diagnostic),
-    ):
-        yield
+def compiling(model: Path) -> Generator[list[Diagnostic]]:
+    """Show that a model is being compiled, and what passes warn of; the list grows by that."""
+    from rich.console import Console  # a model that was compiled before does without
+
+    shown: list[Diagnostic] = []
+
+    def show(diagnostic: Diagnostic) -> None:
+        shown.append(diagnostic)
+        show_diagnostic(diagnostic)
+
+    with Console(stderr=True).status(f"compiling {model.name}"), handle_diagnostics(show):
+        yield shown
 
 
 def show_diagnostic(diagnostic: Diagnostic) -> None:

@@ -1,12 +1,19 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from braid.compilation_key import compilation_key
 from braid.model import Model, load
+from braid.runtime.artifact_cache import default_artifacts
+from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
-from braid.tools.commands.diagnostics import compiling
+from braid.tools.commands.diagnostics import compiling, show_diagnostic
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 
 
@@ -20,11 +27,13 @@ def open_model(
     jobs: int | None = None,
     profile: bool = False,
     emulate: bool = False,
+    cache: bool = False,
 ) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
     `shapes` fixes open dims of a source model; those of an artifact stay open. `target` is what a
-    source model is compiled for, by default the host.
+    source model is compiled for, by default the host. With `cache`, a source model that was
+    compiled before is loaded, without the compiler, and one that was not is kept.
 
     Raises:
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
@@ -45,18 +54,63 @@ def open_model(
         from braid.interpreted import interpret as interpret_model
 
         return interpret_model(path, shapes=fixed)
+    options = _Options(target, fixed, profile, emulate)
+    if not cache or emulate:  # what is emulated is timed, for devices that are not here
+        return _compile(path, options, threads, jobs)[0]
+    return _load_or_compile(path, options, threads, jobs)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What bears on what a model is compiled to."""
+
+    target: str | None
+    shapes: Mapping[str, tuple[int, ...]]
+    profile: bool
+    emulate: bool
+
+
+def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | None) -> Model:
+    """The model as it was compiled before; else it is compiled, and kept.
+
+    Models that passes warn of are compiled each time, so that the warnings are seen. Of those that
+    are larger than the cache nothing is written.
+    """
+    key = partial(
+        compilation_key,
+        path,
+        target=options.target,
+        options={"shapes": options.shapes, "profile": options.profile},
+    )
+    artifacts, before = default_artifacts(), key()
+    with handle_diagnostics(show_diagnostic):
+        kept = artifacts.get(before) if before is not None else None
+    if kept is not None:
+        with suppress(BraidError):  # whoever compiles it says what is missing, such as a device
+            return load(kept, threads=threads)
+    model, is_silent = _compile(path, options, threads, jobs)
+    fits = is_silent and path.stat().st_size <= artifacts.limit
+    # Other records, or another file, may have come while it was compiled.
+    if before is not None and fits and key() == before:
+        artifacts.put(before, model.save)
+    return model
+
+
+def _compile(path: Path, options: _Options, threads: int, jobs: int | None) -> tuple[Model, bool]:
+    """The model, and whether nothing was warned of."""
     from braid.compiler import compile
 
-    with compiling(path):
-        return compile(
+    with compiling(path) as shown:
+        model = compile(
             path,
-            target=target,
+            target=options.target,
             threads=threads,
-            shapes=fixed,
+            shapes=options.shapes,
             jobs=jobs,
-            profile=profile,
-            emulate=emulate,
+            profile=options.profile,
+            emulate=options.emulate,
         )
+    return model, not shown
 
 
 def _check_target(path: Path, target: str) -> None:

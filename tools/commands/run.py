@@ -51,6 +51,14 @@ TraceOption = Annotated[
     ),
 ]
 
+CacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Load what an earlier run compiled of the same model, and keep what this one does.",
+    ),
+]
+
 
 def run(
     model: ModelArgument,
@@ -67,8 +75,11 @@ def run(
     runs: RunsOption = 1,
     emulate: EmulateOption = False,
     trace: TraceOption = None,
+    cache: CacheOption = True,
 ) -> None:
     """Run a model and show its outputs.
+
+    What is compiled is kept, and loaded by the next run with the same options.
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
@@ -91,6 +102,7 @@ def run(
         jobs=jobs,
         profile=profile is not None,
         emulate=emulate,
+        cache=cache,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     values = random_inputs(specs, seed, given) if random else given

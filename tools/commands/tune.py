@@ -212,7 +212,7 @@ def _refuse_with_server(given: Sequence[str]) -> None:
         raise BraidError(f"{given[0]} is not taken with --server")
 
 
-def _showing(model: Path, interactive: bool) -> AbstractContextManager[None]:
+def _showing(model: Path, interactive: bool) -> AbstractContextManager[object]:
     """What passes warn of; and progress, where that does not write over questions."""
     from braid.support.diagnostics import handle_diagnostics
     from braid.tools.commands.diagnostics import compiling, show_diagnostic

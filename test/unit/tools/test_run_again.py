@@ -1,0 +1,202 @@
+"""`braid run` loads what an earlier run compiled, where nothing that bears on it has changed."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from braid.compilation_key import compilation_key
+from braid.runtime.artifact_cache import ArtifactCache
+from braid.support.record_store import default_store
+from braid.support.records.record import Record
+
+COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.compiler"}
+PROGRAM = """
+import sys
+from braid.tools.cli import main
+sys.argv = ["braid", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "sum.onnx", 1.0)
+
+
+def write_model(path: Path, weight: float, *, external: bool = False) -> Path:
+    """Writes a model that adds 64 weights to its input."""
+    weights = numpy_helper.from_array(np.full(64, weight, np.float32), "w")
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 64])
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "sum", [value], [result], [weights])
+    opset = helper.make_opsetid("", 17)
+    proto = helper.make_model(graph, opset_imports=[opset], ir_version=9)
+    onnx.save(proto, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
+    return path
+
+
+def run(model: Path, output: Path, *options: str) -> bool:
+    """Runs the model on zeros in a process of its own; whether that imported the compiler."""
+    zeros = output.with_suffix(".in.npy")
+    np.save(zeros, np.zeros((2, 64), np.float32))
+    arguments = [f"--input=x={zeros}", f"--output-dir={output}", "--shape=x=2,64", *options]
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "run", model, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return bool(COMPILER & set(result.stderr.split()))
+
+
+def result_of(output: Path) -> float:
+    """The value that all elements of the output have."""
+    (value,) = np.unique(np.load(output / "y.npy"))
+    return float(value)
+
+
+def artifacts(cache: Path) -> list[Path]:
+    return sorted((cache / "compiled" / "models").rglob("*.braid"))
+
+
+def test_second_run_imports_no_compiler(model: Path, cache: Path, tmp_path: Path) -> None:
+    assert run(model, tmp_path / "first")
+    assert len(artifacts(cache)) == 1
+    assert not run(model, tmp_path / "second")
+    assert result_of(tmp_path / "first") == result_of(tmp_path / "second") == 1.0
+    assert run(model, tmp_path / "third", "--no-cache")
+    # Another model under the same name.
+    write_model(model, 2.0)
+    assert run(model, tmp_path / "fourth")
+    assert result_of(tmp_path / "fourth") == 2.0
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_damaged_artifact_is_made_again(
+    model: Path, cache: Path, tmp_path: Path, damage: str
+) -> None:
+    run(model, tmp_path / "first")
+    (artifact,) = artifacts(cache)
+    data = bytearray(artifact.read_bytes())
+    if damage == "changed":
+        data[-1] ^= 255  # among the weights
+    kept = {"cut": len(data) // 2, "changed": len(data)}[damage]
+    artifact.write_bytes(data[:kept])
+    assert run(model, tmp_path / "second")
+    assert not run(model, tmp_path / "third")
+    assert result_of(tmp_path / "second") == result_of(tmp_path / "third") == 1.0
+
+
+def test_key_changes_with_what_bears_on_the_model(
+    model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "target.toml"
+
+    def key(name: str | None = None, **options: object) -> str | None:
+        return compilation_key(model, target=name, options=options)
+
+    def changed_records() -> str | None:
+        default_store().append([Record("cost", "key", {"seconds": 1.0})])
+        return key()
+
+    def changed_target() -> str | None:
+        target.write_text("# two")
+        return key(str(target))
+
+    def changed_variable() -> str | None:
+        monkeypatch.setenv("BRAID_VERIFY_DECISIONS", "0")
+        return key()
+
+    def changed_model() -> str | None:
+        write_model(model, 3.0)
+        return key()
+
+    target.write_text("# one")
+    keys = [key(), key(profile=True), key(shapes={"x": (2, 64)}), key("npu-small")]
+    keys += [key(str(target)), changed_target(), changed_records(), changed_variable()]
+    keys.append(changed_model())
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    assert key() == keys[-1]
+
+
+def test_models_with_other_files_have_no_key(cache: Path, tmp_path: Path) -> None:
+    """What lies in other files may change while the model's own does not."""
+    external = write_model(tmp_path / "external.onnx", 1.0, external=True)
+    text = tmp_path / "parameters.mlir"
+    text.write_text('module attributes {braid.parameters = "weights.safetensors"} {}')
+    for path in (external, text, tmp_path / "missing.onnx", tmp_path):
+        assert compilation_key(path, target=None, options={}) is None
+
+
+def keep(cache: ArtifactCache, key: str, size: int, *, age: int) -> None:
+    def write(path: Path) -> None:
+        path.write_bytes(bytes(size))
+        os.utime(path, ns=(10**18 - age, 10**18 - age))
+
+    cache.put(key, write)
+
+
+def test_artifacts_that_were_not_used_for_longest_go_first(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path, limit=250)
+    for age, key in enumerate(("aa1", "bb2", "cc3")):
+        keep(cache, key, 100, age=age)
+    assert [path.name for path in cache.files()] == ["1.braid", "2.braid"]
+    keep(cache, "dd4", 300, age=0)
+    assert sum(path.stat().st_size for path in cache.files()) <= 250
+
+
+def test_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    cache = ArtifactCache(tmp_path / "file")
+    (tmp_path / "file").write_text("")
+    cache.put("aa1", fail)
+    assert list(cache.files()) == []
+
+
+def test_two_processes_at_once(model: Path, cache: Path, tmp_path: Path) -> None:
+    outputs = [tmp_path / str(number) for number in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(partial(run, model), outputs))
+    assert [result_of(output) for output in outputs] == [1.0, 1.0]
+    assert len(artifacts(cache)) == 1
+    assert not run(model, tmp_path / "third")
+
+
+def test_commands_know_models(model: Path, cache: Path, tmp_path: Path) -> None:
+    def command(name: str) -> subprocess.CompletedProcess[str]:
+        arguments = [sys.executable, "-m", "braid.tools.cli", "cache", name]
+        return subprocess.run(arguments, capture_output=True, text=True, check=False)
+
+    run(model, tmp_path / "first")
+    assert "models" in command("show").stdout
+    assert command("verify").returncode == 0
+    (artifact,) = artifacts(cache)
+    data = artifact.read_bytes()
+    artifact.write_bytes(data[:-1])
+    verdict = command("verify")
+    assert verdict.returncode == 1
+    assert str(artifact) in verdict.stdout.replace("\n", "")
+    assert command("clear").returncode == 0
+    assert artifacts(cache) == []
