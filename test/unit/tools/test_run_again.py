@@ -49,7 +49,9 @@ def write_model(path: Path, weight: float, *, external: bool = False) -> Path:
     graph = helper.make_graph([node], "sum", [value], [result], [weights])
     opset = helper.make_opsetid("", 17)
     proto = helper.make_model(graph, opset_imports=[opset], ir_version=9)
-    onnx.save(proto, path, save_as_external_data=external, location="weights.bin", size_threshold=0)
+    onnx.save(  # pyright: ignore[reportUnknownMemberType]
+        proto, path, save_as_external_data=external, location="weights.bin", size_threshold=0
+    )
     return path
 
 
