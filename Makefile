@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
-.PHONY: demo test slow cross-tools fuzz docs lint format build wheel clean
+.PHONY: demo test slow cross-tools fuzz docs lint format build wheel runtime-wheel clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
@@ -51,6 +51,10 @@ build: $(STAMP)
 
 wheel: build
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+
+# What runs artifacts without the compiler.
+runtime-wheel: build
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist runtime/wheel
 
 $(STAMP): pyproject.toml $(NATIVE)
 	$(if $(PYTHON),,$(error braid needs Python 3.11 or newer; say where with make PYTHON=...))

@@ -23,6 +23,16 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in homes:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         with _loading:
-            return getattr(import_module(homes[name]), name)
+            try:
+                home = import_module(homes[name])
+            except ModuleNotFoundError as error:
+                if error.name != homes[name]:
+                    raise
+                raise ImportError(
+                    f"'{module}.{name}' is a part of the compiler, which is not installed; "
+                    "pip install braid",
+                    name=error.name,
+                ) from error
+            return getattr(home, name)
 
     return load

@@ -1,0 +1,31 @@
+"""Runs models that braid has compiled: `braid_runtime.load("model.braid")`.
+
+What runs them is the package `braid`: the compiler's where that is installed, else the part of it
+that came with this package.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+_OWN = Path(__file__).parent / "lib"
+if find_spec("braid") is None:
+    sys.path.append(str(_OWN))
+
+from braid import BraidError, Model, __version__, load  # noqa: E402  found by the path above
+
+__all__ = ["BraidError", "Model", "__version__", "headers", "library", "load"]
+
+
+def headers() -> Path:
+    """The directory to include `braid/runtime.h` from."""
+    from braid.runtime.native_abi import find_headers
+
+    return find_headers()
+
+
+def library() -> Path:
+    """The shared library that C programs link; the static one lies beside it."""
+    from braid.runtime.native_abi import find_library
+
+    return find_library()
