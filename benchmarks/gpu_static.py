@@ -30,13 +30,11 @@ from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
 from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, code_facts
-from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, multiprocessor, occupancy
+from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, occupancy
+from braid.lowering.gpu.machine_analysis.static_model import loop_share
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.targets.machines.gpus import TRIPLE
 from braid.targets.machines.machine import Machine
-
-SCHEDULERS = 4
-"""Of a multiprocessor; each issues an instruction a cycle."""
 
 
 @dataclass(frozen=True)
@@ -209,15 +207,8 @@ def _row(
 
 
 def peak_share(loop: MainLoop, architecture: str, is_bytes: bool) -> float:
-    """At most which part of the tensor cores' peak a loop reaches.
-
-    What limits it, per scheduler: an instruction a cycle, its share of the tensor cores' rate, and
-    of 128 bytes of shared memory a cycle.
-    """
-    rate = multiprocessor(architecture).flops * (2 if is_bytes else 1) / SCHEDULERS
-    tensor = loop.flops / rate
-    shared = loop.shared_bytes / (128 / SCHEDULERS)
-    return tensor / max(tensor, loop.instructions, shared)
+    """At most which part of the tensor cores' peak a loop reaches; see `loop_share`."""
+    return loop_share(loop, architecture, 2.0 if is_bytes else 1.0)
 
 
 def rows(architecture: str, directory: Path | None) -> Iterator[Row]:

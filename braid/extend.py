@@ -61,7 +61,16 @@ if TYPE_CHECKING:
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
     from braid.passes.infrastructure.pipeline_parser import parse_pipeline
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
-    from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, KernelNeeds, Preparation
+    from braid.targets.backend import (
+        OBJECT,
+        Code,
+        EmittedKernels,
+        Job,
+        KernelMeter,
+        KernelNeeds,
+        Measuring,
+        Preparation,
+    )
     from braid.targets.backends import backend, kernel_families
     from braid.targets.kernels.kernel_family import (
         Candidate,
@@ -140,7 +149,9 @@ _HOMES = {
         "Code",
         "EmittedKernels",
         "Job",
+        "KernelMeter",
         "KernelNeeds",
+        "Measuring",
         "Preparation",
     ),
     "braid.targets.backends": ("backend", "kernel_families"),
@@ -182,12 +193,14 @@ __all__ = [
     "Job",
     "Kernel",
     "KernelFamily",
+    "KernelMeter",
     "KernelNeeds",
     "Layout",
     "LayoutChoice",
     "Literal",
     "Load",
     "Machine",
+    "Measuring",
     "Node",
     "Note",
     "OperandSource",

@@ -25,9 +25,12 @@ A backend for GPUs emits PTX for each kernel in `emit`, asks for shared memory a
 arena, and links functions to one module with a launch a kernel. One for FPGAs has no kernels: its
 `emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
 ops, into one design. What it does not run it says itself, as `Selective`.
+
+Whose kernels are not timed as those of the host's processor says how fast they are: `Measuring`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -35,6 +38,8 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
 from braid.targets.machines.target import Device, Target
 
@@ -69,6 +74,59 @@ class Selective(Protocol):
 
     def refusal(self, op: Operation) -> str | None:
         """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does."""
+        ...
+
+
+class KernelMeter(Protocol):
+    """How long kernels of one device take, for `braid tune`; it is asked by one thread at a time.
+
+    A kernel that crashes or hangs must cost no more than its own answer.
+    """
+
+    @property
+    def what(self) -> str:
+        """What its seconds are, for people: `measured time`, `simulated time`, ….
+
+        Records say it.
+        """
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a kernel always takes the same, as by a simulator: it is asked once then."""
+        ...
+
+    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
+        """Kernels of `group`, compiled, in their order; None for what cannot be compiled."""
+        ...
+
+    def seconds(self, made: Any) -> float | None:
+        """What one run takes; None where it crashes or hangs, or cannot run at all."""
+        ...
+
+    def results(
+        self, made: Any, operands: Sequence[Array], results: Sequence[Array]
+    ) -> Sequence[Array] | None:
+        """The results of one run; None as `seconds`.
+
+        Arrays are as tensors are stored; `results` are what is there before the kernel runs.
+        """
+        ...
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """A backend whose families `braid tune` searches, by what it says of their kernels.
+
+    Kernels of the host, if its backend is not one, are timed on the processor of this machine.
+    Those of other devices are not searched.
+    """
+
+    def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
+        """For kernels of the device of `job`, as long as the block runs.
+
+        Raises BraidError where nothing can be said of them on this machine.
+        """
         ...
 
 

@@ -3,25 +3,31 @@
 Braid's own backends are believed: what they raise is a bug of braid.
 """
 
+import math
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError
 from braid.targets.backend import (
     Backend,
     Code,
     EmittedKernels,
     Job,
+    KernelMeter,
     KernelNeeds,
+    Measuring,
     Preparation,
     Selective,
 )
-from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.target import Device
 
 T = TypeVar("T")
@@ -78,6 +84,21 @@ class BackendOfPackage:
             found = self.backend.refusal(op)
             return None if found is None else _one_of(found, str)
 
+    def meter(self, job: Job) -> "AbstractContextManager[KernelMeter] | None":
+        """As in `Measuring`; None where it is not one."""
+        return self._meter(self.backend, job) if isinstance(self.backend, Measuring) else None
+
+    @contextmanager
+    def _meter(self, backend: Measuring, job: Job) -> Generator[KernelMeter]:
+        with self.named("meter"):
+            opened = backend.meter(job)
+            meter = opened.__enter__()
+        try:
+            yield MeterOfPackage(self, meter)
+        finally:
+            with self.named("meter"):
+                opened.__exit__(None, None, None)
+
     @contextmanager
     def named(self, method: str) -> Generator[None]:
         """Turns whatever the method raises into a BraidError."""
@@ -119,6 +140,51 @@ class EmittedByPackage:
         """As in `EmittedKernels`."""
         with self.owner.named("at"):
             return _all_of(self.emitted.at(stage, functions), (str, bytes))
+
+
+@dataclass(frozen=True)
+class MeterOfPackage:
+    """The `KernelMeter` of such a backend."""
+
+    owner: BackendOfPackage
+    meter: KernelMeter
+
+    @property
+    def what(self) -> str:
+        """As in `KernelMeter`."""
+        with self.owner.named("what"):
+            return _one_of(self.meter.what, str)
+
+    @property
+    def is_exact(self) -> bool:
+        """As in `KernelMeter`."""
+        with self.owner.named("is_exact"):
+            return _one_of(self.meter.is_exact, bool)
+
+    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
+        """As in `KernelMeter`."""
+        with self.owner.named("made"):
+            made = tuple(self.meter.made(kernels, group))
+            if len(made) != len(kernels):
+                raise ValueError(f"there are {len(made)}, for {len(kernels)} kernels")
+        return made
+
+    def seconds(self, made: Any) -> float | None:
+        """As in `KernelMeter`."""
+        with self.owner.named("seconds"):
+            found = self.meter.seconds(made)
+            seconds = None if found is None else float(found)
+            if seconds is not None and not 0 < seconds < math.inf:
+                raise ValueError(f"it is {seconds}, expected a positive number or None")
+        return seconds
+
+    def results(
+        self, made: Any, operands: Sequence[Array], results: Sequence[Array]
+    ) -> Sequence[Array] | None:
+        """As in `KernelMeter`."""
+        with self.owner.named("results"):
+            found = self.meter.results(made, operands, results)
+            return None if found is None else _all_of(found, np.ndarray)
 
 
 def checked_backend(name: str, found: object) -> Backend:

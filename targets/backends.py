@@ -1,7 +1,7 @@
 """The backends by name: those of all installed packages, braid's own among them."""
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,8 +11,8 @@ from typing import cast
 from braid.dialects.braid.regions import FusedOp
 from braid.support.entry_points import installed_backend, installed_backends, installed_families
 from braid.support.errors import BraidError
-from braid.targets.backend import Backend
-from braid.targets.backend_calls import checked_backend
+from braid.targets.backend import Backend, Job, KernelMeter, Measuring
+from braid.targets.backend_calls import BackendOfPackage, checked_backend
 from braid.targets.kernels.kernel_family import (
     LIBRARIES,
     Candidate,
@@ -100,6 +100,19 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
         # What packages add to a backend that is not here need not fit what stands for it.
         return tuple(backend(device.backend).families(device, ()))
     return _families(device, device.machine, _KERNELS.get(), numerics_chosen())
+
+
+def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
+    """What says how fast kernels of the device of `job` are; None where its backend has nothing.
+
+    Raises BraidError as `backend` and `Measuring.meter`.
+    """
+    if _HIDDEN.get() or _is_stood_for(job.device.backend):
+        return None
+    own = backend(job.device.backend)
+    if isinstance(own, BackendOfPackage):
+        return own.meter(job)
+    return own.meter(job) if isinstance(own, Measuring) else None
 
 
 @contextmanager

@@ -12,14 +12,16 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backends import kernel_families
+from braid.targets.backend import Job
+from braid.targets.backends import kernel_families, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.schedule_records import body_key, dense_choice, schedule_key
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
+from braid.targets.kernels.kernel_family import GENERIC, Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.target import Device, Target
 from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.library_kernels import LibraryKernel, library_kernels
 from braid.tuning.space_files import FamilySpace, schedules
@@ -34,6 +36,7 @@ class KernelTask:
 
     `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
     record; `seconds` are what all its expected runs in one run of the model are predicted to take.
+    It runs on `device`.
     `library` are the kernels of a vendor's library that could stand in its place; `spaces` say what
     is searched beside, or not at all.
     """
@@ -45,6 +48,7 @@ class KernelTask:
     matches: Sequence[Match]
     default: tuple[Match, KernelSchedule]
     seconds: float
+    device: Device
     library: Sequence[LibraryKernel] = ()
     spaces: Sequence[FamilySpace] = ()
 
@@ -77,23 +81,27 @@ class KernelTask:
 def kernel_tasks(
     module: ModuleOp, name: str | None = None, spaces: Sequence[FamilySpace] = ()
 ) -> list[KernelTask]:
-    """The kernels of the host that families make, those that take the most first.
+    """The kernels that families make and somebody measures, those that take the most first.
 
-    `name` is that of another target, `spaces` say what is searched. Groups with open dims, and
-    those whose operands lie in their results, are left out.
+    These are the host's, and those of devices whose backend has a meter (`meter_of`). `name` is
+    that of another target, `spaces` say what is searched. Groups with open dims, and those whose
+    operands lie in their results, are left out.
     """
     target, counts = target_of(module, name), ExecutionCounts.of(module)
-    families: Sequence[KernelFamily] = kernel_families(target.host_device)
-    machine, matches = target.host_device.machine, GroupMatches(families)
-    selection = KernelChoice(families)
+    known_devices: dict[Device, _OnDevice | None] = {}
     tasks: dict[str, KernelTask] = {}
     for function in program_functions(module):
         for op in function.walk():
-            on_host = isinstance(op, FusedOp) and device_of(op, target) == target.host_device
-            if not isinstance(op, FusedOp) or not on_host or _is_left_out(op):
+            if not isinstance(op, FusedOp) or _is_left_out(op):
+                continue
+            device = device_of(op, target)
+            if device not in known_devices:
+                known_devices[device] = _OnDevice.of(target, device)
+            own = known_devices[device]
+            if own is None:
                 continue
             choice = dense_choice(stored_choice(op))
-            key = schedule_key(op, machine)
+            key = schedule_key(op, own.machine)
             block = op.parent
             runs = 1.0 if block is None else counts.of_block(block)
             if key in tasks:
@@ -102,19 +110,43 @@ def kernel_tasks(
                 tasks[key] = replace(known, seconds=known.seconds + more)
                 continue
             group = in_layouts(op, choice)
-            taking = matches.in_choice(group, choice)
-            first = selection.match(group)
+            taking = own.choice.matches.in_choice(group, choice)
+            first = own.choice.match(group)
             if first is None:
                 continue
             default = KernelSchedule.of(first.family.name, first.default_schedule())
             seconds = runs * first.seconds(choice)
-            own = next(match for match in taking if match.family.name == first.family.name)
-            library = library_kernels(op, choice, target.host_device)
-            body = body_key(group, machine)
+            of_group = next(match for match in taking if match.family.name == first.family.name)
+            library = library_kernels(op, choice, device)
+            body = body_key(group, own.machine)
             tasks[key] = KernelTask(
-                key, body, group, choice, taking, (own, default), seconds, library, spaces
+                key,
+                body,
+                group,
+                choice,
+                taking,
+                (of_group, default),
+                seconds,
+                device,
+                library,
+                spaces,
             )
     return sorted(tasks.values(), key=lambda task: -task.seconds)
+
+
+@dataclass(frozen=True)
+class _OnDevice:
+    """What a device's kernels are for, and which ones there are."""
+
+    machine: Machine
+    choice: KernelChoice
+
+    @staticmethod
+    def of(target: Target, device: Device) -> "_OnDevice | None":
+        """None for a device whose kernels nobody measures."""
+        if device != target.host_device and meter_of(Job(target, device)) is None:
+            return None
+        return _OnDevice(device.machine, KernelChoice(kernel_families(device)))
 
 
 def _is_left_out(group: FusedOp) -> bool:

@@ -12,6 +12,7 @@ from xdsl.rewriter import Rewriter
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import STREAM
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
@@ -127,7 +128,8 @@ def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
         value = end.operands[index]
         Rewriter.replace_value_with_new_type(value, with_layout(_tensor(value.type), layout))
     outside = Block(arg_types=types)
-    copy = FusedOp(outside.args, [value.type for value in end.operands], block)
+    kept = {name: group.attributes[name] for name in (STREAM,) if name in group.attributes}
+    copy = FusedOp(outside.args, [value.type for value in end.operands], block, kept)
     outside.add_op(copy)
     return copy
 

@@ -4,21 +4,20 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.support.errors import BraidError
+from braid.targets.backend import KernelMeter
 from braid.targets.costs.cost_records import append_records, load_records, record_key
 from braid.targets.costs.schedule_records import TunedKernel
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.tuning.kernel_runs import Reference, RunRequest
+from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
-from braid.tuning.measuring_workers import MeasuringWorker
 from braid.tuning.search import Final, Found, Rule
-from braid.tuning.timing import TimingRequest, stored_arguments
 
 _TOGETHER = 8
 """Kernels that are compiled at once."""
@@ -30,15 +29,14 @@ _NOISE = 0.01
 
 @dataclass
 class MeasuredTask:
-    """Kernels of one task: compiled a few at once, in the order of the space, and timed."""
+    """Kernels of one task: compiled a few at once, in the order of the space, and measured.
+
+    `made` is what `meter` has made of them, None for what cannot be.
+    """
 
     task: KernelTask
-    worker: MeasuringWorker
-    jobs: int | None
-    trials: int | None
-    requests: dict[KernelSchedule, TimingRequest | None] = field(
-        default_factory=dict[KernelSchedule, "TimingRequest | None"]
-    )
+    meter: KernelMeter
+    made: dict[KernelSchedule, Any | None] = field(default_factory=dict[KernelSchedule, Any])
     waiting: list[KernelSchedule] = field(default_factory=list[KernelSchedule])
     library: LibraryKernel | None = None
 
@@ -47,23 +45,23 @@ class MeasuredTask:
         if level >= LEVELS:
             return
         points = dict.fromkeys(self.task.space(level))
-        self.waiting = [point for point in points if point not in self.requests]
+        self.waiting = [point for point in points if point not in self.made]
         yield from points
 
     def seconds(self, point: KernelSchedule) -> float | None:
         """One run of the kernel by `point`; None where there is none, or it crashes or hangs."""
-        if point not in self.requests:
-            rest = (each for each in self.waiting if each not in self.requests and each != point)
+        if point not in self.made:
+            rest = (each for each in self.waiting if each not in self.made and each != point)
             self._compile([point, *islice(rest, _TOGETHER - 1)])
-        request = self.requests[point]
-        return None if request is None else self.worker.seconds(request)
+        made = self.made[point]
+        return None if made is None else self.meter.seconds(made)
 
     def library_seconds(self) -> float | None:
         """One run of the library's fastest kernel that is right; None where there is none."""
         times: dict[LibraryKernel, float] = {}
         for kernel in self.task.library:
             request = kernel.request()
-            seconds = None if request is None else self.worker.seconds(request)
+            seconds = None if request is None else self.meter.seconds(request)
             if request is None or seconds is None:
                 continue
             if self._runs_right(request, kernel.group, kernel.choice):
@@ -71,7 +69,7 @@ class MeasuredTask:
         if not times:
             return None
         self.library = min(times, key=lambda kernel: times[kernel])
-        self.requests[LIBRARY_SCHEDULE] = self.library.request()
+        self.made[LIBRARY_SCHEDULE] = self.library.request()
         return times[self.library]
 
     def confirmed(self, found: Found[KernelSchedule], default: float, rule: Rule) -> TunedKernel:
@@ -89,6 +87,7 @@ class MeasuredTask:
         times = self._in_turns([best, schedule])
         match = next(m for m in self.task.matches if m.family.name == best.family)
         old = _middle(times[schedule], default)
+        faster = _is_less if self.meter.is_exact else _is_faster
         kernel = TunedKernel(
             None,
             match.family.version,
@@ -97,8 +96,9 @@ class MeasuredTask:
             str(self.task),
             levels=rule.levels,
             body=self.task.body,
+            measure=self.meter.what,
         )
-        if best != schedule and _is_faster(times[best], times[schedule]):
+        if best != schedule and faster(times[best], times[schedule]):
             kernel = replace(kernel, chosen=best, seconds=_middle(times[best], old))
         if self.library is None or len(times[LIBRARY_SCHEDULE]) < _TURNS:
             return kernel
@@ -114,7 +114,7 @@ class MeasuredTask:
         """Times of these, and of the library's kernel, that met the same machine."""
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
-        for _ in range(_TURNS):
+        for _ in range(1 if self.meter.is_exact else _TURNS):
             for each in times:
                 if (seconds := self.seconds(each)) is not None:
                     times[each].append(seconds)
@@ -136,57 +136,37 @@ class MeasuredTask:
         append_records({key: seconds * kernel.library}, {key: f"library: {self.task}"})
 
     def _is_right(self, point: KernelSchedule) -> bool:
-        request = self.requests[point]
-        task = self.task
-        return request is not None and self._runs_right(request, task.group, task.choice)
+        made = self.made[point]
+        return made is not None and self._runs_right(made, self.task.group, self.task.choice)
 
-    def _runs_right(self, request: TimingRequest, group: FusedOp, choice: LayoutChoice) -> bool:
+    def _runs_right(self, made: Any, group: FusedOp, choice: LayoutChoice) -> bool:
         """Whether it computes what the ops mean; where these do not say, no schedule counts."""
         reference = Reference.of(group, choice)
         if reference is None:
             return False
-        results = self.worker.results(
-            RunRequest(
-                request.object_code,
-                request.symbol,
-                request.grid,
-                request.scratch_bytes,
-                reference.operands,
-                reference.unwritten(),
-                request.libraries,
-            )
-        )
+        results = self.meter.results(made, reference.operands, reference.unwritten())
         return results is not None and reference.agrees(results)
 
     def _compile(self, points: Sequence[KernelSchedule]) -> None:
-        """Fills `requests`, with None for what cannot be emitted or compiled."""
+        """Fills `made`, with None for what cannot be emitted or compiled."""
         kernels: dict[KernelSchedule, Kernel] = {}
         for number, point in enumerate(points):
-            self.requests[point] = None
+            self.made[point] = None
             try:
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
             except BraidError:
                 continue
-        for (point, kernel), code in zip(kernels.items(), self._objects(kernels), strict=True):
-            if code is not None:
-                arguments = stored_arguments(self.task.group, self.task.choice)
-                self.requests[point] = TimingRequest.of(kernel, code, arguments)
-
-    def _objects(self, kernels: dict[KernelSchedule, Kernel]) -> Iterator[bytes | None]:
-        try:
-            yield from compile_kernels(list(kernels.values()), jobs=self.jobs)
-        except BraidError:
-            for kernel in kernels.values():
-                try:
-                    (code,) = compile_kernels([kernel], jobs=self.jobs)
-                except BraidError:
-                    yield None
-                else:
-                    yield code
+        made = self.meter.made(list(kernels.values()), self.task.group)
+        self.made.update(zip(kernels, made, strict=True))
 
 
 def _middle(times: Sequence[float], otherwise: float) -> float:
     return statistics.median(times) if times else otherwise
+
+
+def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
+    """Of times that are always the same."""
+    return bool(times and than) and times[0] < than[0]
 
 
 def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:

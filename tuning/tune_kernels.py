@@ -1,22 +1,25 @@
 """Searches schedules for the kernels of one model on this machine, and records what it finds."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.lowering.host.codegen.compiler import available_cpus
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
 from braid.support.record_store import default_store
-from braid.targets.backends import kernel_families
-from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
+from braid.targets.backend import Job, KernelMeter
+from braid.targets.backends import kernel_families, meter_of
+from braid.targets.costs.schedule_records import MEASURED, TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import Budget
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import MeasuredTask
@@ -26,6 +29,7 @@ from braid.tuning.model_tuning import search_by_model
 from braid.tuning.ray_workers import ray_workers
 from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
+from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing import Clock
 
 
@@ -102,31 +106,31 @@ def tune_kernels(
     for another CPU than this one, or spaces do not fit. `report` is that of a round before, with
     other layouts, of whose kernels none is searched `again`.
     """
-    machine = target_of(module, target).host_device
-    if tuning.ray is None:
-        _check_machine(machine.machine)
+    known = target_of(module, target)
     spaces = list(tuning.spaces)
     if tuning.model_class is not None:
         spaces += first_space(class_of(module, tuning.model_class))
     tasks = kernel_tasks(module, target, spaces)
-    names = [family.name for family in kernel_families(machine)]
+    devices = [*dict.fromkeys([known.host_device, *(task.device for task in tasks)])]
+    names = [family.name for device in devices for family in kernel_families(device)]
     matches = [match for task in tasks for match in task.matches]
     for message, location in check_spaces(tuning.spaces, names, matches):
         emit(Diagnostic("warning", message, location=location))
     report = report or TuningReport()
-    _tune(tasks, tuning, report, machine.machine)
+    with _Meters.of(known, tasks, tuning) as meters:
+        _tune(tasks, tuning, report, meters)
     return report
 
 
 def _tune(
-    tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport, machine: Machine
+    tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport, meters: "_Meters"
 ) -> None:
     known = _searched(tuning.rule)
     others = [task for task in tasks if task.key not in report.own]
     waiting = [task for task in others if tuning.again or task.key not in known]
     report.known, report.left = len(others) - len(waiting), 0
     report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
-    with _workers(tuning, machine) as workers, default_store().claims() as claimed:
+    with meters.workers(tuning) as workers, default_store().claims() as claimed:
         weights = [task.seconds for task in waiting]
         budget = Budget(weights, tuning.seconds, tuning.clock, workers.count)
 
@@ -138,7 +142,7 @@ def _tune(
                 elif budget.is_spent() or not is_ours:
                     report.left += 1
                 else:
-                    measured = MeasuredTask(task, worker, tuning.jobs, tuning.rule.trials)
+                    measured = MeasuredTask(task, meters.of_task(task, worker, tuning.jobs))
                     with _said_together(tuning, workers.count) as told:
                         found = _Search(measured, told, budget.part(number)).recorded()
                     _count(report, task, found)
@@ -146,9 +150,37 @@ def _tune(
         workers.for_each(len(waiting), search)
 
 
-def _workers(tuning: Tuning, machine: Machine) -> AbstractContextManager[MeasuringWorkers]:
-    """Who measures. Raises BraidError where a cluster is asked for that is not there."""
-    return local_worker() if tuning.ray is None else ray_workers(tuning.ray, machine)
+@dataclass(frozen=True)
+class _Meters:
+    """Who says how fast kernels are: backends, by device, and workers for those of `host`."""
+
+    host: Machine
+    backends: Mapping[Device, KernelMeter]
+
+    @staticmethod
+    @contextmanager
+    def of(target: Target, tasks: Sequence[KernelTask], tuning: Tuning) -> "Generator[_Meters]":
+        """Raises BraidError where kernels of the host are for another CPU than this one."""
+        devices = dict.fromkeys(task.device for task in tasks)
+        with ExitStack() as ending:
+            meters: dict[Device, KernelMeter] = {}
+            for device in devices:
+                own = meter_of(Job(target, device, tuning.jobs or available_cpus()))
+                if own is not None:
+                    meters[device] = ending.enter_context(own)
+            host = target.host_device
+            is_timed = host not in meters and (host in devices or not devices)
+            if is_timed and tuning.ray is None:
+                _check_machine(host.machine)
+            yield _Meters(host.machine, meters)
+
+    def workers(self, tuning: Tuning) -> AbstractContextManager[MeasuringWorkers]:
+        """Who times. Raises BraidError where a cluster is asked for that is not there."""
+        return local_worker() if tuning.ray is None else ray_workers(tuning.ray, self.host)
+
+    def of_task(self, task: KernelTask, worker: MeasuringWorker, jobs: int | None) -> KernelMeter:
+        """The backend's, else a worker's time."""
+        return self.backends.get(task.device) or TimedKernels(worker, jobs)
 
 
 @contextmanager
@@ -203,6 +235,8 @@ class _Search:
         """What was found, which is in the store once it is said; None where nothing was."""
         measured, task, say = self.measured, self.measured.task, self.tuning.say
         say(str(task))
+        if measured.meter.what != MEASURED:
+            say(f"  {measured.meter.what} on {task.device.name}")
         default = measured.seconds(task.default[1])
         if default is None:
             say("  the default kernel could not be measured")

@@ -8,10 +8,12 @@ reads.
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 
 from xdsl.dialects.func import CallOp, FuncOp
 
+from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.lowering.common.upstream import module_text, run_upstream_passes
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
@@ -23,10 +25,11 @@ from braid.lowering.gpu.emulator import emulator_object
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.families import gpu_families
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.meter import gpu_meter
 from braid.lowering.gpu.plan import plan_bytes
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
-from braid.targets.backend import OBJECT, Code, Job, KernelNeeds, Preparation
+from braid.targets.backend import OBJECT, Code, Job, KernelMeter, KernelNeeds, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -57,12 +60,18 @@ class GpuBackend:
         """Kernels have no edge cases; paddings of the same tensor that become ops are merged."""
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
+    def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
+        """A static model's time, and what the emulator computes; see `gpu_meter`."""
+        return gpu_meter(job)
+
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
         """Emits all of them for each architecture; what was compiled before is found later."""
         return GpuKernels(
             tuple(
-                _for_architecture(kernels, replace(job.device, described=machine), machine)
-                for machine in for_each_architecture(job.device.machine)
+                _for_architecture(
+                    kernels, replace(job.device, described=machine), machine, number == 0
+                )
+                for number, machine in enumerate(for_each_architecture(job.device.machine))
             ),
             job,
         )
@@ -182,19 +191,27 @@ class GpuKernels:
 
 
 def _for_architecture(
-    kernels: Sequence[FuncOp], device: Device, machine: Machine
+    kernels: Sequence[FuncOp], device: Device, machine: Machine, is_first: bool
 ) -> ArchitectureKernels:
     selection = KernelChoice(kernel_families(device))
-    return ArchitectureKernels(machine, tuple(_emitted(kernel, selection) for kernel in kernels))
+    return ArchitectureKernels(
+        machine, tuple(_emitted(kernel, selection, is_first) for kernel in kernels)
+    )
 
 
-def _emitted(function: FuncOp, selection: KernelChoice) -> GpuKernel:
-    """The kernel of a function. Raises BraidError for a family that makes none of a GPU."""
+def _emitted(function: FuncOp, selection: KernelChoice, is_first: bool) -> GpuKernel:
+    """The kernel of a function. Raises BraidError for a family that makes none of a GPU.
+
+    Schedules are for the first architecture; others have their default ones.
+    """
     symbol, group = function.sym_name.data, outlined_group(function)
-    match = selection.match(group)
-    if match is None:
+    if not is_first:
+        group.attributes.pop(SCHEDULE, None)
+    chosen = selection.choose(group)
+    if chosen is None:
         return emit_fallback(group, symbol)
-    kernel = match.emit(symbol, match.default_schedule())
+    match, schedule = chosen
+    kernel = match.emit(symbol, schedule)
     if not isinstance(kernel, GpuKernel):
         raise BraidError(
             f"family '{match.family.name}' makes a kernel of another kind than GPUs have",

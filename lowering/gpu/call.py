@@ -1,4 +1,4 @@
-"""Calls one kernel on numpy arrays by the emulator: for tests."""
+"""Calls one kernel on numpy arrays by the emulator: for tests, and for what tuning finds."""
 
 import ctypes
 from collections.abc import Sequence

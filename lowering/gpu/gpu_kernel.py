@@ -10,13 +10,31 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 
 @dataclass(frozen=True)
+class BlockWork:
+    """What a block of a launch does at least, by which its time is predicted.
+
+    `flops` are multiplications and additions of products, padding included, at `rate` a second of
+    the whole GPU at best, of which the schedule is assumed to reach `share`. It copies `copied`
+    bytes to shared memory, of which `in_flight` are under way at once.
+    """
+
+    flops: float
+    rate: float
+    share: float
+    copied: int
+    in_flight: int
+
+
+@dataclass(frozen=True)
 class GpuKernel(Kernel):
     """`module` holds one `gpu.module` with the entries of `launches`, which run in this order.
 
-    `grid` is 1: blocks are the device's affair.
+    `grid` is 1: blocks are the device's affair. `work` is that of the first launches, where it is
+    known: others move their buffers.
     """
 
     launches: Launches = NO_LAUNCHES
+    work: tuple[BlockWork, ...] = ()
 
     @staticmethod
     def of(

@@ -22,6 +22,8 @@ from braid.targets.machines.identity import processor_name
 from braid.targets.machines.machine import Machine
 
 SCHEDULE_KIND = "schedule"
+MEASURED = "measured time"
+"""What the seconds of records are that say nothing else."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class TunedKernel:
     family. `what` tells people which kernel it is. `library` are the seconds of a vendor's kernel
     in the same layouts, None where none was measured; `keeps_library` says that it is the result,
     and `vendor` which family it is of.
+    `measure` says what the seconds are, see `KernelMeter`.
     The search was one through up to so many `levels`; `body` is the `body_key` of the group.
     """
 
@@ -45,6 +48,7 @@ class TunedKernel:
     levels: int = LEVELS
     body: str = ""
     vendor: str = LIBRARIES[0]
+    measure: str = MEASURED
 
     @property
     def gain(self) -> float:
@@ -126,6 +130,7 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "levels": kernel.levels,
         "body": kernel.body,
         "vendor": kernel.vendor,
+        "measure": kernel.measure,
     }
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
@@ -153,7 +158,19 @@ def _read(value: Fields) -> TunedKernel | None:
     keeps = known is not None and value.get("keeps_library") is True
     what = str(value.get("what", ""))
     levels, body = value.get("levels", LEVELS), str(value.get("body", ""))
-    vendor = str(value.get("vendor", LIBRARIES[0]))
+    vendor, measure = str(value.get("vendor", LIBRARIES[0])), str(value.get("measure", MEASURED))
     if not isinstance(levels, int):
         return None
-    return TunedKernel(chosen, version, seconds, baseline, what, known, keeps, levels, body, vendor)
+    return TunedKernel(
+        chosen,
+        version,
+        seconds,
+        baseline,
+        what,
+        known,
+        keeps,
+        levels,
+        body,
+        vendor,
+        measure,
+    )

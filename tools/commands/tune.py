@@ -132,12 +132,13 @@ def tune(
 ) -> None:
     """Search schedules of a model's kernels, or of one, on this machine.
 
-    Kernels of the CPU that take most of a run come first. The baseline of a kernel is a vendor's
-    (the faster of oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its default
-    schedule. Every later compilation on this machine uses what was found; a schedule is only taken
-    if its results are right, and it is faster than the default by more than the noise of the
-    measurements. Best run while the machine does nothing else. With --server, what is found is
-    kept, and used, on the server's machine.
+    Kernels that take most of a run come first. Those of the CPU are timed; backends say how fast
+    those of other devices are: of GPUs a static model predicts it. The baseline of a kernel is a
+    vendor's (the faster of oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its
+    default schedule. Every later compilation on this machine uses what was found; a schedule is
+    only taken if its results are right, and it is faster than the default by more than the noise
+    of the measurements. Best run while the machine does nothing else. With --server, what is
+    found is kept, and used, on the server's machine.
     """
     from braid.measuring import tune_model
     from braid.tools.steering import steering

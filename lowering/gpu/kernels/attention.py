@@ -1,7 +1,7 @@
 """Attention: softmax of scores, scaled and masked, times values; scores are never stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -13,6 +13,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.lowering.gpu.gpu_kernel import BlockWork
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.problem import (
     AttentionMatch,
@@ -178,4 +179,13 @@ class _AttentionCandidate:
             (*scores.product.constants, *weighted.product.constants),
             emit,
         )
-        return product_kernel([entry], function, symbol, self.group)
+        columns = scores.product.columns
+        tile = 2 * keys * (key + value)
+        work = BlockWork(
+            2.0 * rows * -(-columns // keys) * keys * (key + value),
+            mma_rate(Number.BF16, self.machine),
+            _RATE,
+            2 * rows * key + -(-columns // keys) * tile,
+            max(1, chosen["stages"] - 1) * tile,
+        )
+        return replace(product_kernel([entry], function, symbol, self.group), work=(work,))

@@ -1,11 +1,12 @@
 """Matrix products on sm_90a by `wgmma`, with tensor maps and warps that only copy."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.gpu_kernel import BlockWork
 from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductCandidate,
     ProductEntry,
@@ -18,7 +19,7 @@ from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
-from braid.lowering.gpu.kernels.hopper.tiles import HopperTiles
+from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
@@ -111,11 +112,14 @@ class _HopperGemm(ProductCandidate):
         processors = machine.fact("multiprocessors", 132)
         count = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
         work = 2 * tiles.rows * tiles.columns * size.depth * -(-count // processors) * processors
-        rate = machine.fact("tensor_bf16_flops", 989e12)
-        if size.number is Number.S8:
-            rate = machine.fact("tensor_int8_ops", 1979e12)
-        time = work / (rate * _SHAPES[tiles.rows, tiles.columns, tiles.groups])
+        time = work / (self._rate * _SHAPES[tiles.rows, tiles.columns, tiles.groups])
         return max(time, size.bytes / machine.fact("memory_bandwidth", 3.35e12))
+
+    @property
+    def _rate(self) -> float:
+        if self.size.number is Number.S8:
+            return self.machine.fact("tensor_int8_ops", 1979e12)
+        return self.machine.fact("tensor_bf16_flops", 989e12)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
@@ -134,4 +138,17 @@ class _HopperGemm(ProductCandidate):
             lambda code, values, name, maps: product.emit(code, values, maps, name),
             product.tensor_maps(function.body.block.args[:-2]),
         )
-        return product_kernel([entry], function, symbol, self.group)
+        # Blocks stay: each has so many tiles, one after the other.
+        size = self.size
+        count = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
+        each = -(-count // product.order.blocks)
+        stages = -(-size.depth * size.element // LINE)
+        work = BlockWork(
+            2.0 * tiles.rows * tiles.columns * size.depth * each,
+            self._rate,
+            _SHAPES[tiles.rows, tiles.columns, tiles.groups],
+            tiles.stage_bytes * stages * each,
+            tiles.stage_bytes * (tiles.stages - 1),
+        )
+        kernel = product_kernel([entry], function, symbol, self.group)
+        return replace(kernel, work=(work,))

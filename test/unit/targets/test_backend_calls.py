@@ -1,5 +1,7 @@
 """What a backend of another package does wrong is told as its own mistake."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from braid.support.errors import BraidError
@@ -15,6 +17,7 @@ ASK = {
     "link": lambda backend, job: backend.emit([], job).link([]),
     "at": lambda backend, job: backend.emit([], job).at("linalg", []),
     "stages": lambda backend, job: backend.stages,
+    "meter": lambda backend, job: measured(backend, job, lambda meter: meter.what),
 }
 
 
@@ -46,6 +49,63 @@ class Foreign:
 
     def at(self, stage, functions):
         return self.answer("at", ())
+
+    def meter(self, job):
+        return self.answer("meter", nullcontext(self))
+
+    what = property(lambda self: self.answer("what", "time"))
+    is_exact = property(lambda self: self.answer("is_exact", True))
+
+    def made(self, kernels, group):
+        return self.answer("made", kernels)
+
+    def seconds(self, made):
+        return self.answer("seconds", 1.0)
+
+    def results(self, made, operands, results):
+        return self.answer("results", results)
+
+
+MEASURE = {
+    "what": lambda meter: meter.what,
+    "is_exact": lambda meter: meter.is_exact,
+    "made": lambda meter: meter.made([None], None),
+    "seconds": lambda meter: meter.seconds(None),
+    "results": lambda meter: meter.results(None, [], []),
+}
+
+
+def measured(backend, job, ask):
+    with backend.meter(job) as meter:
+        return ask(meter)
+
+
+@pytest.mark.parametrize("wrong", [KeyError("x"), "", -1, (3, 4)], ids=str)
+@pytest.mark.parametrize("method", MEASURE)
+def test_mistakes_of_meters_name_backend_and_method(method: str, wrong: object) -> None:
+    target = load_target("host")
+    backend = checked_backend("foreign", Foreign(method, wrong))
+    job = Job(target, target.host_device)
+    if (method, wrong) in (("what", ""), ("results", "")):
+        return
+    with pytest.raises(BraidError, match=f"backend 'foreign' fails in '{method}': "):
+        measured(backend, job, MEASURE[method])
+
+
+def test_meters_of_others_answer() -> None:
+    target = load_target("host")
+    backend = checked_backend("foreign", Foreign("", None))
+    answers = {
+        method: measured(backend, Job(target, target.host_device), ask)
+        for method, ask in MEASURE.items()
+    }
+    assert answers == {
+        "what": "time",
+        "is_exact": True,
+        "made": (None,),
+        "seconds": 1.0,
+        "results": (),
+    }
 
 
 @pytest.mark.parametrize("wrong", [KeyError("x"), None, 7], ids=str)

@@ -37,11 +37,17 @@ from braid.lowering.common.bufferized_group import bufferized_group, copies_as_n
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import buffer_bytes, expand_magnitudes, gpu_function, gpu_module
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.gpu_kernel import BlockWork, GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import Size, schedules, seconds
+from braid.lowering.gpu.kernels.contraction.schedules import (
+    Size,
+    peak_rate,
+    schedules,
+    seconds,
+    share_of,
+)
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.launches import (
     THREADS,
@@ -208,9 +214,17 @@ class ProductCandidate(ABC):
                     lambda code, values, _, rest: product.emit_totals(code, values, *rest),
                 )
             )
-        return product_kernel(
+        kernel = product_kernel(
             entries, function, symbol, self.group, 0 if partial is None else partial.bytes
         )
+        work = BlockWork(
+            product.block_flops,
+            peak_rate(self.found.number, self.machine),
+            share_of(tiles, self.size),
+            product.copied_bytes,
+            product.in_flight_bytes,
+        )
+        return replace(kernel, work=(work,))
 
 
 def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:

@@ -109,6 +109,21 @@ class Product:
         return -(-self.depth // (self._stage_depth * self.tiles.splits))
 
     @property
+    def block_flops(self) -> int:
+        """Multiplications and additions of a block, of its padding too."""
+        return 2 * self.tiles.rows * self.tiles.columns * self._stage_depth * self.turns
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that a block copies to shared memory."""
+        return self.turns * self._stage_bytes
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Of these, what is under way while a stage is multiplied."""
+        return (self.tiles.stages - 1) * self._stage_bytes
+
+    @property
     def partial(self) -> PartialSums | None:
         """Where blocks that have a part of the depths leave their sums."""
         if self.tiles.splits == 1:

@@ -102,7 +102,7 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     stage = tiles.depth // size.element
     depth = min(size.depth, -(-size.depth // (stage * tiles.splits)) * stage)
     work = 2 * tiles.rows * tiles.columns * depth
-    time = waves * processors * work / (_rate(size.number, machine) * _share(tiles, size.number))
+    time = waves * processors * work / (peak_rate(size.number, machine) * share_of(tiles, size))
     bandwidth = machine.fact("memory_bandwidth", 2e12)
     time = max(time, size.bytes / bandwidth)
     if tiles.splits > 1:
@@ -122,14 +122,16 @@ def mma_rate(number: Number, machine: Machine) -> float:
     return machine.fact(f"mma_{kind}", machine.fact(f"tensor_{kind}", default))
 
 
-def _rate(number: Number, machine: Machine) -> float:
+def peak_rate(number: Number, machine: Machine) -> float:
+    """Operations a second of all multiprocessors, of f32 without tensor cores."""
     if number is Number.F32:
         return machine.fact("flops", 19.5e12)
     return mma_rate(number, machine)
 
 
-def _share(tiles: Tiles, number: Number) -> float:
-    if number is Number.F32:
+def share_of(tiles: Tiles, size: Size) -> float:
+    """Which part of that is assumed."""
+    if size.number is Number.F32:
         return _PLAIN[tiles.rows, tiles.columns]
     share = _TENSOR[tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns]
     preferred = _DEPTHS.index((tiles.depth, tiles.stages))
