@@ -7,17 +7,22 @@ schedule start no later that way, because at any time no more processors are bus
 choice of least makespan are among those that are searched.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, gcd, isfinite, lcm
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from braid.solvers.ordering.graph import Graph
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 INTERVAL_OPS = 250
 """Of larger graphs only the paths and the work of whole graphs are looked at."""
@@ -163,7 +168,7 @@ class ProcessorProblem:
         """Return the makespan of a schedule."""
         return self.place(choice).value
 
-    def place(self, choice: Choice) -> "Placed":
+    def place(self, choice: Choice) -> Placed:
         """Return on which processor and when each op runs."""
         order, wide = choice
         free = [0.0] * self.processors
@@ -188,7 +193,7 @@ class ProcessorProblem:
                 processors[op] = processor
         return Placed(tuple(processors), tuple(starts), max(ends, default=0.0))
 
-    def restrict(self, ops: Sequence[int]) -> "ProcessorProblem":
+    def restrict(self, ops: Sequence[int]) -> ProcessorProblem:
         """Return the problem of `ops` alone, renumbered by their place in `ops`."""
         alone = tuple(self.alone[op] for op in ops)
         together = tuple(self.together[op] for op in ops)
@@ -241,6 +246,8 @@ def exact_processors(
     """Search from the schedule `known`, whose makespan is `value` > 0, for `time_limit` seconds."""
     if time_limit <= 0:
         return ExactProcessors(None, 0.0)
+    from ortools.sat.python import cp_model  # it takes longer to load than most searches
+
     tick = _tick(problem, value)
     model = cp_model.CpModel()
     horizon = ceil(value / tick) + 1
@@ -303,6 +310,8 @@ def _solve(
     time_limit: float,
     seed: int,
 ) -> ExactProcessors:
+    from ortools.sat.python import cp_model
+
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = time_limit
     solver.parameters.random_seed = seed

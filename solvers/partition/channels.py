@@ -24,8 +24,6 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import combinations
 
-from ortools.sat.python import cp_model
-
 _FEW = 64
 """Requests that a simulation of shared workers passes before and while it measures."""
 _ROUNDS = 8
@@ -144,6 +142,8 @@ def _solve(
     pipeline: Pipeline, interval: int, first: tuple[int, list[int]], time_limit: float
 ) -> Depths | None:
     """The integer program; None where there is no schedule, or none was found in time."""
+    from ortools.sat.python import cp_model  # it takes longer to load than most models to compile
+
     times, model = pipeline.times, cp_model.CpModel()
     horizon = sum(times) + interval * (len(times) + 1)
     starts = [model.new_int_var(0, horizon, "") for _ in times]

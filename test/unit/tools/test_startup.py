@@ -11,6 +11,8 @@ import pytest
     [
         ("braid.tools.cli", {"numpy", "onnx", "xdsl", "braid.compiler"}),
         ("braid.compiler", {"ortools"}),
+        ("braid.passes.partition.insert_channels", {"ortools"}),
+        ("braid.passes.order.assign_inter_op_streams", {"ortools"}),
         ("braid", {"numpy", "xdsl"}),
         ("braid.model", {"asyncio", "importlib.metadata", "ml_dtypes", "onnx", "xdsl"}),
     ],
