@@ -6,8 +6,10 @@ instead of 9 m². Source: A. Lavin and S. Gray, "Fast Algorithms for Convolution
 Networks", CVPR 2016; S. Winograd, "Arithmetic Complexity of Computations", 1980.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,39 +38,57 @@ class Transforms:
         """Inputs along a dim."""
         return len(self.of_input)
 
+    @staticmethod
+    def at(*points: Fraction) -> "Transforms":
+        """Those of the algorithm by A. L. Toom and S. Cook for these points and infinity.
+
+        The transpose of multiplying polynomials by their values: the window's values, and those
+        of results, are multiplied, and inputs stand for coefficients of Lagrange's polynomials.
+        """
+        results = len(points) + 2 - WINDOW
+        others = [[q for q in points if q != p] for p in points]
+        scales = [
+            math.prod((p - q for q in rest), start=Fraction(1))
+            for p, rest in zip(points, others, strict=True)
+        ]
+        of_window = [
+            [p**k / scale for k in range(WINDOW)] for p, scale in zip(points, scales, strict=True)
+        ]
+        of_input = [[*_with_roots(rest), Fraction(0)] for rest in others]
+        return Transforms(
+            _floats([*of_window, _last(WINDOW)]),
+            _floats([*of_input, _with_roots(points)]),
+            _floats([*(p**k for p in points), Fraction(k == results - 1)] for k in range(results)),
+        )
+
+
+def _with_roots(roots: Iterable[Fraction]) -> list[Fraction]:
+    """The coefficients of Π (x - root), of x⁰ first."""
+    product = [Fraction(1)]
+    for root in roots:
+        shifted, scaled = [Fraction(0), *product], [*(-root * c for c in product), Fraction(0)]
+        product = [a + b for a, b in zip(shifted, scaled, strict=True)]
+    return product
+
+
+def _last(count: int) -> list[Fraction]:
+    return [Fraction(place == count - 1) for place in range(count)]
+
+
+def _floats(rows: Iterable[Iterable[Fraction]]) -> Matrix:
+    return tuple(tuple(map(float, row)) for row in rows)
+
 
 TRANSFORMS = {
-    2: Transforms(
-        ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
-        ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, -1, 0, 1)),
-        ((1, 1, 1, 0), (0, 1, -1, 1)),
-    ),
-    4: Transforms(
-        (
-            (1 / 4, 0, 0),
-            (-1 / 6, -1 / 6, -1 / 6),
-            (-1 / 6, 1 / 6, -1 / 6),
-            (1 / 24, 1 / 12, 1 / 6),
-            (1 / 24, -1 / 12, 1 / 6),
-            (0, 0, 1),
-        ),
-        (
-            (4, 0, -5, 0, 1, 0),
-            (0, -4, -4, 1, 1, 0),
-            (0, 4, -4, -1, 1, 0),
-            (0, -2, -1, 2, 1, 0),
-            (0, 2, -1, -2, 1, 0),
-            (0, 4, 0, -5, 0, 1),
-        ),
-        (
-            (1, 1, 1, 1, 1, 0),
-            (0, 1, -1, 2, -2, 0),
-            (0, 1, 1, 4, 4, 0),
-            (0, 1, -1, 8, -8, 1),
-        ),
-    ),
+    2: Transforms.at(*map(Fraction, (0, 1, -1))),
+    4: Transforms.at(*(Fraction(n, 4) for n in (0, 3, -3, 6, -6))),
 }
-"""By the number of results along a dim; the points are 0, ±1, ±2 and infinity."""
+"""By the number of results along a dim.
+
+The points of the second are 0, ±3/4 and ±3/2, by which f32 loses a quarter of what it does by the
+usual 0, ±1 and ±2, of a dozen pairs that were tried on random numbers: what is multiplied is of
+more even size. All entries of Aᵀ and Bᵀ are exact in f32.
+"""
 
 
 def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[Any]:

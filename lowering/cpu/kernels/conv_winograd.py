@@ -47,7 +47,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 1
+    version: int = 2
     is_approximate: ClassVar[bool] = True
 
     def match(self, group: FusedOp) -> "_Convolution | None":

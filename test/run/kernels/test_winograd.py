@@ -119,7 +119,7 @@ def test_errors_are_as_documented() -> None:
         plain = make_group(types, build)
         for choice in candidate_of(FAMILY, plain).layouts:
             errors[choice.operands[1].winograd].append(_error(types, build, choice, x, w))
-    assert max(errors[2]) <= 2e-6 and max(errors[4]) <= 2e-5
+    assert max(errors[2]) <= 2e-6 and max(errors[4]) <= 5e-6
 
 
 def _error(types, build, choice, x, w) -> float:

@@ -30,16 +30,20 @@ def _along_both(tile: Square, line: _Line) -> Square:
 
 
 def _input_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Value]:
-    """Rows of a pair are the sum and the difference of their terms at even and odd places."""
+    """Rows of a pair are the sum and the difference of their terms at even and odd places.
+
+    The factor of the last odd one is taken out of these, and put into the sum and the difference.
+    """
     result: list[Value] = []
     while len(result) < len(matrix):
         row = matrix[len(result)]
         after = matrix[len(result) + 1 : len(result) + 2]
         terms = list(zip(row, line, strict=True))
         if after and is_pair(row, after[0]):
-            even, odd = _sum(e, terms[::2]), _sum(e, terms[1::2])
-            result.append(e.insert(arith.AddfOp(even, odd)))
-            result.append(e.insert(arith.SubfOp(even, odd)))
+            factor = next(f for f, _ in reversed(terms[1::2]) if f)
+            even = _sum(e, terms[::2])
+            odd = _sum(e, [(f / factor, vector) for f, vector in terms[1::2]])
+            result += [e.fma(odd, _splat(e, f, odd), even) for f in (factor, -factor)]
         else:
             result.append(_sum(e, terms))
     return result
