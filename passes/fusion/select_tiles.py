@@ -6,10 +6,10 @@ out of a group leads through its root, which depends on every member.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.execution.compute_ops import may_fuse
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
@@ -24,6 +24,9 @@ from braid.passes.fusion.fusion_rules import FusionRules
 
 _MOST_MEMBERS = 256
 """Of a longer chain only the end becomes a group, whose tiles are found in a second or two."""
+
+_NOTES = "braid."
+"""Names of what passes note on ops begin so."""
 
 _DROPPED_ONE_BY_ONE = 16
 """From a group that cannot be cut; after these, by halves."""
@@ -51,9 +54,63 @@ class _Growth:
         return min(pays, default=None)
 
 
+@dataclass
+class _Legality:
+    """Which ops can be computed by tiles; those that are equal are cut once.
+
+    `position` is that of each op in its block.
+    """
+
+    position: dict[Operation, int]
+    _answers: dict[Hashable, bool] = field(default_factory=dict[Hashable, bool])
+
+    def members(self, joined: Sequence[Operation]) -> list[Operation]:
+        """These ops in the order of their block if they can be computed by tiles, else none."""
+        members = sorted(joined, key=lambda op: self.position[op])
+        result = joined[0].results[0]
+        key = _structure(members, result)
+        if key not in self._answers:
+            extents = tile_sizes(members, result)
+            self._answers[key] = (
+                extents is not None
+                and Tiling(tuple(members), result, extents).classes() is not None
+            )
+        return members if self._answers[key] else []
+
+
+def _structure(members: Sequence[Operation], result: SSAValue) -> Hashable:
+    """What `members` compute of what, with values by numbers; names and notes of passes left out.
+
+    What is computed elsewhere counts by its type, the kind of its op, and the value of a constant.
+    """
+    numbers: dict[SSAValue, int] = {}
+    found: list[Hashable] = []
+    for op in members:
+        for operand in op.operands:
+            if operand not in numbers:
+                numbers[operand] = len(numbers)
+                owner = operand.owner
+                kind = owner.name if isinstance(owner, Operation) else ""
+                value = owner.value if isinstance(owner, ConstantOp) else None
+                found.append((operand.type, kind, value))
+        notes = ((k, v) for k, v in op.attributes.items() if not k.startswith(_NOTES))
+        found.append(
+            (
+                op.name,
+                tuple(numbers[operand] for operand in op.operands),
+                tuple(value.type for value in op.results),
+                frozenset(op.properties.items()),
+                frozenset(notes),
+            )
+        )
+        for value in op.results:
+            numbers[value] = len(numbers)
+    return tuple(found), numbers[result]
+
+
 def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
     """The groups of `block` that pay as tiles, each with its members in order."""
-    position = {op: index for index, op in enumerate(block.ops)}
+    legality = _Legality({op: index for index, op in enumerate(block.ops)})
     taken: set[Operation] = set()
     fruitless: set[Operation] = set()
     groups: list[list[Operation]] = []
@@ -68,7 +125,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
             continue
         # From the first members, the end of a long chain, a group would be too large.
         fruitless.update(list(growth.joined)[: max(0, least - _MOST_MEMBERS)])
-        members = _largest_legal(growth, least, position)
+        members = _largest_legal(growth, least, legality)
         taken.update(members)
         if members:
             groups.append(members)
@@ -146,7 +203,7 @@ def _result_bytes(op: Operation) -> int:
     return logical_bytes(op.result_type())
 
 
-def _largest_legal(growth: _Growth, least: int, position: dict[Operation, int]) -> list[Operation]:
+def _largest_legal(growth: _Growth, least: int, legality: _Legality) -> list[Operation]:
     """The members in order, without those that joined last and cannot be cut like the others.
 
     At least the first `least` remain, else none. Where many have to go, their number is found
@@ -155,24 +212,14 @@ def _largest_legal(growth: _Growth, least: int, position: dict[Operation, int]) 
     joined = list(growth.joined)[:_MOST_MEMBERS]
     lengths = [n for n in range(least, len(joined) + 1) if not is_view(joined[n - 1])]
     for _ in range(min(_DROPPED_ONE_BY_ONE, len(lengths))):
-        if members := _legal(joined[: lengths.pop()], position):
+        if members := legality.members(joined[: lengths.pop()]):
             return members
     found: list[Operation] = []
     low, high = 0, len(lengths)
     while low < high:
         middle = (low + high) // 2
-        if members := _legal(joined[: lengths[middle]], position):
+        if members := legality.members(joined[: lengths[middle]]):
             found, low = members, middle + 1
         else:
             high = middle
     return found
-
-
-def _legal(joined: Sequence[Operation], position: dict[Operation, int]) -> list[Operation]:
-    """These ops in the order of their block if they can be computed by tiles, else none."""
-    members = sorted(joined, key=lambda op: position[op])
-    result = joined[0].results[0]
-    extents = tile_sizes(members, result)
-    if extents is None or Tiling(tuple(members), result, extents).classes() is None:
-        return []
-    return members

@@ -1,12 +1,14 @@
 """How long it takes to find groups of tiles grows with the number of ops, whatever their shape."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.tiles.tile_sizes import tile_sizes
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.frontends.mlir import parse_mlir
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
@@ -97,3 +99,34 @@ def test_long_chains_become_groups_of_256() -> None:
     members = [op for op in made.walk() if op.name == "braid.neg"]
     numbers = Counter(str(op.attributes[FUSION_GROUP]) for op in members)
     assert sorted(numbers.values()) == [88, 256, 256]
+
+
+def test_equal_groups_are_cut_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers of a model have the same groups; another extent or attribute is another group."""
+    from braid.passes.fusion import select_tiles
+
+    searched: list[SSAValue] = []
+
+    def counted(members: Sequence[Operation], result: SSAValue) -> tuple[int, ...] | None:
+        searched.append(result)
+        return tile_sizes(members, result)
+
+    monkeypatch.setattr(select_tiles, "tile_sizes", counted)
+
+    def searches_and_groups(pairs: list[int]) -> tuple[int, int]:
+        searched.clear()
+        lines = [
+            f"%n{i} = braid.neg %x : ({TYPE}) -> {TYPE}\n"
+            f"%s{i} = braid.softmax %n{i} {{dim = {dim} : i64}} : ({TYPE}) -> {TYPE}"
+            for i, dim in enumerate(pairs)
+        ]
+        last = len(pairs) - 1
+        (function,) = module(lines, TYPE, f"%s{last}").body.block.ops
+        assert isinstance(function, FuncOp)
+        groups = tile_groups(function.body.block, fusion_rules("default"))
+        return len(searched), len(groups)
+
+    one, (each, groups) = searches_and_groups([1]), searches_and_groups([1] * 6)
+    assert (each, groups) == (one[0], 6 * one[1]) and groups
+    other = searches_and_groups([0])
+    assert searches_and_groups([1, 0, 1, 0]) == (one[0] + other[0], 2 * (one[1] + other[1]))
