@@ -22,6 +22,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
+from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
@@ -38,6 +39,7 @@ from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
@@ -376,6 +378,10 @@ def main() -> None:
     for sizes in CONVOLUTIONS:
         results.append(measure_convolution(ConvDirectFamily(HOST), sizes, 1, rounds))
         show(results[-1], peak)
+    for sizes in CONVOLUTIONS:
+        if sizes[3:5] == (3, 1):
+            results.append(measure_convolution(ConvWinogradFamily(HOST), sizes, 1, rounds))
+            show(results[-1], peak)
     for channels, size, stride in DEPTHWISE:
         sizes = (channels, channels, size, 3, stride, 1)
         results.append(measure_convolution(ConvDepthwiseFamily(HOST), sizes, channels, rounds))
@@ -391,8 +397,12 @@ def main() -> None:
         results.append(result)
         show(result, peak)
     if options.json:
-        rows = [asdict(result) | {"peak_flops": peak} for result in results]
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        report = {
+            **provenance(("onednn-cpu-gomp", "numpy")),
+            "peak_flops": peak,
+            "results": [asdict(result) for result in results],
+        }
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
