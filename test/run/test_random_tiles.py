@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from xdsl.builder import Builder
 from xdsl.dialects import func
@@ -107,6 +107,8 @@ def array():
 
 
 def close(actual, expected):
+    """Programs that overflow f32 say nothing: what is infinite depends on the order of sums."""
+    assume(np.isfinite(expected).all())
     assert np.abs(actual - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 
 
