@@ -40,6 +40,9 @@ NOT_RUN = {
         "takes a minute",
         "needs a cross compiler",
     ],
+    "docs/embedding.md": [
+        "it takes an environment of its own, which test/unit/test_runtime_wheel.py makes"
+    ],
     "docs/extending/add-an-op.md": ["installs packages"],
     "docs/service.md": ["installs packages", "needs a server", "needs a server", "needs a server"],
 }

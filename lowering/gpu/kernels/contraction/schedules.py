@@ -130,11 +130,13 @@ def peak_rate(number: Number, machine: Machine) -> float:
 
 
 def share_of(tiles: Tiles, size: Size) -> float:
-    """Which part of that is assumed."""
+    """Which part of that is assumed; of tiles beside the space, that of its slowest."""
     if size.number is Number.F32:
-        return _PLAIN[tiles.rows, tiles.columns]
-    share = _TENSOR[tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns]
-    preferred = _DEPTHS.index((tiles.depth, tiles.stages))
+        return _PLAIN.get((tiles.rows, tiles.columns), min(_PLAIN.values()))
+    shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
+    share = _TENSOR.get(shape, min(_TENSOR.values()))
+    depth = (tiles.depth, tiles.stages)
+    preferred = _DEPTHS.index(depth) if depth in _DEPTHS else len(_DEPTHS)
     return share * (1 - 0.02 * preferred)
 
 
