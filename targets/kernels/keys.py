@@ -8,7 +8,7 @@ measured. Neither knows a source: a family says by its `version` that it emits o
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from typing import Any, cast
@@ -26,13 +26,9 @@ from braid.support.toolchain import braid_version, distribution_version, toolcha
 from braid.targets.kernels.kernel_family import KernelFamily, Schedule
 from braid.targets.machines.identity import machine_text
 from braid.targets.machines.machine import Machine
-from braid.targets.numerics import Numerics, numerics_chosen
 
-_NUMERICS = {
-    Numerics.STRICT: "f32 accumulation, contracted multiply-adds",
-    Numerics.FAST: "f32 accumulation, contracted multiply-adds, approximate algorithms",
-}
-"""What kernels may do to results."""
+NUMERICS = "f32 accumulation, contracted multiply-adds"
+"""What kernels may do to results in the same layouts; approximate algorithms have their own."""
 
 _NOTES = "braid."
 """Names of what passes note on ops begin so; it changes nothing that they compute."""
@@ -78,7 +74,7 @@ class GroupKey:
     stored: str
     machine: str
     threads: int = 1
-    numerics: str = field(default_factory=lambda: _NUMERICS[numerics_chosen()])
+    numerics: str = NUMERICS
 
     @staticmethod
     def of(stored: str, machine: Machine, threads: int = 1) -> "GroupKey":
