@@ -94,13 +94,28 @@ class HardwareModule:
         return self.wire(text, bits)
 
     def product(self, left: Wire, right: Wire, bits: int) -> Wire:
-        """Of signed numbers, in so many bits."""
-        operands = self.resize(left, bits), self.resize(right, bits)
-        text = f"comb.mul {', '.join(one.name for one in operands)} : i{bits}"
-        is_new, made = text not in self._made, self.wire(text, bits)
+        """Of signed numbers, in so many bits.
+
+        Powers of two of a known factor are a shift: synthesis that finds them itself takes the
+        other factor in all of its bits, as it no longer sees that they repeat the sign.
+        """
         known = {wire.name: value for (value, _), wire in self._constants.items()}
-        shifts = [_is_power(known[one.name]) for one in operands if one.name in known]
-        if is_new and not any(shifts):
+        shift = max(_zeros(known.get(one.name, 1)) for one in (left, right))
+        operands = [
+            self.constant(known[one.name] >> shift, one.bits - shift)
+            if shift and _zeros(known.get(one.name, 1)) == shift
+            else one
+            for one in (left, right)
+        ]
+        wide = [self.resize(one, bits - shift) for one in operands]
+        text = f"comb.mul {', '.join(one.name for one in wide)} : i{bits - shift}"
+        made = self.wire(text, bits - shift)
+        if shift:
+            made = self.concat([self.constant(0, shift), made])
+        key = f"product {made.name}"
+        is_shift = any(_is_power(known[one.name]) for one in wide if one.name in known)
+        if key not in self._made and not is_shift:
+            self._made[key] = made
             self.tally.product(made.name, left.bits, right.bits)
         return made
 
@@ -250,6 +265,11 @@ class HardwareModule:
 def index_bits(count: int) -> int:
     """Of unsigned numbers below `count`."""
     return max(1, (count - 1).bit_length())
+
+
+def _zeros(value: int) -> int:
+    """Low bits of a number that are 0; none of 0 itself."""
+    return max((value & -value).bit_length() - 1, 0)
 
 
 def _is_power(value: int) -> bool:

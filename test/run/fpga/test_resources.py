@@ -61,6 +61,15 @@ def test_a_report() -> None:
     assert "<- slowest" in text and re.search(r"DSP slices +\d+ of +9,024", text)
 
 
+def test_known_factors_are_odd() -> None:
+    """Of even ones, synthesis took up to three slices for a product that one can make."""
+    text = convolution(1, (2, 5), (6, 5), (1, 1), pad=0)
+    design = scheduled(function_named(parse(text), "main"), {}, 64)[0].design
+    modules = system_verilog(design_modules(design), ("hw.module(hw-aggregate-to-comb)",))
+    factors = [int(one, 16) for one in re.findall(r"\* \d+'h([0-9A-F]+)", modules)]
+    assert len(factors) > 8 and all(one % 2 for one in factors)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_counts_beside_those_of_yosys(name: str, tmp_path: Path) -> None:
