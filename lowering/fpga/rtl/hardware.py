@@ -113,10 +113,13 @@ class HardwareModule:
         if shift:
             made = self.concat([self.constant(0, shift), made])
         key = f"product {made.name}"
-        is_shift = any(_is_power(known[one.name]) for one in wide if one.name in known)
-        if key not in self._made and not is_shift:
+        factors = [
+            factor_bits(known[one.name], one.bits) if one.name in known else one.bits
+            for one in (left, right)
+        ]
+        if key not in self._made and all(factors):
             self._made[key] = made
-            self.tally.product(made.name, left.bits, right.bits)
+            self.tally.product(made.name, *factors)
         return made
 
     def compare(self, predicate: str, left: Wire, right: Wire) -> Wire:
@@ -272,6 +275,13 @@ def _zeros(value: int) -> int:
     return max((value & -value).bit_length() - 1, 0)
 
 
-def _is_power(value: int) -> bool:
-    """Whether a product with it is a shift, or 0."""
-    return value & (value - 1) == 0
+def factor_bits(value: int, bits: int) -> int:
+    """Of a known signed number of so many bits without its powers of two; 0 if it needs no product.
+
+    `value` is modulo 2^bits.
+    """
+    value %= 1 << bits
+    if value & (value - 1) == 0 and not value >> (bits - 1):
+        return 0
+    odd = (value - (value >> (bits - 1) << bits)) >> _zeros(value)
+    return (odd if odd >= 0 else ~odd).bit_length() + 1

@@ -1,5 +1,6 @@
 """Ways to fold a stage, and what each takes at least of a part, counted without building it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from braid.dialects.braid_hls.body import (
 )
 from braid.dialects.braid_hls.design import stream_of
 from braid.dialects.braid_hls.stage import Pair, StageOp
+from braid.lowering.fpga.rtl.hardware import factor_bits
 from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
 from braid.lowering.fpga.schedule.fold_stage import rows_of, terms_before_sums, terms_of
 from braid.solvers.hls.selection import Choice, Uses
@@ -88,16 +90,33 @@ class _Counter:
                 made = _numbered(np.stack(operands, axis=1))
                 kinds[op.output] = made
                 if op.kind.data == "mul":
-                    left, right = (bits_of(one) for one in op.inputs)
-                    slices, count = slices_of_product(left, right), int(made.max()) + 1
-                    dsp += slices * count
-                    lut += left * right * count * (slices == 0)
+                    for slices, tables in self._products(op, made, folds, wide=wide):
+                        dsp, lut = dsp + slices, lut + tables
             elif isinstance(op, CombineOp):
                 lanes = self._kinds(op.input, kinds, folds, wide=True)
                 kinds[op.output] = _numbered(lanes.reshape(-1, self.terms // folds[1]))
             elif isinstance(op, AccumulateOp):
                 kinds[op.output] = np.arange(lanes_of(op.output) // folds[0])
         return dsp, 0, lut, ff
+
+    def _products(
+        self, op: ComputeOp, made: Integers, folds: Pair, *, wide: bool
+    ) -> Iterator[tuple[int, int]]:
+        """DSP slices and tables of each product that differs."""
+        left, right = (self._bits(one, made.size, folds, wide=wide) for one in op.inputs)
+        for lane in np.unique(made, return_index=True)[1]:
+            bits = int(left[lane]), int(right[lane])
+            slices = slices_of_product(*bits) if all(bits) else 0
+            yield slices, bits[0] * bits[1] * (slices == 0)
+
+    def _bits(self, value: SSAValue, lanes: int, folds: Pair, *, wide: bool) -> Integers:
+        """Of the factors in the lanes of a value; known ones are without their powers of two."""
+        bits = bits_of(value)
+        if isinstance(value.owner, TableOp) and value not in self.by_pixel:
+            rows = rows_of(self.rows[value], folds, self.terms if wide else None)
+            if (rows == rows[:1, :1]).all():
+                return np.array([factor_bits(int(one), bits) for one in rows[0, 0]])
+        return np.full(lanes, bits)
 
     def _kinds(
         self, value: SSAValue, kinds: dict[SSAValue, Integers], folds: Pair, *, wide: bool
