@@ -100,25 +100,31 @@ class HardwareModule:
         other factor in all of its bits, as it no longer sees that they repeat the sign.
         """
         known = {wire.name: value for (value, _), wire in self._constants.items()}
-        shift = max(_zeros(known.get(one.name, 1)) for one in (left, right))
-        operands = [
-            self.constant(known[one.name] >> shift, one.bits - shift)
-            if shift and _zeros(known.get(one.name, 1)) == shift
-            else one
-            for one in (left, right)
-        ]
-        wide = [self.resize(one, bits - shift) for one in operands]
-        text = f"comb.mul {', '.join(one.name for one in wide)} : i{bits - shift}"
-        made = self.wire(text, bits - shift)
+        constant = next((one for one in (left, right) if one.name in known), None)
+        if constant is None:
+            return self._multiply(left, right, bits, (left.bits, right.bits))
+        other = right if constant == left else left
+        value, size = known[constant.name], constant.bits
+        factor, shift = odd_factor(value, size), _zeros(value)
+        if not (needed := factor_bits(value, size)) or other.name in known:
+            return self._multiply(left, right, bits, (0, 0))
+        # In bits that do not depend on the shift, so that equal products are one.
+        own = other.bits + needed
+        made = self._multiply(other, self.constant(factor, own), own, (other.bits, needed))
+        shifted = self.resize(made, bits - shift)
         if shift:
-            made = self.concat([self.constant(0, shift), made])
-        key = f"product {made.name}"
-        factors = [
-            factor_bits(known[one.name], one.bits) if one.name in known else one.bits
-            for one in (left, right)
-        ]
-        if key not in self._made and all(factors):
-            self._made[key] = made
+            shifted = self.concat([self.constant(0, shift), shifted])
+        if made.name in self.tally.products:
+            self.tally.products.add(shifted.name)
+        return shifted
+
+    def _multiply(self, left: Wire, right: Wire, bits: int, factors: tuple[int, int]) -> Wire:
+        """`comb.mul` in so many bits; counted as a product of `factors` bits, if both have some."""
+        wide = [self.resize(one, bits) for one in (left, right)]
+        text = f"comb.mul {', '.join(one.name for one in wide)} : i{bits}"
+        is_new = text not in self._made
+        made = self.wire(text, bits)
+        if is_new and all(factors):
             self.tally.product(made.name, *factors)
         return made
 
@@ -283,5 +289,11 @@ def factor_bits(value: int, bits: int) -> int:
     value %= 1 << bits
     if value & (value - 1) == 0 and not value >> (bits - 1):
         return 0
-    odd = (value - (value >> (bits - 1) << bits)) >> _zeros(value)
+    odd = odd_factor(value, bits)
     return (odd if odd >= 0 else ~odd).bit_length() + 1
+
+
+def odd_factor(value: int, bits: int) -> int:
+    """A signed number of so many bits, given modulo 2^bits, without its powers of two."""
+    value %= 1 << bits
+    return (value - (value >> (bits - 1) << bits)) >> _zeros(value)

@@ -1,6 +1,6 @@
 """Ways to fold a stage, and what each takes at least of a part, counted without building it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from braid.dialects.braid_hls.body import (
 )
 from braid.dialects.braid_hls.design import stream_of
 from braid.dialects.braid_hls.stage import Pair, StageOp
-from braid.lowering.fpga.rtl.hardware import factor_bits
+from braid.lowering.fpga.rtl.hardware import factor_bits, odd_factor
 from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
 from braid.lowering.fpga.schedule.fold_stage import rows_of, terms_before_sums, terms_of
 from braid.solvers.hls.selection import Choice, Uses
@@ -90,7 +90,7 @@ class _Counter:
                 made = _numbered(np.stack(operands, axis=1))
                 kinds[op.output] = made
                 if op.kind.data == "mul":
-                    for slices, tables in self._products(op, made, folds, wide=wide):
+                    for slices, tables in self._products(op, operands, folds, wide=wide):
                         dsp, lut = dsp + slices, lut + tables
             elif isinstance(op, CombineOp):
                 lanes = self._kinds(op.input, kinds, folds, wide=True)
@@ -100,10 +100,14 @@ class _Counter:
         return dsp, 0, lut, ff
 
     def _products(
-        self, op: ComputeOp, made: Integers, folds: Pair, *, wide: bool
+        self, op: ComputeOp, operands: Sequence[Integers], folds: Pair, *, wide: bool
     ) -> Iterator[tuple[int, int]]:
-        """DSP slices and tables of each product that differs."""
-        left, right = (self._bits(one, made.size, folds, wide=wide) for one in op.inputs)
+        """DSP slices and tables of each product that differs by more than a shift."""
+        count = operands[0].size
+        left, right = (self._bits(one, count, folds, wide=wide) for one in op.inputs)
+        factors = [self._odd(one, folds, wide=wide) for one in op.inputs]
+        kinds = [own if odd is None else odd for own, odd in zip(operands, factors, strict=True)]
+        made = _numbered(np.stack(kinds, axis=1))
         for lane in np.unique(made, return_index=True)[1]:
             bits = int(left[lane]), int(right[lane])
             slices = slices_of_product(*bits) if all(bits) else 0
@@ -111,12 +115,24 @@ class _Counter:
 
     def _bits(self, value: SSAValue, lanes: int, folds: Pair, *, wide: bool) -> Integers:
         """Of the factors in the lanes of a value; known ones are without their powers of two."""
-        bits = bits_of(value)
-        if isinstance(value.owner, TableOp) and value not in self.by_pixel:
-            rows = rows_of(self.rows[value], folds, self.terms if wide else None)
-            if (rows == rows[:1, :1]).all():
-                return np.array([factor_bits(int(one), bits) for one in rows[0, 0]])
-        return np.full(lanes, bits)
+        bits, known = bits_of(value), self._known(value, folds, wide=wide)
+        if known is None:
+            return np.full(lanes, bits)
+        return np.array([factor_bits(int(one), bits) for one in known])
+
+    def _odd(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
+        """The known factors without their powers of two; None where they are not known."""
+        known = self._known(value, folds, wide=wide)
+        if known is None:
+            return None
+        return np.array([odd_factor(int(one), bits_of(value)) for one in known])
+
+    def _known(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
+        """The numbers in the lanes of a value, if they are the same in all folds."""
+        if not isinstance(value.owner, TableOp) or value in self.by_pixel:
+            return None
+        rows = rows_of(self.rows[value], folds, self.terms if wide else None)
+        return rows[0, 0] if (rows == rows[:1, :1]).all() else None
 
     def _kinds(
         self, value: SSAValue, kinds: dict[SSAValue, Integers], folds: Pair, *, wide: bool
