@@ -12,9 +12,9 @@ in block RAMs of 36 Kbit, of which each may be two of 18. Checked beside what
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_A_BITS, _B_BITS, _LEAST_BITS = 25, 17, 9
-"""Of the operands, as Yosys splits them (it takes one bit less than the slice has), and of those
-of products that are left to tables."""
+_A_BITS, _B_BITS, _PART_BITS, _LEAST_BITS = 25, 18, 17, 9
+"""Of the operands, of what wider ones are split into (so that slices add up parts by themselves),
+and of the least product that is not left to tables: those of `mul2dsp` in Yosys."""
 _SHIFTED, _SHIFT_BITS = 3, 16
 _TABLE_COST, _BLOCK_COST = 8, 129
 """Of four tables with 32 words of 6 bits or 64 of 3, and of half a block: as Yosys weighs them."""
@@ -49,7 +49,7 @@ def slices_of_product(left: int, right: int) -> int:
 
 
 def _parts(bits: int, most: int) -> int:
-    return 1 if bits <= most else 1 + -(-(bits - most) // (most - 1))
+    return 1 if bits <= most else 1 + -(-(bits - most) // _PART_BITS)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from onnx import ModelProto
 from braid.compiler import emit_model
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.design_module import design_modules, resources_of
-from braid.lowering.fpga.rtl.resources import Tally
+from braid.lowering.fpga.rtl.resources import Tally, slices_of_product
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from test.run.fpga.designs import parse, scheduled
 from test.run.fpga.exported import plain, quantized
@@ -48,6 +48,29 @@ def test_memories(words: int, bits: int, half_blocks: int, tables: int) -> None:
     tally = Tally()
     tally.memory(words, bits, at_once=False)
     assert (tally.half_blocks, tally.lut) == (half_blocks, tables)
+
+
+# Measured: Yosys, synth_xilinx -family xc7, of signed operands of so many bits.
+PRODUCTS = (
+    ((4, 4), 0),
+    ((5, 4), 1),
+    ((2, 6), 0),
+    ((2, 7), 1),
+    ((18, 24), 1),
+    ((18, 25), 1),
+    ((18, 26), 2),
+    ((19, 25), 2),
+    ((19, 26), 4),
+    ((42, 18), 2),
+    ((43, 18), 3),
+    ((43, 19), 6),
+    ((60, 30), 8),
+)
+
+
+@pytest.mark.parametrize(("operands", "slices"), PRODUCTS)
+def test_products(operands: tuple[int, int], slices: int) -> None:
+    assert slices_of_product(*operands) == slices == slices_of_product(*reversed(operands))
 
 
 def test_a_report() -> None:
@@ -96,5 +119,5 @@ def test_counts_beside_those_of_yosys(name: str, tmp_path: Path) -> None:
     print(f"{name}: {found}, Yosys {cells.get('DSP48E1', 0)} {blocks} {tables} {flops}")
     assert found.dsp == cells.get("DSP48E1", 0)
     assert found.bram36 == blocks
-    assert found.lut == pytest.approx(tables, rel=0.27)
+    assert found.lut == pytest.approx(tables, rel=0.29)
     assert found.ff == pytest.approx(flops, rel=FF_WITHIN.get(name, 0.25))
