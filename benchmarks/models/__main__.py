@@ -2,13 +2,15 @@
 
 ``python -m benchmarks.models --models DIR --peers ort,iree --runs 30 --json out.json`` measures
 every ``.onnx`` file in DIR (or those that ``--only`` names) on seeded random inputs. ONNX Runtime
-is the reference of ratios and errors. ``python -m benchmarks.models.make DIR`` makes the models.
+is the reference of ratios and errors, or the first peer that takes the model, where it does not.
+``python -m benchmarks.models.make DIR`` makes the models.
 ``--tolerance 1e-4 --runs 1`` checks answers alone.
 """
 
 import argparse
 import json
 import statistics
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -37,15 +39,25 @@ def peers(text: str) -> list[str]:
 def measure(path: Path, options: argparse.Namespace) -> list[Result]:
     """Measure one model on all runtimes that were asked for."""
     inputs: Inputs = random_inputs(path, options.seed)
-    names = list(dict.fromkeys(["braid", REFERENCE, *options.peers]))
-    candidates = [PEERS[name](path, inputs) for name in names]
-    return compare(path, candidates, REFERENCE, options.runs, options.warmup)
+    candidates = [PEERS["braid"](path, inputs)]
+    for name in dict.fromkeys([REFERENCE, *options.peers]):
+        try:
+            candidates.append(PEERS[name](path, inputs))
+        except Exception as error:  # runtimes raise anything for models that they do not take
+            print(f"{name} does not take {path.stem}: {first_line(error)}", file=sys.stderr)
+    if len(candidates) == 1:
+        raise SystemExit(f"{path}: no runtime beside braid takes it")
+    return compare(path, candidates, candidates[1].name, options.runs, options.warmup)
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def show(results: Sequence[Result]) -> None:
     """Print one row a measurement."""
     table = Table(
-        "model", "runtime", "median ms", "quartiles", "× ort", "error", "load s", "warm s", "arena"
+        "model", "runtime", "median ms", "quartiles", "ratio", "error", "load s", "warm s", "arena"
     )
     for result in results:
         warm, arena = (result.details.get(k) for k in ("warm_compile_seconds", "arena_bytes"))

@@ -26,10 +26,11 @@ def makers() -> dict[str, Maker]:
     found["loop_if"] = hand_written.make_loop_if
     found["transformer_block"] = hand_written.make_transformer_block
     if all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
-        from benchmarks.models import torch_models
+        from benchmarks.models import torch_models, variants
 
         found |= {name: partial(torch_models.make_torch, name) for name in torch_models.MODELS}
         found |= {name: partial(torch_models.make_open, name) for name in torch_models.OPEN}
+        found |= variants.VARIANTS
     return found
 
 

@@ -9,6 +9,14 @@ from onnx import ModelProto
 from torch import Tensor, nn
 
 from benchmarks.models.torch_definitions import Branch, NasNetLike, RandWire, Repeat, UNet
+from benchmarks.models.torch_sequences import (
+    DecoderStep,
+    Experts,
+    HiFiGan,
+    Recurrent,
+    ResNet3d,
+    WaveNet,
+)
 
 OPSET = 18
 
@@ -41,6 +49,16 @@ def vision(kind: str) -> nn.Module:
     return OneOutput(model, "pixel_values", "logits")
 
 
+def resnet18() -> nn.Module:
+    config = transformers.ResNetConfig(
+        num_labels=1000,
+        layer_type="basic",
+        depths=[2, 2, 2, 2],
+        hidden_sizes=[64, 128, 256, 512],
+    )
+    return OneOutput(transformers.ResNetForImageClassification(config), "pixel_values", "logits")
+
+
 def bert() -> nn.Module:
     config = transformers.BertConfig(attn_implementation="eager")
     return OneOutput(transformers.BertModel(config), "input_ids", "last_hidden_state")
@@ -51,16 +69,32 @@ def gpt2() -> nn.Module:
     return OneOutput(transformers.GPT2LMHeadModel(config), "input_ids", "logits")
 
 
+def noise(*shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    generator = torch.Generator().manual_seed(1)
+    return tuple(torch.randn(shape, generator=generator) for shape in shapes)
+
+
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
     "bert_base": (bert, lambda: tokens(128)),
     "cond": (Branch, lambda: (torch.randn(4, 64),)),
+    "decoder_step": (
+        DecoderStep,
+        lambda: noise((1, 1, 384), (4, 2, 6, 96, 64), (4, 2, 6, 1500, 64)),
+    ),
+    "experts": (Experts, lambda: noise((8, 512))),
     "gpt2": (gpt2, lambda: tokens(64)),
+    "gru": (lambda: Recurrent(nn.GRU), lambda: noise((64, 1, 128))),
+    "hifi_gan": (HiFiGan, lambda: noise((1, 80, 40))),
+    "lstm": (lambda: Recurrent(nn.LSTM), lambda: noise((64, 1, 128))),
     "mobilenet_v2": (lambda: vision("MobileNetV2"), image),
     "nasnet_like": (NasNetLike, image),
     "randwire": (RandWire, image),
+    "resnet18": (resnet18, image),
+    "resnet3d": (ResNet3d, lambda: noise((1, 3, 8, 56, 56))),
     "resnet50": (lambda: vision("ResNet"), image),
     "unet": (UNet, image),
     "vit_base": (lambda: vision("ViT"), image),
+    "wavenet": (WaveNet, lambda: noise((1, 1, 2000))),
     "while": (Repeat, lambda: (torch.randn(4, 64), torch.tensor(5))),
 }
 """Name to what makes the module and its example inputs."""
@@ -73,9 +107,9 @@ OPEN: dict[str, tuple[str, dict[int, str]]] = {
 """Name to a model of the above and the dims of its input that stay open."""
 
 
-def make_torch(name: str) -> ModelProto:
-    """The model `name` in opset 18, in evaluation mode."""
-    return _export(*MODELS[name])
+def make_torch(name: str, dtype: torch.dtype = torch.float32) -> ModelProto:
+    """The model `name` in opset 18, in evaluation mode, with weights and floats of `dtype`."""
+    return _export(*MODELS[name], dtype=dtype)
 
 
 def make_open(name: str) -> ModelProto:
@@ -90,16 +124,19 @@ def _export(
     make_module: Callable[[], nn.Module],
     make_inputs: Callable[[], tuple[Tensor, ...]],
     dynamic_shapes: tuple[dict[int, str], ...] | None = None,
+    dtype: torch.dtype = torch.float32,
 ) -> ModelProto:
     torch.manual_seed(0)
     module = make_module().eval().requires_grad_(False)
     randomize_statistics(module)
+    inputs = (x.to(dtype) if x.is_floating_point() else x for x in make_inputs())
     program: Any = torch.onnx.export(
-        module,
-        make_inputs(),
+        module.to(dtype),
+        tuple(inputs),
         dynamic_shapes=dynamic_shapes,
         dynamo=True,
         opset_version=OPSET,
+        optimize=dtype != torch.bfloat16,  # folded batch normalization would be f32
         verbose=False,
     )
     model: ModelProto = program.model_proto
