@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -23,7 +24,8 @@ from braid.dialects.braid.movement import (
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, is_quantized
 from braid.dialects.braid.reduction import ReduceOp
-from braid.passes.quantization.emitter import Emitter, equal, is_single, number_of
+from braid.passes.quantization.emitter import Emitter, constant_of, equal, is_single, number_of
+from braid.passes.quantization.integer_products import centered_operand
 
 _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 
@@ -31,12 +33,12 @@ _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 def rewrite_movement(
     op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
 ) -> SSAValue | None:
-    """Moves the numbers of dequantized operands of one scale, and dequantizes them then."""
+    """Moves the numbers of dequantized or centered operands, and what they stand for then."""
     if not isinstance(op, _MOVING) and not _takes_extreme(op):
         return None
     sources = dequantized_operands(op)
     if sources is None:
-        return None
+        return _centered(op, rewriter)
     emit, parts = Emitter(op, rewriter), sources[0].operands
     if isinstance(op, ReshapeOp) and _keeps_columns(op, parts[1:]):
         # Rows of a product, whose columns have scales of their own.
@@ -66,6 +68,35 @@ def rewrite_movement(
         parts = [emit.reshape(p, ones if is_single(p) else shape) for p in parts]
         return emit.insert(DequantizeOp.on(*parts))
     return None
+
+
+def _centered(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
+    """Moves bytes instead of the i32 numbers that they are without their zero point."""
+    if not isinstance(op, ReshapeOp | TransposeOp) or element_type_of(op.input) != i32:
+        return None
+    found = centered_operand(op.input)
+    if found is None or constant_of(op.input) is not None:
+        return None
+    zero = None if found.zero is None else _moved_zero(op, found.zero)
+    if found.zero is not None and zero is None:
+        return None
+    emit = Emitter(op, rewriter)
+    wide = emit.cast(emit.insert(repeated(op, [found.numbers])), i32)
+    return wide if zero is None else emit.apply("sub", wide, emit.cast(emit.insert(zero), i32))
+
+
+def _moved_zero(op: ReshapeOp | TransposeOp, zero: SSAValue) -> TensorOp | None:
+    """The zero points of what `op` moves, None where they are not its result's dim by dim."""
+    target = shape_of(op.output)
+    if is_single(zero):
+        return ReshapeOp.get(zero, tuple(1 for _ in target))
+    if isinstance(op, TransposeOp):
+        return repeated(op, [zero])
+    dims = [(e, z) for e, z in zip(shape_of(op.input), shape_of(zero), strict=True) if e != 1]
+    if [extent for extent in target if extent != 1] != [extent for extent, _ in dims]:
+        return None
+    own = iter(dims)
+    return ReshapeOp.get(zero, tuple(1 if extent == 1 else next(own)[1] for extent in target))
 
 
 def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:

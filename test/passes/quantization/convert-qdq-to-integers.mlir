@@ -78,3 +78,20 @@ func.func @pair_around_flatten(%x: tensor<1x4x4x4xui8>) -> tensor<1x3xf32> {
   %8 = braid.matmul %6, %7 : (tensor<1x16xf32>, tensor<16x3xf32>) -> tensor<1x3xf32>
   func.return %8 : tensor<1x3xf32>
 }
+
+// Weights that are reshaped after their zero point is taken off, as numpy's rules of batches ask for.
+// CHECK-LABEL: @reshaped_weights
+// CHECK:         %[[W:.*]] = braid.reshape %w : (tensor<8x4xi8>) -> tensor<1x8x4xi8>
+// CHECK:         braid.matmul %x, %[[W]] {accumulator = i32} : (tensor<3x2x8xui8>, tensor<1x8x4xi8>) -> tensor<3x2x4xi32>
+func.func @reshaped_weights(%x: tensor<3x2x8xui8>, %z: tensor<1x1x1xui8>) -> tensor<3x2x4xi32> {
+  %w = braid.parameter {key = "w"} : tensor<8x4xi8>
+  %zw = braid.constant {value = dense<0> : tensor<1x1xi32>} : tensor<1x1xi32>
+  %wide = braid.cast %x : (tensor<3x2x8xui8>) -> tensor<3x2x8xi32>
+  %zx = braid.cast %z : (tensor<1x1x1xui8>) -> tensor<1x1x1xi32>
+  %centered = braid.sub %wide, %zx : (tensor<3x2x8xi32>, tensor<1x1x1xi32>) -> tensor<3x2x8xi32>
+  %weights = braid.cast %w : (tensor<8x4xi8>) -> tensor<8x4xi32>
+  %centered_weights = braid.sub %weights, %zw : (tensor<8x4xi32>, tensor<1x1xi32>) -> tensor<8x4xi32>
+  %batch = braid.reshape %centered_weights : (tensor<8x4xi32>) -> tensor<1x8x4xi32>
+  %y = braid.matmul %centered, %batch : (tensor<3x2x8xi32>, tensor<1x8x4xi32>) -> tensor<3x2x4xi32>
+  func.return %y : tensor<3x2x4xi32>
+}
