@@ -53,13 +53,18 @@ def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
     for index, op in enumerate(block.ops):
         position[op] = index
         owners = [o.owner for o in op.operands if isinstance(o.owner, Operation)]
-        candidates = [o for o in owners if o in found and rules.allow(o, op)]
+        candidates = [o for o in owners if o in found and _allows_all(o, rules)]
         if rules.is_anchor(op):
             found[op] = op
         elif candidates:
             best = max(candidates, key=lambda o: (_has_one_user(o), position[found[o]]))
             found[op] = found[best]
     return found
+
+
+def _allows_all(op: Operation, rules: FusionRules) -> bool:
+    """Whether `op` may join its users: one that a product reads, too, is stored for all of them."""
+    return all(rules.allow(op, consumer) for consumer in _consumers(op))
 
 
 def _has_one_user(op: Operation) -> bool:

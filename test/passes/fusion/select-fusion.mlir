@@ -70,3 +70,17 @@ func.func @diamond(%x: tensor<2xf32>) -> tensor<2xf32> {
   %2 = braid.mul %0, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %2 : tensor<2xf32>
 }
+
+// What reads the result of an earlier product that another one reads, too, goes with the later one.
+// CHECK-LABEL: @residual
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.neg {{.*}}braid.fusion_group = 0 : i64
+// CHECK-NEXT:    braid.add {{.*}}braid.fusion_group = 0 : i64
+func.func @residual(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = braid.matmul %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = braid.matmul %0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = braid.neg %0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = braid.add %1, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %3 : tensor<4x4xf32>
+}
