@@ -11,31 +11,28 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, takes_signs
-from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
+from braid.lowering.cpu.kernels.contraction.byte_kernel import byte_kernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
     match_matmul,
     matmul_contraction,
     matmul_size,
 )
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
-
-_STEP = ByteArithmetic.group
 
 
 @dataclass(frozen=True)
 class GemmBytesFamily(VectorFamily):
     """`braid.matmul` of unsigned and signed bytes into i32, with an elementwise epilogue.
 
-    Layouts: everything row-major, A with rows padded to a multiple of four bytes, but B, which is
-    in blocks of columns and of four rows (`BA32b4a`) and one for all batches.
+    Layouts: everything row-major, A with rows padded to a multiple of a step's bytes, but B, which
+    is in blocks of columns and of a step's rows (`BA32b4a`) and one for all batches.
     """
 
     name: str = "gemm-bytes"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""
@@ -72,26 +69,23 @@ class _Product(VectorCandidate):
         return self.arithmetic.slowdown * tiling.seconds(self._size, vectors, self.unit, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One tile per grid iteration."""
+        """See `byte_kernel`."""
         chosen, lanes = self.completed(schedule), self.unit.lanes
-        tile, outside = tiling.tile_of(chosen), bool(chosen["columns_outside"])
-        block = tile.vectors * lanes
-        problem = matmul_contraction(self.group, self.found, block, lanes, _STEP)
-        kernel = ContractionKernel(problem, tile, lanes, outside, self.arithmetic)
-        body, in_place = kernel.iteration, problem.in_place
-        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
+        block, step = chosen["vectors"] * lanes, self.arithmetic.group
+        problem = matmul_contraction(self.group, self.found, block, lanes, step)
+        return byte_kernel(self.group, symbol, self.unit, problem, chosen, self.arithmetic)
 
     @property
     def _size(self) -> tiling.ContractionSize:
-        return matmul_size(self.found, packed=True, step=_STEP)
+        return matmul_size(self.found, packed=True, step=self.arithmetic.group)
 
     def _choice(self, block: int) -> LayoutChoice:
         rank = len(self.found.points.shape)
-        plain = Layout.row_major(rank)
+        plain, step = Layout.row_major(rank), self.arithmetic.group
         batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
-        own = {self.found.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{_STEP}{k}"}
-        if shape_of(self.found.lhs)[-1] % _STEP:
-            own[self.found.lhs.index] = f"{batch}{k}{n.upper()}{_STEP}{n}"
+        own = {self.found.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}"}
+        if shape_of(self.found.lhs)[-1] % step:
+            own[self.found.lhs.index] = f"{batch}{k}{n.upper()}{step}{n}"
         operands = tuple(
             Layout.parse(own[index]) if index in own else plain
             for index in range(len(self.group.inputs))

@@ -18,7 +18,9 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
+from braid.lowering.cpu.kernels.contraction import byte_kernel
+from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
+from braid.lowering.cpu.kernels.contraction.widened import RowBlock
 from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
@@ -81,7 +83,7 @@ def test_products(check, machine, m: int, n: int, k: int) -> None:
 
 
 def test_products_without_instructions(check, monkeypatch) -> None:
-    monkeypatch.setattr(ByteArithmetic, "of", lambda *_: ByteArithmetic(None, None))
+    monkeypatch.setattr(ByteArithmetic, "of", lambda *_: SingleArithmetic())
     arrays = [bytes_of(U8, 2, 5, 19), bytes_of(I8, 1, 19, 35)]
     arrays += [RNG.integers(-9, 9, (1, 1, 35)).astype(np.int32), *scales(1, 1, 35)]
     check(GemmBytesFamily(HOST), types_of(arrays), product, choices=[1], arrays=arrays)
@@ -140,6 +142,29 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
     )
 
 
+@pytest.mark.parametrize("lines", [1, 2, 7])
+@pytest.mark.parametrize("rows", [1, 4, 99])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) -> None:
+    """Parts of lines, whole ones, several; windows whose planes are far from each other."""
+
+    def block(problem, tile, unit, outside) -> RowBlock:
+        extent = problem.row.extent
+        whole = min(extent, -(-rows // tile.rows) * tile.rows)
+        return RowBlock(lines if whole == extent and problem.outer else 1, whole)
+
+    monkeypatch.setattr(byte_kernel, "row_block", block)
+    vector = (1, 20, *[1] * dims)
+    arrays = [
+        bytes_of(U8, 2, 6, *(5, 6, 19)[-dims:]),
+        bytes_of(I8, 20, 6, *[3] * dims),
+        RNG.integers(-999, 999, vector).astype(np.int32),
+        *scales(*vector),
+    ]
+    build = convolution(1, 1, 1, dims)
+    check(ConvBytesFamily(AVX2), types_of(arrays), build, choices=[0, 1], arrays=arrays)
+
+
 @MACHINES
 @pytest.mark.parametrize("extents", [(31,), (4, 5, 9)], ids=["lines", "volumes"])
 @pytest.mark.parametrize("channels", [7, 16])
@@ -192,6 +217,21 @@ def test_quantizing(check, machine, kind) -> None:
     x = (RNG.integers(-300, 300, (5, 41)) / 2).astype(np.float32)
     x.flat[:3] = np.nan, np.inf, -np.inf
     arrays = [x, np.full((1, 41), 0.5, np.float32), bytes_of(kind, 1, 41)]
+    check(ElementwiseFamily(machine), types_of(arrays), build, arrays=arrays)
+
+
+@MACHINES
+def test_requantizing_next_to_halves(check, machine) -> None:
+    """Products that are by one more or less than the half of a power of two: f64 cannot say so."""
+
+    def build(*x):
+        op = RequantizeOp.get(*x)
+        return [op], [op.output]
+
+    near = [(738340563, 2147067557, 58), (954521771, 283090429, 55), (513419743, 2105224673, 57)]
+    near += [(-x, m, s) for x, m, s in near] + [(604471957, 89405629, 55)]
+    arrays = [np.array([column], np.int32) for column in zip(*near, strict=True)]
+    arrays.append(np.zeros((1, 1), np.int8))
     check(ElementwiseFamily(machine), types_of(arrays), build, arrays=arrays)
 
 

@@ -1,4 +1,4 @@
-"""How the inner kernel of a contraction multiplies: floats one by one, bytes in fours."""
+"""How the inner kernel of a contraction multiplies: floats one by one, bytes in twos and fours."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -74,43 +74,68 @@ _PAIR_PRODUCTS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd"} | {
 _PAIR_FEATURES = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
-@dataclass(frozen=True)
 class ByteArithmetic(Arithmetic):
-    """Four unsigned bytes of A times four signed bytes of every column, in i32 and exact.
+    """Unsigned bytes of A times signed bytes of every column, in i32 and exact.
 
-    A column's four bytes are neighbours. `dot` and `pairs` name the instructions of the machine:
-    of sums of four products, and of sums of two products of 16 bits, None where it has none.
+    A column's bytes of a step are neighbours.
     """
 
-    dot: str | None
-    pairs: str | None
-
-    group = 4
+    slowdown: float
+    """Times of a step in those of one of f32."""
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
-        """The instructions of this machine for vectors of so many lanes of i32."""
-        if not machine.architecture.startswith("x86"):
-            return ByteArithmetic(None, None)
-        features = set(machine.enabled_features)
-        has_dot = "avx512vnni" in features and (lanes == 16 or "avx512vl" in features)
-        has_dot = has_dot or ("avxvnni" in features and lanes < 16)
-        has_pairs = _PAIR_FEATURES.get(lanes) in features
-        return ByteArithmetic(
-            _DOT_PRODUCTS.get(lanes) if has_dot else None,
-            _PAIR_PRODUCTS.get(lanes) if has_pairs else None,
-        )
-
-    @property
-    def slowdown(self) -> float:
-        """Times of a step in those of one by an instruction of its own."""
-        if self.dot is not None:
-            return 1.0
-        return 4.0 if self.pairs is not None else 10.0
+        """The fastest on this machine for vectors of so many lanes of i32."""
+        if machine.architecture.startswith("x86"):
+            features = set(machine.enabled_features)
+            has_dot = "avx512vnni" in features and (lanes == 16 or "avx512vl" in features)
+            has_dot = has_dot or ("avxvnni" in features and lanes < 16)
+            if has_dot and lanes in _DOT_PRODUCTS:
+                return DotArithmetic(_DOT_PRODUCTS[lanes])
+            if _PAIR_FEATURES.get(lanes) in features:
+                return PairArithmetic(_PAIR_PRODUCTS[lanes])
+        return SingleArithmetic()
 
     def zero(self, e: Emitter, a: Buffer) -> Value:
         """See the base class."""
         return e.constant(0, e.vector_type(i32))
+
+
+@dataclass(frozen=True)
+class PairArithmetic(ByteArithmetic):
+    """Two bytes, by `instruction`: sums of two products of 16 bits.
+
+    A has pairs of 16-bit numbers in its elements, which are f32: see `widened`.
+    """
+
+    instruction: str
+
+    group = 2
+    slowdown = 1.25
+
+    def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
+        """Bytes as 16-bit numbers, in lanes of two; columns are padded, so there is no mask."""
+        count = self.group * e.lanes
+        bytes_ = e.insert(LoadOp(b.ref, [e.index(offset)], VectorType(i8, [count])))
+        types = [VectorType(i16, [count])]
+        wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
+        return _bitcast(e, wide, i32)
+
+    def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
+        """A pair in every lane."""
+        return e.insert(BitcastOp(a.splat(e, offset), e.vector_type(i32)))
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        operands = [_bitcast(e, a, i16), _bitcast(e, column, i16)]
+        product = e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
+        return e.insert(arith.AddiOp(sum, product))
+
+
+class QuadArithmetic(ByteArithmetic):
+    """Four bytes, which are in memory as they are."""
+
+    group = 4
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """All bytes of the columns, in lanes of four; there is no mask: columns are padded."""
@@ -124,30 +149,32 @@ class ByteArithmetic(Arithmetic):
         word = e.insert(BitcastOp(bytes_, VectorType(i32, [1])))
         return e.insert(BroadcastOp(e.insert(ExtractOp(word, [0], i32)), e.vector_type(i32)))
 
-    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
-        """By one instruction, or by products of even and of odd bytes."""
-        if self.dot is not None:
-            operands = [sum, _bitcast(e, a, i8), _bitcast(e, column, i8)]
-            return e.insert(CallIntrinsicOp(self.dot, operands, [sum.type]))
-        for product in self._products(e, a, column):
-            sum = e.insert(arith.AddiOp(sum, product))
-        return sum
 
-    def _products(self, e: Emitter, a: Value, column: Value) -> list[Value]:
-        if self.pairs is None:
-            lanes = [(_byte(e, a, n, False), _byte(e, column, n, True)) for n in range(4)]
-            return [e.insert(arith.MuliOp(*pair)) for pair in lanes]
-        words, weights = _bitcast(e, a, i16), _bitcast(e, column, i16)
-        eight = e.constant(8, words.type)
-        even = e.insert(arith.AndIOp(words, e.constant(255, words.type)))
-        odd = e.insert(arith.ShRUIOp(words, eight))
-        low = e.insert(arith.ShRSIOp(e.insert(arith.ShLIOp(weights, eight)), eight))
-        high = e.insert(arith.ShRSIOp(weights, eight))
-        type = e.vector_type(i32)
-        return [
-            e.insert(CallIntrinsicOp(self.pairs, pair, [type]))
-            for pair in ([even, low], [odd, high])
-        ]
+@dataclass(frozen=True)
+class DotArithmetic(QuadArithmetic):
+    """By `instruction`: sums of four products of bytes."""
+
+    instruction: str
+
+    slowdown = 1.0
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        operands = [sum, _bitcast(e, a, i8), _bitcast(e, column, i8)]
+        return e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
+
+
+class SingleArithmetic(QuadArithmetic):
+    """By products of 32 bits, where the machine has nothing else."""
+
+    slowdown = 10.0
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        for number in range(self.group):
+            factors = _byte(e, a, number, False), _byte(e, column, number, True)
+            sum = e.insert(arith.AddiOp(sum, e.insert(arith.MuliOp(*factors))))
+        return sum
 
 
 def takes_signs(a: SSAValue, b: SSAValue) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import f64, i32, i64
+from xdsl.dialects.vector import BitcastOp
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.base import element_type_of
@@ -17,7 +18,7 @@ from braid.dialects.braid.quantization import (
     limits_of,
 )
 from braid.lowering.common.element_types import signless
-from braid.lowering.cpu.kernels.emit.compare import choose, clamp, compare
+from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, clamp, compare
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, conversion
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
@@ -32,6 +33,12 @@ def quantization_emitter(op: QuantizationOp) -> Emit | None:
     if isinstance(op, RequantizeOp):
         return partial(_requantize, kind, op.rounding.data == "half_even")
     return None
+
+
+_UNITS = 1.5 * 2.0**52
+"""A sum with it has no fraction; the last bits of its encoding are the other addend, rounded."""
+
+_EXPONENT_BIAS, _MANTISSA_BITS = 1023, 52
 
 
 def _converted(e: Emitter, value: Value, source: Attribute, target: Attribute) -> Value:
@@ -61,6 +68,8 @@ def _dequantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _requantize(kind: Attribute, half_even: bool, e: Emitter, a: Sequence[Value]) -> Value:
+    if half_even and e.unit.has_fma:
+        return _requantize_by_fma(kind, e, a)
     x, multiplier, shift = (_converted(e, value, i32, i64) for value in a[:3])
     zero = _converted(e, a[3], kind, i64)
     one = e.constant(1, e.vector_type(i64))
@@ -73,3 +82,22 @@ def _requantize(kind: Attribute, half_even: bool, e: Emitter, a: Sequence[Value]
     rounded = e.insert(arith.ShRSIOp(e.insert(arith.AddiOp(product, half)), shift))
     value = clamp(e, e.insert(arith.AddiOp(rounded, zero)), *limits_of(kind))
     return _converted(e, value, i64, kind)
+
+
+def _requantize_by_fma(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
+    """The product in f64, which one multiply-add rounds once, halves to even, as its sum with
+    `_UNITS`: exact for all operands."""
+    x, multiplier = (_converted(e, value, i32, f64) for value in a[:2])
+    bias = e.constant(_EXPONENT_BIAS, e.vector_type(i64))
+    exponent = e.insert(arith.SubiOp(bias, _converted(e, a[2], i32, i64)))
+    bits = e.insert(arith.ShLIOp(exponent, e.constant(_MANTISSA_BITS, exponent.type)))
+    power = e.insert(BitcastOp(bits, e.vector_type(f64)))
+    units = e.constant(_UNITS, power.type)
+    value = e.fma(x, e.insert(arith.MulfOp(multiplier, power)), units)
+    zero = _converted(e, a[3], kind, i32)
+    base = e.insert(arith.SubfOp(units, _converted(e, zero, i32, f64)))
+    low, high = (e.insert(arith.AddfOp(base, e.constant(n, base.type))) for n in limits_of(kind))
+    limited = at_most(e, at_least(e, value, low), high)
+    words = e.insert(BitcastOp(limited, e.vector_type(i64)))
+    number = e.convert(arith.TruncIOp, words, i32)
+    return _converted(e, e.insert(arith.AddiOp(number, zero)), i32, kind)
