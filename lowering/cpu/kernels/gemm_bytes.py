@@ -32,7 +32,7 @@ class GemmBytesFamily(VectorFamily):
     """
 
     name: str = "gemm-bytes"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

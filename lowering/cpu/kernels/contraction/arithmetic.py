@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.vector import BitcastOp, BroadcastOp, ExtractOp, LoadOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -129,7 +129,7 @@ class PairArithmetic(ByteArithmetic):
         """See the base class."""
         operands = [_bitcast(e, a, i16), _bitcast(e, column, i16)]
         product = e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
-        return e.insert(arith.AddiOp(sum, product))
+        return _in_order(e, e.insert(arith.AddiOp(sum, product)))
 
 
 class QuadArithmetic(ByteArithmetic):
@@ -187,6 +187,13 @@ def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
     up = e.insert(arith.ShLIOp(words, e.constant(24 - 8 * number, words.type)))
     down: type[Operation] = arith.ShRSIOp if signed else arith.ShRUIOp
     return e.insert(down(up, e.constant(24, words.type)))
+
+
+def _in_order(e: Emitter, sum: Value) -> Value:
+    """The same sum; LLVM would add up products first, and run out of registers."""
+    bits = e.insert(BitcastOp(sum, e.vector_type(f32)))
+    name = f"llvm.arithmetic.fence.v{e.lanes}f32"
+    return e.insert(BitcastOp(e.insert(CallIntrinsicOp(name, [bits], [bits.type])), sum.type))
 
 
 def _bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
