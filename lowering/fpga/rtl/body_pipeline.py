@@ -82,14 +82,8 @@ class Pipeline:
             return [module.constant(int(number), bits) for number in rows[0]]
         width = bits * rows.shape[1]
         words = [_word([int(number) for number in row], bits) for row in rows]
-        # The first element that is printed has the highest index.
-        text = ", ".join(f"{word} : i{width}" for word in reversed(words))
-        kind = f"!hw.array<{len(words)}xi{width}>"
-        module.tally.constants(words, width)
-        array = module.name_for("rom")
-        module.line(f"{array} = hw.aggregate_constant [{text}] : {kind}")
         index = module.later(self.folds.index(op.by.data), op.begins)
-        word = module.wire(f"hw.array_get {array}[{index.name}] : {kind}, i{index.bits}", width)
+        word = module.table(index, words, width)
         word = module.later(word, op.latency.value.data)
         return [module.extract(word, lane * bits, bits) for lane in range(rows.shape[1])]
 
@@ -185,12 +179,11 @@ class Pipeline:
 
 
 def _word(numbers: Sequence[int], bits: int) -> int:
-    """The numbers behind each other, the first in the lowest bits, as a signed literal."""
+    """The numbers behind each other, the first in the lowest bits."""
     word = 0
     for lane, number in enumerate(numbers):
         word |= (number % (1 << bits)) << (lane * bits)
-    width = bits * len(numbers)
-    return word - (1 << width) if word >> (width - 1) else word
+    return word
 
 
 def _batched(wires: list[Wire], size: int) -> list[list[Wire]]:

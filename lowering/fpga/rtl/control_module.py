@@ -43,7 +43,7 @@ def control_module(top: str, inputs: Sequence[Counted], outputs: Sequence[Counte
         f'{", ".join(names)} = hw.instance "design" @{top}(clk: %clk: !seq.clock, rst: %rst: i1, '
         f"{', '.join(ports)}) -> ({', '.join(results)})"
     )
-    module.line(f"%done = comb.and {', '.join(w.name for w in (busy, *complete))} : i1")
+    module.define(done, "and", busy, *complete)
     begun = module.apply("or", busy, start)
     running = module.apply("and", begun, module.invert(done))
     module.define_register(busy, running, reset=0)

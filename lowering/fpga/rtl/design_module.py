@@ -23,8 +23,8 @@ def resources_of(design: DesignOp) -> Resources:
     """What the modules of the design take of a part, together."""
     top = _Top(design)
     top.text()
-    used = [top.parts[name].tally.resources for name in top.instances]
-    return sum(used, top.module.tally.resources)
+    used = [top.parts[name].resources for name in top.instances]
+    return sum(used, top.module.resources)
 
 
 class _Top:

@@ -1,23 +1,13 @@
-"""What a circuit takes of a part: counted as its modules are built, by the rules of synthesis.
+"""DSP slices, memories, look-up tables and flip-flops of AMD's parts, by the rules of synthesis."""
 
-DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
-a slice also holds the register behind its product, and one adder with that of its own. An adder, a
-comparison by size and a choice of two take a look-up table a bit, a choice of more one for each
-three more; columns of tables that are equal are one. Registers in a row without reset are shift
-registers of 16 in a table. Small memories, and those that are read at once, are in tables, others
-in block RAMs of 36 Kbit, of which each may be two of 18. Checked beside what
-`synth_xilinx` of Yosys counts.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _A_BITS, _B_BITS, _PART_BITS, _LEAST_BITS = 25, 18, 17, 9
 """Of the operands, of what wider ones are split into (so that slices add up parts by themselves),
 and of the least product that is not left to tables: those of `mul2dsp` in Yosys."""
-_SHIFTED, _SHIFT_BITS = 3, 16
 _TABLE_COST, _BLOCK_COST = 8, 129
-"""Of four tables with 32 words of 6 bits or 64 of 3, and of half a block: as Yosys weighs them."""
+"""Of four tables with 32 words of 6 bits or 64 of 3, and of half a block, where a flip-flop is 1:
+as Yosys weighs them."""
 _BLOCK_WIDTHS = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
 """Words and bits of a block RAM of 18 Kbit, which one of 36 Kbit has two of."""
 
@@ -52,72 +42,22 @@ def _parts(bits: int, most: int) -> int:
     return 1 if bits <= most else 1 + -(-(bits - most) // _PART_BITS)
 
 
-@dataclass
-class Tally:
-    """Counts of one module."""
+@dataclass(frozen=True)
+class Storage:
+    """What a memory is made of: halves of block RAMs, or tables, or flip-flops and tables."""
 
-    dsp: int = 0
-    lut: float = 0.0
-    ff: int = 0
     half_blocks: int = 0
-    products: set[str] = field(default_factory=set[str])
-    packed: set[str] = field(default_factory=set[str])
-    chains: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    tables: int = 0
+    ff: int = 0
 
-    def product(self, name: str, left: int, right: int) -> None:
-        """A product of operands of so many bits; in tables where it is small."""
-        slices = slices_of_product(left, right)
-        self.dsp += slices
-        if slices:
-            self.products.add(name)
-        else:
-            self.lut += left * right
 
-    def sum(self, name: str, operands: Sequence[str], bits: int) -> None:
-        """An adder; in the slice of an operand that is a product behind its register."""
-        ready = [one for one in operands if one in self.packed]
-        if ready:
-            self.products.add(name)
-            self.packed.discard(ready[0])
-        else:
-            self.lut += bits
-
-    def logic(self, tables: float) -> None:
-        """So many look-up tables."""
-        self.lut += tables
-
-    def constants(self, rows: Sequence[int], bits: int) -> None:
-        """A memory that is only read, of words of so many bits."""
-        columns = {tuple(row >> bit & 1 for row in rows) for bit in range(bits)}
-        self.lut += len(columns) * -(-len(rows) // 64)
-
-    def register(self, name: str, source: str, bits: int, *, plain: bool) -> None:
-        """A register; `plain` for one that changes in each cycle and has no reset."""
-        if plain and source in self.products:
-            self.packed.add(name)
-        elif plain:
-            before = self.chains.pop(source, (0, bits))[0]
-            self.chains[name] = (before + 1, bits)
-        else:
-            self.ff += bits
-
-    def memory(self, words: int, bits: int, *, at_once: bool) -> None:
-        """One that is written, and read `at_once` or a cycle later."""
-        deep, wide = (32, 6) if words <= 32 else (64, 3)
-        tables = -(-words // deep) * -(-bits // wide)
-        blocks = min(-(-words // deep) * -(-bits // wide) for deep, wide in _BLOCK_WIDTHS)
-        if at_once or tables * _TABLE_COST < blocks * _BLOCK_COST:
-            self.lut += 4 * tables
-        else:
-            self.half_blocks += blocks
-
-    @property
-    def resources(self) -> Resources:
-        """All of it."""
-        lut, ff = self.lut, self.ff
-        for length, bits in self.chains.values():
-            if length >= _SHIFTED:
-                lut += bits * -(-length // _SHIFT_BITS)
-            else:
-                ff += bits * length
-        return Resources(self.dsp, self.half_blocks / 2, round(lut), ff)
+def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
+    """A memory that is written, and read `at_once` or a cycle later."""
+    deep, wide = (32, 6) if words <= 32 else (64, 3)
+    tables = -(-words // deep) * -(-bits // wide)
+    blocks = min(-(-words // deep) * -(-bits // wide) for deep, wide in _BLOCK_WIDTHS)
+    if words * bits <= tables * _TABLE_COST:
+        return Storage(tables=bits * -(-(words - 1) // 3), ff=words * bits)
+    if at_once or tables * _TABLE_COST < blocks * _BLOCK_COST:
+        return Storage(tables=4 * tables)
+    return Storage(half_blocks=blocks)

@@ -71,7 +71,7 @@ def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wir
         begins = module.apply("and", begins, module.equals(position, 0))
     there = module.apply("or", module.invert(reads), module.apply("and", *valids))
     free = module.apply("or", module.invert(writes), room)
-    module.line(f"%go = comb.and {there.name}, {free.name} : i1")
+    module.define(go, "and", there, free)
     control = _Control(
         go=go,
         take=module.apply("and", go, reads),

@@ -124,7 +124,7 @@ def unrolled(stage: StageOp, folds: Pair) -> Pair:
 def measured_uses(stage: StageOp, folds: Pair) -> Uses:
     """What the module of the folded stage takes."""
     made = folded(stage, folds)
-    uses = uses_of(stage_module("stage", made).tally.resources)
+    uses = uses_of(stage_module("stage", made).resources)
     made.erase()
     return uses
 

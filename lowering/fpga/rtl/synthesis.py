@@ -1,0 +1,236 @@
+"""What a circuit takes of a part: what synthesis makes of the cells of its modules.
+
+DSP slices multiply 25 by 18 bits (the DSP48E1 of AMD's 7 series: UG479), wider products take some;
+a slice also holds registers of both factors and behind the product, and an adder with its register.
+Logic of up to six signals is a look-up table, which takes in what only it reads; an adder has one
+for each bit of which both operands are unknown, beside its chain of carries. Choices of a known
+value for a register are its reset. Registers in a row without reset are shift registers of 16 in a
+table. Small memories, and those that are read at once, are in tables, others in block RAMs of 36
+Kbit, of which each may be two of 18. What nobody reads is not there. These are the rules of
+`synth_xilinx` of Yosys, beside whose counts this is checked.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from braid.lowering.fpga.rtl.netlist import BITWISE, HIGH, LOGIC, SUMS, Cell, Netlist
+from braid.lowering.fpga.rtl.resources import Resources
+
+_TABLE_INPUTS = 6
+_SHIFTED, _SHIFT_BITS = 3, 16
+"""Registers in a row from which on a table is taken for them, and how many it has."""
+
+
+def resources_of_module(netlist: Netlist) -> Resources:
+    """Of a module by itself."""
+    return _Synthesis(netlist).resources()
+
+
+class _Synthesis:
+    """Of the cells that are read. Columns are the bits of an output."""
+
+    def __init__(self, netlist: Netlist) -> None:
+        self.drivers = {
+            bit: (cell, at)
+            for cell in netlist.cells
+            for at, bit in reversed(list(enumerate(cell.output)))
+        }
+        self.live = _live(netlist.roots, self.drivers)
+        self.cells = [one for one in netlist.cells if not self.live.isdisjoint(one.output)]
+        self.readers = Counter(netlist.roots)
+        self.registers: dict[int, tuple[int, Cell]] = {}
+        self.registers_of: dict[int, int] = {}
+        self.sums_of: dict[int, Cell] = {}
+        for cell in self.cells:
+            self._note_readers(cell)
+        # Registers and sums that slices hold.
+        self.held: set[int] = set()
+        self.held_sums: set[Cell] = set()
+        # Sums that differ in what is added, and are one that adds what is chosen.
+        self.chosen_sums: set[Cell] = set()
+        self.tables = 0.0
+        self.inverted: set[int] = set()
+        # Inputs of tables by their outputs, while another table may take them in.
+        self.inside: dict[int, frozenset[int]] = {}
+
+    def resources(self) -> Resources:
+        """All of it."""
+        for cell in self.cells:
+            if cell.slices:
+                self._fill_slice(cell)
+        self.resets = self._resets()
+        self._choose_sums()
+        for cell in self.cells:
+            if cell.kind in SUMS | {"less"}:
+                self._count_carries(cell)
+            elif cell.kind in LOGIC:
+                self._count_logic(cell)
+            else:
+                self.tables += cell.tables
+        shifted, ff = self._shift_registers()
+        tables = self.tables + len(self.inside) + len(self.inverted) + shifted
+        tables += len({(cell.control, chosen) for cell, chosen in self.resets.values()})
+        ff += sum(cell.ff for cell in self.cells)
+        halves = sum(cell.half_blocks for cell in self.cells)
+        return Resources(sum(cell.slices for cell in self.cells), halves / 2, round(tables), ff)
+
+    def _note_readers(self, cell: Cell) -> None:
+        columns = self._columns(cell)
+        for at in columns if cell.kind in BITWISE else columns[-1:]:
+            self.readers.update(cell.reads(at))
+        if cell.kind == "register":
+            for at in columns:
+                self.registers[cell.output[at]] = cell.words[0][at], cell
+                self.registers_of[cell.words[0][at]] = cell.output[at]
+        if cell.kind in SUMS and not cell.shift:
+            self.sums_of.update((word[0], cell) for word in cell.words)
+
+    def _columns(self, cell: Cell) -> list[int]:
+        """Bits of the output that are signals of their own, and read."""
+        return [
+            at
+            for at, bit in enumerate(cell.output)
+            if bit in self.live and self.drivers[bit] == (cell, at)
+        ]
+
+    def _fill_slice(self, cell: Cell) -> None:
+        """Registers of the factors, and behind the product; a sum that reads that, and its own."""
+        for word in cell.words:
+            bits = set(word) - {0, HIGH}
+            if cell.slices == 1 and all(
+                bit in self.registers and self.readers[bit] == 1 for bit in bits
+            ):
+                self.held |= bits
+        made = self._registered([cell.output[at] for at in self._columns(cell)])
+        total = self.sums_of.get(made[0])
+        if total is None or total in self.held_sums:
+            self._registered(made)
+        elif all(self.readers[bit] == 1 for bit in made):
+            self.held_sums.add(total)
+            self._registered([total.output[at] for at in self._columns(total)])
+
+    def _registered(self, bits: Sequence[int]) -> Sequence[int]:
+        """The registers of a word that nothing else reads, in the slice with it; or the word."""
+        if all(bit in self.registers_of and self.readers[bit] == 1 for bit in bits):
+            made = [self.registers_of[bit] for bit in bits]
+            self.held.update(made)
+            return made
+        return bits
+
+    def _resets(self) -> dict[int, tuple[Cell, int]]:
+        """Choices between a known value and another that only a register reads: it resets."""
+        found: dict[int, tuple[Cell, int]] = {}
+        for source, cell in self.registers.values():
+            driver, at = self.drivers.get(source, (None, 0))
+            if driver is None or driver.kind != "mux" or self.readers[source] != 1:
+                continue
+            known = [word[at] for word in driver.words if word[at] <= HIGH]
+            index = cell.words[0].index(source)
+            if len(known) == 1 and (not cell.reset or cell.reset[index] == known[0]):
+                found[source] = cell, driver.control[0]
+        return found
+
+    def _choose_sums(self) -> None:
+        for cell in self.cells:
+            if cell.kind != "mux":
+                continue
+            sums = [self.drivers.get(word[0], (None, 0))[0] for word in cell.words]
+            if any(one is None or one.kind not in SUMS for one in sums):
+                continue
+            first, second = (one for one in sums if one is not None)
+            alone = all(self.readers[word[0]] == 1 for word in cell.words)
+            if alone and first.words[0] == second.words[0]:
+                self.chosen_sums |= {first, second}
+
+    def _count_carries(self, cell: Cell) -> None:
+        """A table for each bit of which both operands are unknown; each input has one reader."""
+        if cell in self.held_sums or cell in self.chosen_sums:
+            return
+        # Carries go up to the last bit that is read.
+        last = len(cell.words[0]) - 1 if cell.kind == "less" else self._columns(cell)[-1]
+        for more in cell.words[1:]:
+            for at in range(last + 1):
+                left, right = cell.words[0][at], more[at]
+                if left > HIGH and right > HIGH and left != right:
+                    if not self._take_in(right, 1):
+                        self._take_in(left, 1)
+                    self.tables += 1
+                elif max(left, right) > HIGH and left != right:
+                    known = min(left, right)
+                    if known == (HIGH if cell.kind == "add" else 0):
+                        self.inverted.add(max(left, right))
+
+    def _take_in(self, bit: int, beside: int) -> frozenset[int]:
+        """The inputs of the table that only this one reads, if so many and `beside` are few."""
+        own = self.inside.get(bit, frozenset[int]())
+        if own and self.readers[bit] == 1 and len(own) + beside <= _TABLE_INPUTS:
+            return self.inside.pop(bit)
+        return frozenset()
+
+    def _count_logic(self, cell: Cell) -> None:
+        for at in self._columns(cell):
+            output = cell.output[at]
+            if output in self.resets:
+                continue
+            inputs = cell.reads(at)
+            if cell.kind == "mux" and self._is_sum(cell.words[0][at]):
+                self.tables += 1
+                continue
+            for bit in sorted(inputs, reverse=True):
+                own = self._take_in(bit, len(inputs) - 1)
+                inputs = inputs - {bit} | own if own else inputs
+            if len(inputs) <= _TABLE_INPUTS:
+                self.inside[output] = frozenset(inputs)
+            elif cell.kind == "choose":
+                self.tables += -(-(len({word[at] for word in cell.words}) - 1) // 3)
+            elif cell.kind == "table":
+                self.tables += cell.tables
+            else:
+                self.tables += -(-(len(inputs) - 1) // (_TABLE_INPUTS - 1))
+
+    def _is_sum(self, bit: int) -> bool:
+        return bit in self.drivers and self.drivers[bit][0] in self.chosen_sums
+
+    def _shift_registers(self) -> tuple[int, int]:
+        """Tables of registers in a row that nothing else reads; and the other flip-flops."""
+        own = {bit: one for bit, one in self.registers.items() if bit not in self.held}
+        before = {
+            bit: source
+            for bit, (source, cell) in own.items()
+            if source in own
+            and self.readers[source] == 1
+            and not cell.reset
+            and not own[source][1].reset
+            and cell.control == own[source][1].control
+        }
+        tables = ff = 0
+        for bit in own.keys() - before.values():
+            length = 1
+            while bit in before:
+                bit, length = before[bit], length + 1
+            if length >= _SHIFTED and not own[bit][1].reset:
+                tables += -(-length // _SHIFT_BITS)
+            else:
+                ff += length
+        return tables, ff
+
+
+def _live(roots: Iterable[int], drivers: dict[int, tuple[Cell, int]]) -> set[int]:
+    """The signals that roots follow from, with them."""
+    live, left = set(roots), list(roots)
+    # Of cells that are not bitwise: how far their words are read.
+    ends: dict[Cell, int] = {}
+    while left:
+        bit = left.pop()
+        if bit not in drivers:
+            continue
+        cell, at = drivers[bit]
+        start = ends.get(cell, 0)
+        if start > (at if cell.kind in SUMS else 0):
+            continue
+        if cell.kind not in BITWISE:
+            ends[cell] = at + 1
+        new = cell.reads(at, start) - live
+        live |= new
+        left += new
+    return live
