@@ -13,9 +13,17 @@ def provenance(packages: Iterable[str] = ()) -> dict[str, object]:
     return {
         "cpu": _cpu(),
         "cpus": len(_available()),
-        "commit": _commit(),
+        "commit": commit(),
         "versions": {name: found for name in packages if (found := _version(name)) is not None},
     }
+
+
+def commit() -> str:
+    """Of the sources around this file, with a mark where they were changed."""
+    folder = Path(__file__).parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=8"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def _cpu() -> str:
@@ -36,14 +44,6 @@ def _available() -> Collection[int]:
     return (
         os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     )
-
-
-def _commit() -> str:
-    """Of the sources around this file, with a mark where they were changed."""
-    folder = Path(__file__).parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=8"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
 
 
 def _version(package: str) -> str | None:

@@ -3,8 +3,9 @@
 import argparse
 import json
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,16 @@ from benchmarks.conformance.executors import EXECUTORS
 from benchmarks.conformance.expectations import write_expected
 from benchmarks.conformance.outcomes import Outcome, Status
 from benchmarks.conformance.peers import missing_module
+from benchmarks.conformance.records import read_records, recorded
 from benchmarks.conformance.workers import run_in_workers
+from benchmarks.provenance import commit
+
+GROUPS: dict[str, Callable[[Case], bool]] = {
+    "all": lambda case: True,
+    "static": lambda case: case.is_static,
+    "core": lambda case: case.is_core,
+}
+"""All cases, those with static shapes, and those with common types besides."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -29,6 +39,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=120, help="time for one case")
     parser.add_argument("--verbose", action="store_true", help="list every case that fails")
     parser.add_argument("--json", type=Path, help="write the counts of every executor to a file")
+    parser.add_argument("--group", choices=GROUPS, default="all", help="cases to run")
+    parser.add_argument("--sample", type=int, help="a fixed sample of so many cases")
+    parser.add_argument("--records", type=Path, help="append each outcome to a JSON Lines file")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out cases recorded for this commit"
+    )
     parser.add_argument(
         "--update", action="store_true", help="rewrite unsupported.txt from this (complete) run"
     )
@@ -38,26 +54,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name, known in (("executors", EXECUTORS), ("kinds", KINDS)):
         if unknown := set(getattr(options, name)) - set(known):
             parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}")
-    if options.update and (options.patterns != ["*"] or options.kinds != ["node"]):
-        parser.error("--update takes all node tests: no patterns, no other kinds")
+    chosen = (options.patterns, options.kinds, options.group, options.sample)
+    if options.update and chosen != (["*"], ["node"], "all", None):
+        parser.error("--update takes all node tests: no patterns, kinds, groups or samples")
+    if options.resume and options.records is None:
+        parser.error("--resume reads the file of --records, which is not given")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     cases = load_cases(options.kinds)
-    names = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
+    matching = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
+    names = sample([n for n in matching if GROUPS[options.group](cases[n])], options.sample)
     failed = False
     tables: dict[str, Any] = {}
     for executor in options.executors:
         if module := missing_module(executor):
             print(f"{executor}: cannot run here: '{module}' is not installed")
             continue
-        outcomes = list(
-            run_in_workers(
-                names, executor, options.kinds, jobs=options.jobs, seconds=options.seconds
-            )
-        )
+        outcomes = run(names, executor, options)
         report(executor, cases, outcomes, options.verbose)
         tables[executor] = table(cases, outcomes)
         if options.json:  # after each: a peer may take an hour
@@ -66,6 +82,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.update and executor == "interpret":
             write_expected(outcomes)
     return int(failed)
+
+
+def sample(names: Sequence[str], count: int | None) -> list[str]:
+    """So many of the names, in an order that looks random: a larger sample begins with a smaller.
+
+    All of them, as they come, if there is no count.
+    """
+    if count is None:
+        return list(names)
+    return sorted(names, key=lambda name: zlib.crc32(name.encode()))[:count]
+
+
+def run(names: Sequence[str], executor: str, options: argparse.Namespace) -> list[Outcome]:
+    """The outcomes of the cases, some of them from an earlier run; records the others."""
+    known: dict[str, Outcome] = {}
+    if options.resume:
+        known = read_records(options.records, commit(), executor)
+    pending = [name for name in names if name not in known]
+    outcomes = run_in_workers(
+        pending, executor, options.kinds, jobs=options.jobs, seconds=options.seconds
+    )
+    if options.records:
+        outcomes = recorded(outcomes, options.records, commit(), executor)
+    found = known | {outcome.name: outcome for outcome in outcomes}
+    return [found[name] for name in names]
 
 
 def report(
@@ -85,11 +126,10 @@ def report(
 
 
 def groups_of(cases: dict[str, Case], outcomes: Sequence[Outcome]) -> dict[str, Sequence[Outcome]]:
-    """All outcomes, those of cases with static shapes, and those with common types besides."""
+    """The outcomes by group."""
     return {
-        "all": outcomes,
-        "static": [outcome for outcome in outcomes if cases[outcome.name].is_static],
-        "core": [outcome for outcome in outcomes if cases[outcome.name].is_core],
+        group: [outcome for outcome in outcomes if belongs(cases[outcome.name])]
+        for group, belongs in GROUPS.items()
     }
 
 

@@ -1,12 +1,16 @@
 """Fixed samples of ONNX's backend tests, against the committed list of those that do not pass."""
 
+from pathlib import Path
+
 import pytest
 
+from benchmarks.conformance.__main__ import main, sample
 from benchmarks.conformance.cases import load_cases
 from benchmarks.conformance.executors import EXECUTORS, by_interpreter
 from benchmarks.conformance.expectations import read_expected
-from benchmarks.conformance.outcomes import Status, run_case
+from benchmarks.conformance.outcomes import Outcome, Status, run_case
 from benchmarks.conformance.peers import missing_module
+from benchmarks.conformance.records import read_records, recorded
 
 CASES = load_cases()
 SAMPLE = sorted(CASES)[:: len(CASES) // 150]
@@ -39,3 +43,34 @@ def test_peers_run_the_same_cases(peer: str) -> None:
         pytest.skip(f"'{module}' is not installed")
     outcome = run_case(CASES["test_gemm_all_attributes"], EXECUTORS[peer])
     assert outcome.status == Status.PASSED, outcome.reason
+
+
+def test_records_survive_a_cut(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    outcomes = [Outcome("a", Status.PASSED), Outcome("b", Status.FAILED, "differs")]
+    assert list(recorded(outcomes, path, "1234", "compile")) == outcomes
+    path.write_bytes(path.read_bytes()[:-20])
+    assert read_records(path, "1234", "compile") == {"a": outcomes[0]}
+    assert list(recorded(outcomes[1:], path, "1234", "compile")) == outcomes[1:]
+    assert read_records(path, "1234", "compile") == {o.name: o for o in outcomes}
+    for commit, executor in (("1234", "interpret"), ("5678", "compile"), ("1234-dirty", "compile")):
+        assert not read_records(path, commit, executor)
+
+
+def test_the_command_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("benchmarks.conformance.__main__.commit", lambda: "1234")
+    path = tmp_path / "records.jsonl"
+    arguments = ["test_add*", "--sample", "2", "--records", str(path), "--resume"]
+    assert main(arguments) == 0
+    assert len(path.read_text().splitlines()) == 2
+    first = capsys.readouterr().out
+    assert main(arguments) == 0
+    assert len(path.read_text().splitlines()) == 2
+    assert capsys.readouterr().out == first
+
+
+def test_samples_grow_by_cases_at_their_end() -> None:
+    assert sample(list(CASES), 60)[:40] == sample(list(CASES), 40)
+    assert sample(list(CASES), None) == list(CASES)
