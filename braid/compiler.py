@@ -1,16 +1,11 @@
 """The compiler as a function: from a model in any form to one that can be called."""
 
 import os
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.arguments import as_passes, as_target, check_seconds
 from braid.dynamic_shapes.buckets import Bounds, Buckets
 from braid.emulation import emulating_backends
@@ -19,33 +14,22 @@ from braid.execution.elsewhere import (
     missing_here,
 )
 from braid.execution.executors import Executor, NativeExecutor, check_threads
-from braid.graph_pipeline import Decisions, passes_for
-from braid.lowered_model import LoweredModel, all_parameters, package_of
+from braid.graph_pipeline import Decisions
+from braid.lower_source import Lowering
+from braid.lowered_model import LoweredModel, package_of
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
-from braid.lowering.host.model_code import lower_model
-from braid.lowering.host.stages import emit_stage, stages_of
-from braid.lowering.host.variants import model_functions
-from braid.memory_budget import check_budget, fits, parse_budget, with_budget
-from braid.model import Model, Package, RecordCount
+from braid.memory_budget import parse_budget
+from braid.model import Model, Package
 from braid.on_miss import ON_MISS_SECONDS, MissRule
-from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.partition.assign_devices import Strategy
-from braid.passes.schedules.select_schedules import SelectSchedulesPass
-from braid.passes.storage.memory_report import memory_report
 from braid.read_source import ModelSource, Shapes, read_source
 from braid.runtime.native import NativeModel, emulating, register_plugins
-from braid.sources.signature import check_model
-from braid.sources.source_model import Parameters, SourceModel
-from braid.support.diagnostics import Diagnostic, emit
-from braid.support.entry_points import FAMILIES_GROUP, family_backends
-from braid.support.errors import BraidError, check_kinds
+from braid.sources.source_model import Parameters
+from braid.support.errors import check_kinds
 from braid.support.forks import compiling
 from braid.support.shared_objects import need_libraries
-from braid.targets.machines.load import load_target, target_names
-from braid.targets.machines.resolve import target_of
-from braid.targets.machines.target import Target
-from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
+from braid.targets.numerics import with_numerics
 from braid.universe import make_context
 
 
@@ -162,7 +146,7 @@ def compile(
         inter_op_threads=inter_op_threads,
         on_miss=miss,
     )
-    lowering = _Lowering(context, read, decisions, profile)
+    lowering = Lowering(context, read, decisions, profile)
     with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
         lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
@@ -182,65 +166,6 @@ def _check_numbers(
         check_threads(jobs, "jobs", least=1)
     check_seconds("measure_orders", measure_orders)
     check_seconds("order_seconds", order_seconds)
-
-
-@dataclass(frozen=True)
-class _Lowering:
-    """Lowers what `read` gives, as decided; a crash among the passes leaves a reproducer."""
-
-    context: Context
-    read: Callable[[], SourceModel]
-    decisions: Decisions
-    profile: bool
-
-    def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
-        """The model by the passes `chosen`, or the default ones.
-
-        Where it needs more than `budget` bytes, it is lowered again with recomputation, and if
-        that is not enough without kernels that want large scratch memory (Winograd's).
-        """
-        model = self.read()
-        target = known_target(model.module)
-        check_model(model.module)
-        default = passes_for(model.module) if chosen is None else chosen
-        passes = self.decisions.within(default, target)
-        lowered = self._lower(model, target, passes)
-        if budget is not None and not fits(lowered.memory, budget):
-            # Without recomputation it was too much; the kernels that are the same are at hand.
-            frugal = with_budget(passes, budget)
-            lowered = self._lower(self.read(), target, frugal)
-            if not fits(lowered.memory, budget) and numerics_chosen() is Numerics.FAST:
-                with with_numerics(Numerics.STRICT):
-                    lowered = self._lower(self.read(), target, frugal)
-            check_budget(lowered.memory, budget)
-        return lowered
-
-    def _lower(
-        self, model: SourceModel, target: Target, passes: Sequence[ModulePass]
-    ) -> LoweredModel:
-        module = model.module
-        with passing_on_remarks() as remarks:
-            run_reproducibly(self.context, module, passes, lambda: self.read().module)
-        code = lower_model(
-            self.context,
-            module,
-            target,
-            jobs=self.decisions.jobs,
-            profile=self.profile,
-            weights=partial(all_parameters, model),
-        )
-        functions = model_functions(module)
-        reports = tuple(memory_report(f) for f in functions)
-        return LoweredModel(model, target, code, reports, _record_count(remarks))
-
-
-def _record_count(remarks: Sequence[Remark]) -> RecordCount:
-    """What the passes say that select and search schedules."""
-    counts: Counter[str] = Counter()
-    for remark in remarks:
-        if remark.pass_name in (SelectSchedulesPass.name, "tune-schedules"):
-            counts.update({k: v for k, v in remark.data.items() if isinstance(v, int)})
-    return RecordCount(counts["known"], counts["groups"], counts["searched"])
 
 
 def _load(lowered: LoweredModel, threads: int, emulate: bool) -> Model:
@@ -325,18 +250,17 @@ def emit_model(
     miss = MissRule.of(on_miss, on_miss_seconds)
     context = make_context()
 
-    def read() -> SourceModel:
-        return read_source(
-            context,
-            source,
-            target=target,
-            cpu=cpu,
-            gpu_arch=gpu_arch,
-            shapes=shapes,
-            buckets=shape_buckets,
-            bounds=shape_bounds,
-        )
-
+    read = partial(
+        read_source,
+        context,
+        source,
+        target=target,
+        cpu=cpu,
+        gpu_arch=gpu_arch,
+        shapes=shapes,
+        buckets=shape_buckets,
+        bounds=shape_bounds,
+    )
     decisions = Decisions(
         recompute=recompute,
         order_seconds=order_seconds,
@@ -349,57 +273,4 @@ def emit_model(
         on_miss=miss,
     )
     with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
-        return _emitted(context, read, stage, decisions, jobs=jobs, profile=profile)
-
-
-def _emitted(
-    context: Context,
-    read: Callable[[], SourceModel],
-    stage: str,
-    decisions: Decisions,
-    *,
-    jobs: int | None,
-    profile: bool,
-) -> str | bytes:
-    """The model that `read` gives at a stage. Raises BraidError as `emit_model`."""
-    model = read()
-    module = model.module
-    check_model(module)
-    machines = known_target(module)
-    known = stages_of(machines)
-    if stage not in known:
-        raise BraidError(
-            f"there is no stage {stage!r} for '{machines.name}'", hint=f"expected one of {known}"
-        )
-    pipeline = decisions.within(passes_for(module), machines)
-    run_reproducibly(context, module, pipeline, lambda: read().module)
-    weights = partial(all_parameters, model)
-    return emit_stage(context, module, machines, stage, jobs=jobs, profile=profile, weights=weights)
-
-
-def known_target(module: ModuleOp) -> Target:
-    """The target of this module; warns of kernel families that no target uses.
-
-    Raises:
-        BraidError: there is no such target.
-
-    """
-    target = target_of(module)
-    _warn_of_lost_families(target)
-    return target
-
-
-def _warn_of_lost_families(target: Target) -> None:
-    """Warn of installed families for backends that neither `target` nor a target by name has."""
-    lost = family_backends() - {backend.name for backend in target.backends}
-    if not lost:
-        return
-    known = {backend.name for name in target_names() for backend in load_target(name).backends}
-    for name in sorted(lost - known):
-        emit(
-            Diagnostic(
-                "warning",
-                f"entry points of '{FAMILIES_GROUP}.{name}' are for no backend of a known target",
-                hint=f"backends are {', '.join(sorted(known))}",
-            )
-        )
+        return Lowering(context, read, decisions, profile).at_stage(stage)

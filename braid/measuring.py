@@ -6,8 +6,8 @@ from functools import partial
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.compiler import known_target
 from braid.graph_pipeline import passes_for
+from braid.lower_source import known_target
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.schedules.select_schedules import SelectSchedulesPass

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
-from braid.compiler import known_target
+from braid.lower_source import known_target
 from braid.read_source import read_source
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.backends import backend_names

@@ -3,10 +3,10 @@
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from braid.compiler import known_target
 from braid.dialects.braid.attribute_names import TARGET
 from braid.dialects.braid.attributes import TargetAttr
 from braid.graph_pipeline import graph_passes, with_ordering
+from braid.lower_source import known_target
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
 

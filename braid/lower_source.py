@@ -1,0 +1,141 @@
+"""Lowering a model by the passes that were decided on: to code, or to a stage before it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
+from braid.graph_pipeline import Decisions, passes_for
+from braid.lowered_model import LoweredModel, all_parameters
+from braid.lowering.host.model_code import lower_model
+from braid.lowering.host.stages import emit_stage, stages_of
+from braid.lowering.host.variants import model_functions
+from braid.memory_budget import check_budget, fits, with_budget
+from braid.model import RecordCount
+from braid.passes.infrastructure.reproducer import run_reproducibly
+from braid.passes.schedules.select_schedules import SelectSchedulesPass
+from braid.passes.storage.memory_report import memory_report
+from braid.sources.signature import check_model
+from braid.sources.source_model import SourceModel
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.entry_points import FAMILIES_GROUP, family_backends
+from braid.support.errors import BraidError
+from braid.targets.machines.load import load_target, target_names
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
+from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Lowers what `read` gives, as decided; a crash among the passes leaves a reproducer."""
+
+    context: Context
+    read: Callable[[], SourceModel]
+    decisions: Decisions
+    profile: bool
+
+    def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
+        """The model by the passes `chosen`, or the default ones.
+
+        Where it needs more than `budget` bytes, it is lowered again with recomputation, and if
+        that is not enough without kernels that want large scratch memory (Winograd's).
+        """
+        model = self.read()
+        target = known_target(model.module)
+        check_model(model.module)
+        default = passes_for(model.module) if chosen is None else chosen
+        passes = self.decisions.within(default, target)
+        lowered = self._lower(model, target, passes)
+        if budget is not None and not fits(lowered.memory, budget):
+            # Without recomputation it was too much; the kernels that are the same are at hand.
+            frugal = with_budget(passes, budget)
+            lowered = self._lower(self.read(), target, frugal)
+            if not fits(lowered.memory, budget) and numerics_chosen() is Numerics.FAST:
+                with with_numerics(Numerics.STRICT):
+                    lowered = self._lower(self.read(), target, frugal)
+            check_budget(lowered.memory, budget)
+        return lowered
+
+    def _lower(
+        self, model: SourceModel, target: Target, passes: Sequence[ModulePass]
+    ) -> LoweredModel:
+        module = model.module
+        with passing_on_remarks() as remarks:
+            run_reproducibly(self.context, module, passes, lambda: self.read().module)
+        code = lower_model(
+            self.context,
+            module,
+            target,
+            jobs=self.decisions.jobs,
+            profile=self.profile,
+            weights=partial(all_parameters, model),
+        )
+        functions = model_functions(module)
+        reports = tuple(memory_report(f) for f in functions)
+        return LoweredModel(model, target, code, reports, _record_count(remarks))
+
+    def at_stage(self, stage: str) -> str | bytes:
+        """The model at a stage. Raises BraidError for one that its target does not have."""
+        model = self.read()
+        module = model.module
+        check_model(module)
+        target = known_target(module)
+        known = stages_of(target)
+        if stage not in known:
+            raise BraidError(
+                f"there is no stage {stage!r} for '{target.name}'", hint=f"expected one of {known}"
+            )
+        passes = self.decisions.within(passes_for(module), target)
+        run_reproducibly(self.context, module, passes, lambda: self.read().module)
+        return emit_stage(
+            self.context,
+            module,
+            target,
+            stage,
+            jobs=self.decisions.jobs,
+            profile=self.profile,
+            weights=partial(all_parameters, model),
+        )
+
+
+def _record_count(remarks: Sequence[Remark]) -> RecordCount:
+    """What the passes say that select and search schedules."""
+    counts: Counter[str] = Counter()
+    for remark in remarks:
+        if remark.pass_name in (SelectSchedulesPass.name, "tune-schedules"):
+            counts.update({k: v for k, v in remark.data.items() if isinstance(v, int)})
+    return RecordCount(counts["known"], counts["groups"], counts["searched"])
+
+
+def known_target(module: ModuleOp) -> Target:
+    """The target of this module; warns of kernel families that no target uses.
+
+    Raises:
+        BraidError: there is no such target.
+
+    """
+    target = target_of(module)
+    _warn_of_lost_families(target)
+    return target
+
+
+def _warn_of_lost_families(target: Target) -> None:
+    """Warn of installed families for backends that neither `target` nor a target by name has."""
+    lost = family_backends() - {backend.name for backend in target.backends}
+    if not lost:
+        return
+    known = {backend.name for name in target_names() for backend in load_target(name).backends}
+    for name in sorted(lost - known):
+        emit(
+            Diagnostic(
+                "warning",
+                f"entry points of '{FAMILIES_GROUP}.{name}' are for no backend of a known target",
+                hint=f"backends are {', '.join(sorted(known))}",
+            )
+        )
