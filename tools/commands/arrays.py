@@ -107,6 +107,19 @@ def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     return TensorSpec.static(spec.name, spec.dtype, shape)
 
 
+def all_given(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return `given`. Raises BraidError where an input has no value, and all names are known."""
+    names = [spec.name for spec in specs]
+    missing = [name for name in names if name not in given]
+    if missing and set(given) <= set(names):
+        raise BraidError(
+            f"no value for {'input' if len(missing) == 1 else 'inputs'} "
+            + ", ".join(f"'{name}'" for name in missing),
+            hint=f"--input {missing[0]}=FILE gives one, --random takes random ones",
+        )
+    return given
+
+
 def random_inputs(
     specs: Sequence[TensorSpec], seed: int, given: Mapping[str, Array] | None = None
 ) -> dict[str, Array]:

@@ -85,7 +85,13 @@ def run(
     """
     import numpy as np
 
-    from braid.tools.commands.arrays import npy_files, random_inputs, read_inputs, sized_inputs
+    from braid.tools.commands.arrays import (
+        all_given,
+        npy_files,
+        random_inputs,
+        read_inputs,
+        sized_inputs,
+    )
     from braid.tools.commands.models import open_model
     from braid.tools.outputs import check_directory, check_outputs, make_directory, write_files
 
@@ -105,7 +111,7 @@ def run(
         cache=cache,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
-    values = random_inputs(specs, seed, given) if random else given
+    values = random_inputs(specs, seed, given) if random else all_given(specs, given)
     if trace is not None:
         _trace_to(trace, opened)
     outputs = _run(opened, values, runs)

@@ -185,6 +185,7 @@ def test_a_missing_input(capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(good(), "good.onnx")
     err = refused(capsys, "run", "good.onnx", "--interpret")
     assert "no value for input 'x'" in err
+    assert "--input x=FILE gives one, --random takes random ones" in err
 
 
 def test_an_input_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
