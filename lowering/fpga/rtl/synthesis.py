@@ -55,6 +55,7 @@ class _Synthesis:
 
     def resources(self) -> Resources:
         """All of it."""
+        self._hold_factors()
         for cell in self.cells:
             if cell.slices:
                 self._fill_slice(cell)
@@ -93,14 +94,18 @@ class _Synthesis:
             if bit in self.live and self.drivers[bit] == (cell, at)
         ]
 
+    def _hold_factors(self) -> None:
+        """Registers that only factors read: each slice has its own."""
+        inside: Counter[int] = Counter()
+        for cell in self.cells:
+            for word in cell.words if cell.slices == 1 else ():
+                bits = set(word) - {0, HIGH}
+                if bits <= self.registers.keys():
+                    inside.update(bits)
+        self.held.update(bit for bit, count in inside.items() if count == self.readers[bit])
+
     def _fill_slice(self, cell: Cell) -> None:
-        """Registers of the factors, and behind the product; a sum that reads that, and its own."""
-        for word in cell.words:
-            bits = set(word) - {0, HIGH}
-            if cell.slices == 1 and all(
-                bit in self.registers and self.readers[bit] == 1 for bit in bits
-            ):
-                self.held |= bits
+        """Registers behind the product; a sum that reads them, and its own."""
         made = self._registered([cell.output[at] for at in self._columns(cell)])
         total = self.sums_of.get(made[0])
         if total is None or total in self.held_sums:

@@ -24,8 +24,14 @@ DESIGNS = {
     "depthwise": (convolution(2, (4, 4), (9, 7), stride=2, groups=4), 6),
     "folded convolution": (convolution(5, (4, 8), (14, 14)), 40),
     "matmul": (matmul(3, 16, 16, 16), 1),
+    "matmul with eight multipliers": (matmul(4, 8, 24, 10), 8),
+    "pointwise": (convolution(7, (8, 16), (10, 10), (1, 1), pad=0), 32),
+    "folded pointwise": (convolution(8, (16, 8), (8, 8), (1, 1), pad=0), 16),
     "residual": (RESIDUAL, 64),
+    "strided": (convolution(9, (3, 4), (20, 20), stride=2), 30),
 }
+FF_WITHIN = {"strided": 0.3}
+"""Synthesis makes pixels in a row, of which one is chosen, shift registers with an address."""
 
 
 # Measured: Yosys, synth_xilinx -family xc7, of memories that are read a cycle later.
@@ -123,6 +129,15 @@ def test_what_nobody_reads_is_free() -> None:
     assert registered(module, module.extract(total, 0, 3)) == (3, 3 + 3 + 3)
 
 
+def test_factors_wait_in_slices() -> None:
+    module = HardwareModule("m")
+    x, y, z = (module.register(module.input(name, 8)) for name in "xyz")
+    made = [module.product(x, y, 16), module.product(x, z, 16)]
+    assert registered(module, *made) == (0, 0)
+    module.output("x", x)
+    assert (module.resources.dsp, module.resources.ff) == (2, 8)
+
+
 def test_registers_in_a_row_are_tables() -> None:
     module = HardwareModule("m")
     assert registered(module, module.later(module.input("x", 8), 16)) == (8 * 2, 0)
@@ -178,4 +193,4 @@ def test_counts_beside_those_of_yosys(name: str, tmp_path: Path) -> None:
     assert found.dsp == cells.get("DSP48E1", 0)
     assert found.bram36 == blocks
     assert found.lut == pytest.approx(tables, rel=0.25)
-    assert found.ff == pytest.approx(flops, rel=0.25)
+    assert found.ff == pytest.approx(flops, rel=FF_WITHIN.get(name, 0.25))
