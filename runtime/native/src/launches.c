@@ -2,126 +2,23 @@
  *
  * The launches of a context: `submit` and `finish` of braid_env.
  *
- * A launch is freed when it has ended and no launch that depends on it is under way, so that a loop
- * takes no more memory the longer it runs. A run that fails waits for all that is under way, since
- * that writes to the arena and to the outputs, and leaves the code by longjmp: code holds nothing
- * but its stack.
+ * A run that fails waits for all that is under way, since that writes to the arena and to the
+ * outputs, and leaves the code by longjmp: code holds nothing but its stack.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "devices.h"
 #include "float_mode.h"
+#include "launch.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARENA_ALIGN = 64, INDEX_BITS = 32, ENDED = -1 };
-
-/* What runs of the context have on one device. */
-typedef struct device_state {
-  braid_env env; /* first: `fail` finds this from it */
-  void *arena;
-  int64_t nanoseconds;
-  char failure[BRAID_DEVICE_ERROR];
-} device_state;
-
-typedef struct launch {
-  braid_submission submission; /* first */
-  struct braid_launches *launches;
-  int64_t ticket;   /* of the context: the index, and above it how often that was used */
-  int64_t capacity; /* of `lists`, in pointers */
-  void **lists;     /* inputs, outputs, and the launches to wait for */
-  int64_t dependents;
-  unsigned float_mode; /* the caller's */
-  bool ended, free;
-} launch;
-
-struct braid_launches {
-  braid_model_t *model;
-  braid_env *env; /* of the context */
-  device_state *devices;
-  void *own_arena; /* of functions that run where they are launched; NULL for none */
-  launch **all;
-  int64_t count, capacity;
-  jmp_buf failed;
-};
+enum { ARENA_ALIGN = 64 };
 
 static void record_failure(const braid_env *env, const char *message) {
   device_state *state = (device_state *)(uintptr_t)env;
   snprintf(state->failure, sizeof state->failure, "%s", message);
-}
-
-/* ---- Launches as objects ---- */
-
-static launch *find(braid_launches *launches, int64_t ticket) {
-  if (ticket == ENDED)
-    return NULL;
-  int64_t index = ticket & (((int64_t)1 << INDEX_BITS) - 1);
-  if (index >= launches->count)
-    return NULL;
-  launch *found = launches->all[index];
-  return found->ticket == ticket && !found->free ? found : NULL;
-}
-
-static void release_if_done(launch *one) {
-  if (one->ended && one->dependents == 0)
-    one->free = true;
-}
-
-/* It has ended, and with it all that it waited for. */
-static void set_ended(launch *one) {
-  if (one->ended)
-    return;
-  one->ended = true;
-  braid_submission *own = &one->submission;
-  int64_t device = one->launches->model->descriptor->functions[own->function].device;
-  one->launches->devices[device].nanoseconds += own->nanoseconds;
-  for (int64_t i = 0; i < own->after_count; ++i) {
-    launch *before = (launch *)(uintptr_t)own->after[i];
-    --before->dependents;
-    set_ended(before);
-    release_if_done(before);
-  }
-  own->after_count = 0;
-}
-
-static launch *add_launch(braid_launches *launches) {
-  if (launches->count == launches->capacity) {
-    int64_t capacity = 2 * launches->capacity + 8;
-    launch **all = realloc(launches->all, (size_t)capacity * sizeof(launch *));
-    if (all == NULL)
-      return NULL;
-    launches->all = all;
-    launches->capacity = capacity;
-  }
-  launch *added = calloc(1, sizeof *added);
-  if (added == NULL)
-    return NULL;
-  added->launches = launches;
-  added->ticket = launches->count;
-  return launches->all[launches->count++] = added;
-}
-
-/* One that is free, or a new one; with room for so many pointers. */
-static launch *take_launch(braid_launches *launches, int64_t pointers) {
-  launch *taken = NULL;
-  for (int64_t i = 0; i < launches->count && taken == NULL; ++i)
-    if (launches->all[i]->free)
-      taken = launches->all[i];
-  if (taken != NULL)
-    taken->ticket += (int64_t)1 << INDEX_BITS;
-  else if ((taken = add_launch(launches)) == NULL)
-    return NULL;
-  taken->free = true; /* until it is under way */
-  if (pointers > taken->capacity) {
-    void **lists = realloc(taken->lists, (size_t)pointers * sizeof(void *));
-    if (lists == NULL)
-      return NULL;
-    taken->lists = lists;
-    taken->capacity = pointers;
-  }
-  return taken;
 }
 
 /* ---- Failing ---- */
@@ -136,7 +33,7 @@ static void drain(braid_launches *launches) {
   for (int64_t i = 0; i < launches->count; ++i) {
     launch *one = launches->all[i];
     if (!one->free)
-      set_ended(one);
+      braid_launch_end(one);
     one->dependents = 0;
     one->free = true;
   }
@@ -197,20 +94,20 @@ static int64_t submit(const braid_env *env, int64_t number, void *const *buffers
   braid_launches *launches = braid_context_launches(env);
   if (launches->model->descriptor->functions[number].on_caller) {
     run_here(launches, number, buffers, after, after_count);
-    return ENDED;
+    return BRAID_LAUNCH_ENDED;
   }
   const braid_model_v2 *model = launches->model->descriptor;
   const braid_function_v1 *function = &model->functions[number];
   const braid_loaded_device *device = &launches->model->devices[function->device];
   int64_t count = function->input_count + function->output_count;
-  launch *own = take_launch(launches, count + after_count);
+  launch *own = braid_launch_take(launches, count + after_count);
   if (own == NULL)
     fail(launches, "out of memory for a launch");
   memcpy(own->lists, buffers, (size_t)count * sizeof(void *));
   const braid_submission **waits = (const braid_submission **)(own->lists + count);
   int64_t wait_count = 0;
   for (int64_t i = 0; i < after_count; ++i) {
-    launch *before = find(launches, after[i]);
+    launch *before = braid_launch_find(launches, after[i]);
     if (before == NULL || before->ended)
       continue;
     ++before->dependents;
@@ -295,7 +192,7 @@ int32_t braid_launches_stage(braid_launches *launches, int64_t number, void **bu
 
 static void finish(const braid_env *env, int64_t ticket) {
   braid_launches *launches = braid_context_launches(env);
-  launch *own = find(launches, ticket);
+  launch *own = braid_launch_find(launches, ticket);
   if (own == NULL || own->ended)
     return;
   own->submission.plugin->wait(own->submission.device, own->submission.ticket);
@@ -304,8 +201,8 @@ static void finish(const braid_env *env, int64_t ticket) {
     name_failure(first_failed(own), message, sizeof message);
     fail(launches, message);
   }
-  set_ended(own);
-  release_if_done(own);
+  braid_launch_end(own);
+  braid_launch_release(own);
 }
 
 /* ---- The launches of a context ---- */
