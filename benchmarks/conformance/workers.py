@@ -15,6 +15,7 @@ from benchmarks.conformance.outcomes import Outcome, Status, run_case
 
 def _serve(channel: Connection, executor: str, kinds: Sequence[str]) -> None:
     cases = load_cases(kinds)
+    channel.send(None)
     while (name := channel.recv()) is not None:
         channel.send(run_case(cases[name], EXECUTORS[executor]))
 
@@ -26,6 +27,7 @@ class _Worker:
     process: BaseProcess = field(init=False)
     channel: Connection = field(init=False)
     case: str | None = None
+    loaded: bool = False
     deadline: float = 0.0
 
     def start(self) -> None:
@@ -36,8 +38,13 @@ class _Worker:
         self.process = context.Process(target=_serve, args=arguments, daemon=True)
         self.process.start()
         far_end.close()
+        self.loaded = False
 
     def give(self, case: str, seconds: float) -> None:
+        """Lets it run a case; its seconds begin when the cases are loaded."""
+        if not self.loaded:
+            self.channel.recv()
+            self.loaded = True
         self.case, self.deadline = case, monotonic() + seconds
         self.channel.send(case)
 
@@ -66,7 +73,7 @@ class _Worker:
 def run_in_workers(
     names: Sequence[str], executor: str, kinds: Sequence[str], *, jobs: int, seconds: float
 ) -> Iterator[Outcome]:
-    """Runs cases in `jobs` processes; each may take `seconds` (loading the cases included)."""
+    """Runs cases in `jobs` processes; each may take `seconds`."""
     pending = list(reversed(names))
     workers = [_Worker(executor, kinds) for _ in range(min(jobs, len(names)))]
     for worker in workers:
