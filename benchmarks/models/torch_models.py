@@ -64,8 +64,9 @@ def bert() -> nn.Module:
     return OneOutput(transformers.BertModel(config), "input_ids", "last_hidden_state")
 
 
-def gpt2() -> nn.Module:
-    config = transformers.GPT2Config(attn_implementation="eager", use_cache=False)
+def gpt2(**sizes: int) -> nn.Module:
+    """GPT-2, with other `sizes` than the small one's where they are given, as `n_layer`."""
+    config = transformers.GPT2Config(attn_implementation="eager", use_cache=False, **sizes)
     return OneOutput(transformers.GPT2LMHeadModel(config), "input_ids", "logits")
 
 
@@ -109,7 +110,7 @@ OPEN: dict[str, tuple[str, dict[int, str]]] = {
 
 def make_torch(name: str, dtype: torch.dtype = torch.float32) -> ModelProto:
     """The model `name` in opset 18, in evaluation mode, with weights and floats of `dtype`."""
-    return _export(*MODELS[name], dtype=dtype)
+    return export(*MODELS[name], dtype=dtype)
 
 
 def make_open(name: str) -> ModelProto:
@@ -117,15 +118,16 @@ def make_open(name: str) -> ModelProto:
     closed, dims = OPEN[name]
     make_module, make_inputs = MODELS[closed]
     # An example of size 1 would be taken for a dim that is always 1.
-    return _export(make_module, lambda: tuple(torch.cat([x, x]) for x in make_inputs()), (dims,))
+    return export(make_module, lambda: tuple(torch.cat([x, x]) for x in make_inputs()), (dims,))
 
 
-def _export(
+def export(
     make_module: Callable[[], nn.Module],
     make_inputs: Callable[[], tuple[Tensor, ...]],
     dynamic_shapes: tuple[dict[int, str], ...] | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> ModelProto:
+    """A module in evaluation mode with weights of seed 0, in opset 18."""
     torch.manual_seed(0)
     module = make_module().eval().requires_grad_(False)
     randomize_statistics(module)
