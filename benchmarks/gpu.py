@@ -18,20 +18,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 import braid
 from benchmarks import gpu_peers
-from benchmarks.models.hand_written import make_loop_if, make_transformer_block
+from benchmarks.gpu_cases import DTYPES, Case, cases
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
@@ -43,27 +40,7 @@ SECONDS = 440.0
 RUNS = 20
 SAMPLED = 16
 """Rows of a result that are compared."""
-DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i8": np.int8}
 TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2, "i8": 0.0}
-
-PROJECTIONS = ((4096, 4096), (11008, 4096), (4096, 11008), (12288, 4096), (768, 768), (3072, 768))
-"""Columns and depths of products in language models: 7e9 parameters, and BERT-base."""
-TOKENS = (16, 128, 512, 2048, 4096)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model of one op, or an ONNX model; `work` is FLOPs, `moved` bytes, of which one limits."""
-
-    kind: str
-    name: str
-    text: str = ""
-    shapes: tuple[tuple[int, ...], ...] = ()
-    element: str = "f32"
-    work: float = 0.0
-    moved: float = 0.0
-    expected: Callable[[Sequence[Array], Array], Array] | None = None
-    make: Callable[[], onnx.ModelProto] | None = None
 
 
 @dataclass
@@ -79,122 +56,6 @@ class Outcome:
     compile_seconds: float = 0.0
     peers: dict[str, float] = field(default_factory=dict[str, float])
     note: str = ""
-
-
-# ---- Cases ----
-
-
-def product(rows: int, columns: int, depth: int, element: str) -> Case:
-    """A product of matrices; of bytes with a sum of i32, and the right one transposed."""
-    result = "i32" if element == "i8" else element
-    left, right = f"tensor<{rows}x{depth}x{element}>", f"tensor<{depth}x{columns}x{element}>"
-    sum = " {accumulator = i32}" if element == "i8" else ""
-    text = _function(
-        [left, right],
-        f"tensor<{rows}x{columns}x{result}>",
-        f"braid.matmul %a, %b{sum} : ({left}, {right}) -> tensor<{rows}x{columns}x{result}>",
-    )
-    shapes = ((rows, depth), (depth, columns))
-    name = f"{element} {rows}×{columns}×{depth}"
-    return Case(
-        *("product", name, text, shapes, element, 2.0 * rows * columns * depth),
-        expected=_expected_product,
-    )
-
-
-def _expected_product(inputs: Sequence[Array], rows: Array) -> Array:
-    kind = np.int64 if inputs[0].dtype == np.int8 else np.float64
-    return inputs[0][rows].astype(kind) @ inputs[1].astype(np.float32).astype(kind)
-
-
-def rows_case(op: str, rows: int, columns: int, element: str) -> Case:
-    """An op of the rows of a matrix: it reads and writes each element once."""
-    type, scale = f"tensor<{rows}x{columns}x{element}>", f"tensor<1x{columns}x{element}>"
-    bodies = {
-        "softmax": f"braid.softmax %a {{dim = 1 : i64}} : ({type}) -> {type}",
-        "tanh": f"braid.tanh %a : ({type}) -> {type}",
-        "layer_norm": "braid.layer_norm %a, %b, %c {first_dim = 1 : i64, epsilon = 1.0e-5 : f64} "
-        f": ({type}, {scale}, {scale}) -> {type}",
-    }
-    operands = [type, scale, scale] if op == "layer_norm" else [type]
-    shapes = ((rows, columns), (1, columns), (1, columns))[: len(operands)]
-    moved = 2.0 * rows * columns * DTYPES[element]().itemsize
-    text, name = _function(operands, type, bodies[op]), f"{op} {element} {rows}×{columns}"
-    expected = partial(_expected_rows, op)
-    return Case(op, name, text, shapes, element, 0.0, moved, expected)
-
-
-def _expected_rows(op: str, inputs: Sequence[Array], rows: Array) -> Array:
-    x, *others = (array.astype(np.float64) for array in inputs)
-    x = x[rows]
-    if op == "tanh":
-        return np.tanh(x)
-    if op == "softmax":
-        powers = np.exp(x - x.max(1, keepdims=True))
-        return powers / powers.sum(1, keepdims=True)
-    centred = x - x.mean(1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * others[0] + others[1]
-
-
-def convolution(channels: int, filters: int, size: int, window: int, element: str) -> Case:
-    """A convolution of 8 images without padding; half a window less on each side."""
-    out = size - window + 1
-    image, filter = (
-        f"tensor<8x{channels}x{size}x{size}x{element}>",
-        f"tensor<{filters}x{channels}x{window}x{window}x{element}>",
-    )
-    result = f"tensor<8x{filters}x{out}x{out}x{element}>"
-    attributes = (
-        "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, "
-        "pad_high = array<i64: 0, 0>, groups = 1 : i64"
-    )
-    body = f"braid.conv %a, %b {{{attributes}}} : ({image}, {filter}) -> {result}"
-    shapes = ((8, channels, size, size), (filters, channels, window, window))
-    work = 2.0 * 8 * filters * out * out * channels * window * window
-    text, name = _function([image, filter], result, body), f"conv {element} {channels}→{filters}"
-    expected = _expected_convolution
-    return Case(
-        "conv", f"{name} {size} {window}×{window}", text, shapes, element, work, 0, expected
-    )
-
-
-def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
-    x, w = (array.astype(np.float64) for array in inputs)
-    windows = np.lib.stride_tricks.sliding_window_view(x[images], w.shape[2:], axis=(2, 3))
-    return np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)
-
-
-def _function(operands: Sequence[str], result: str, body: str) -> str:
-    names = ", ".join(
-        f'%{name}: {type} {{braid.name = "{name}"}}'
-        for name, type in zip("abc", operands, strict=False)
-    )
-    return (
-        f'func.func @main({names}) -> ({result} {{braid.name = "y"}}) {{\n'
-        f"  %y = {body}\n  func.return %y : {result}\n}}\n"
-    )
-
-
-def cases(small: bool) -> Iterator[Case]:
-    """The most telling first."""
-    if small:
-        yield from (product(40, 72, 48, element) for element in ("bf16", "f16", "f32", "i8"))
-        yield from (rows_case(op, 24, 96, "f32") for op in ("softmax", "layer_norm", "tanh"))
-        yield convolution(16, 16, 8, 3, "f32")
-        yield Case("model", "transformer block", make=lambda: make_transformer_block(16, 32, 2, 64))
-        yield Case("model", "loop and branch", make=make_loop_if)
-        return
-    yield from (product(n, n, n, "bf16") for n in (8192, 4096))
-    for op in ("softmax", "layer_norm", "tanh"):
-        yield from (rows_case(op, 16384, 4096, element) for element in ("f32", "f16"))
-    yield convolution(64, 64, 56, 3, "f16")
-    yield convolution(256, 256, 30, 3, "f16")
-    yield Case(
-        "model", "transformer block", make=lambda: make_transformer_block(128, 768, 12, 3072)
-    )
-    yield Case("model", "loop and branch", make=make_loop_if)
-    yield from (product(m, n, k, "bf16") for n, k in PROJECTIONS for m in TOKENS)
-    yield from (product(4096, 4096, 4096, element) for element in ("f16", "i8", "f32"))
 
 
 # ---- Running one ----
@@ -229,7 +90,7 @@ def inputs_of(case: Case, model: braid.Model) -> list[Array]:
     for spec in model.inputs:
         dtype = DTYPES[case.element] if case.make is None else np.dtype(spec.dtype)
         if np.dtype(dtype).kind == "i":
-            found.append(rng.integers(-8, 8, spec.shape).astype(dtype))
+            found.append(rng.integers(-8 if case.make is None else 0, 8, spec.shape).astype(dtype))
         else:
             found.append(rng.standard_normal(spec.shape, np.float32).astype(dtype))
     return found
@@ -250,7 +111,7 @@ def compare(
     assert case.expected is not None
     count = len(inputs[0])
     rows = np.unique(np.linspace(0, count - 1, min(count, SAMPLED)).astype(int))
-    if case.kind == "conv":
+    if case.kind in ("conv", "attention"):
         rows = rows[:1]
     return _error(results[0][rows], case.expected(inputs, rows)), TOLERANCES[case.element]
 

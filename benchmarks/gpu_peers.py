@@ -42,6 +42,7 @@ def _functions(torch: Any, kind: str) -> dict[str, Callable[..., Any]]:
     own: dict[str, tuple[str, Callable[..., Any]]] = {
         "product": ("cuBLAS", lambda a, b: _product(torch, a, b)),
         "conv": ("cuDNN", torch.nn.functional.conv2d),
+        "attention": ("torch", lambda q, k, v: _attention(torch, q, k, v)),
         "softmax": ("torch", lambda a: torch.softmax(a, 1)),
         "tanh": ("torch", torch.tanh),
         "layer_norm": (
@@ -60,6 +61,12 @@ def _functions(torch: Any, kind: str) -> dict[str, Callable[..., Any]]:
 
 def _product(torch: Any, a: Any, b: Any) -> Any:
     return torch._int_mm(a, b) if a.dtype == torch.int8 else a @ b
+
+
+def _attention(torch: Any, q: Any, k: Any, v: Any) -> Any:
+    """By cuDNN or FlashAttention; the keys come transposed."""
+    own = (q.unsqueeze(0), k.transpose(1, 2).unsqueeze(0), v.unsqueeze(0))
+    return torch.nn.functional.scaled_dot_product_attention(*own, scale=1.0)
 
 
 def _tensor(torch: Any, array: Array) -> Any:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.gpu import cases, run_case
+from benchmarks.gpu import run_case
+from benchmarks.gpu_cases import cases
 
 
 def test_a_case_is_right_or_wrong() -> None:
@@ -21,7 +22,7 @@ def test_a_case_is_right_or_wrong() -> None:
 def test_the_list_is_complete() -> None:
     found = list(cases(small=False))
     assert {case.kind for case in found} == {
-        *("product", "softmax", "layer_norm", "tanh", "conv", "model")
+        *("product", "softmax", "layer_norm", "tanh", "conv", "model", "attention")
     }
     products = [case for case in found if case.kind == "product"]
     assert len(products) >= 32 and {case.element for case in products} == {
@@ -30,3 +31,9 @@ def test_the_list_is_complete() -> None:
         "i8",
         "f32",
     }
+
+
+def test_attention_of_the_benchmark() -> None:
+    case = next(one for one in cases(small=True) if one.kind == "attention")
+    outcome = run_case(case, "gpu-emulated", None, 1, peers=False)
+    assert outcome.right and outcome.rate.endswith("TFLOP/s"), outcome.note
