@@ -1,6 +1,7 @@
 """Deciding which operands lie where results begin: those without which the arena is smaller."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from xdsl.dialects.func import FuncOp
 
@@ -13,6 +14,7 @@ from braid.passes.storage.placement import live_at_peak, live_peak, place_in_out
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.kernels.equal_groups import EqualGroups
 from braid.targets.kernels.kernel_family import Overlap
 
 
@@ -47,10 +49,11 @@ class _Choices:
 
     def __init__(self, function: FuncOp, costs: DeviceCosts, memories: MemorySpaces) -> None:
         self._function, self._memories = function, memories
+        offers = EqualGroups(partial(_offer, costs=costs))
         self.offers = {
             op: offer
             for op in function.walk()
-            if isinstance(op, FusedOp) and (offer := _offer(op, costs)) is not None
+            if isinstance(op, FusedOp) and (offer := offers.of(op)) is not None
         }
         self._taken: set[FusedOp] = set()
         self._values: StorageAssignment

@@ -35,6 +35,7 @@ from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_rat
 from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.costs.tuned_gains import TunedGains
+from braid.targets.kernels.equal_groups import EqualGroups
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.group_matches import GroupMemo
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -66,6 +67,7 @@ class DeviceCosts(DeviceRates):
         self.asked: Counter[Source] = Counter()
         self._families, self._given = families, records
         self._factors = GroupMemo(self._factor)
+        self._choices = EqualGroups(self._choices_without_profile)
         self._weights: dict[ModuleOp, int] = {}
         self._reorders: dict[tuple[AnyTensor, Layout, Layout], Cost] = {}
 
@@ -117,14 +119,10 @@ class DeviceCosts(DeviceRates):
         What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
         choices take, predictions of the others are taken to be as far off as theirs.
         """
-        if isinstance(op, FusedOp) and (options := self.kernels.options(op)):
-            amounts = amounts_of(op)
-            predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
+        if isinstance(op, FusedOp):
+            predicted = self._choices.of(op)
         else:
-            choices = flexible_choices(op) if isinstance(op, FusedOp) else [as_typed(op)]
-            estimate = self._estimate(op)
-            predicted = [(choice, estimate) for choice in choices]
-        predicted = [(choice, self._corrected(op, cost)) for choice, cost in predicted]
+            predicted = [(as_typed(op), self._estimate(op))]
         found = [(p, _or_profiled(op, choice, p)) for choice, p in predicted]
         ratios = [c.seconds / p.seconds for p, c in found if c is not p and p.seconds]
         factor = sum(ratios) / len(ratios) if ratios else 1.0
@@ -132,6 +130,15 @@ class DeviceCosts(DeviceRates):
             (choice, cost if cost is not p else replace(cost, seconds=factor * cost.seconds))
             for (choice, _), (p, cost) in zip(predicted, found, strict=True)
         ]
+
+    def _choices_without_profile(self, group: FusedOp) -> list[tuple[LayoutChoice, Cost]]:
+        if options := self.kernels.options(group):
+            amounts = amounts_of(group)
+            predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
+        else:
+            estimate = self._estimate(group)
+            predicted = [(choice, estimate) for choice in flexible_choices(group)]
+        return [(choice, self._corrected(group, cost)) for choice, cost in predicted]
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
         """One reorder of a tensor of this type."""
