@@ -35,7 +35,7 @@ class ConvBytesFamily(VectorFamily):
     """
 
     name: str = "conv-bytes"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -32,7 +32,7 @@ class GemmBytesFamily(VectorFamily):
     """
 
     name: str = "gemm-bytes"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

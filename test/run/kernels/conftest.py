@@ -1,5 +1,7 @@
 """Runs a group by a kernel of a family and compares it with the ops' semantics."""
 
+import ctypes
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -71,6 +73,18 @@ def random_array(type: Attribute, seed: int) -> Array:
 def _whole(array: Array) -> Array:
     """An array of sevens that is longer along each dim but the first."""
     return np.full([e + (d > 0) * (2 + d % 2) for d, e in enumerate(array.shape)], 7, array.dtype)
+
+
+def at_end_of_page(array: Array) -> Array:
+    """A copy behind which there is memory that nobody may read."""
+    size = -(-max(array.nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+    pages = np.frombuffer(mmap.mmap(-1, size + mmap.PAGESIZE), np.uint8)
+    libc = ctypes.CDLL(None, use_errno=True)
+    behind = ctypes.c_void_p(pages.ctypes.data + size)
+    assert libc.mprotect(behind, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    copy = pages[size - array.nbytes : size].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class KernelCheck:
@@ -184,6 +198,9 @@ class KernelCheck:
         if pair is not None:
             operand, result = pair
             outputs[result] = stored[operand] = stored[operand].copy().view(outputs[result].dtype)
+        stored = [at_end_of_page(array) for array in stored]
+        if pair is not None:
+            outputs[result] = stored[operand]
         half = kernel.grid // 2
         kernel(*stored, *outputs, begin=0, end=half)
         kernel(*stored, *outputs, begin=half)

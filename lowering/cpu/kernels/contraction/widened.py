@@ -131,9 +131,11 @@ class WidenedContraction:
             for tensor in range(len(problem.row.strides))
         ]
         *tensors, scratch = buffers
-        first = e.add(bases[0], problem.a_start)
+        # What is widened of the last block begins earlier, so that it ends where A does.
+        begin_a = e.minimum(bases[0], self._last_begin)
+        ahead, _ = e.divmod(e.sub(bases[0], begin_a), _PAIR)
         rows_left = e.sub(problem.row.extent, first_row)
-        self._widen(e, tensors[problem.a], scratch, first)
+        self._widen(e, tensors[problem.a], scratch, e.add(begin_a, problem.a_start))
         tensors[problem.a] = scratch
         column_blocks = -(-problem.columns // self._kernel.block)
         begin = e.divmod(e.mul(part, column_blocks), self.parts)[0]
@@ -141,13 +143,13 @@ class WidenedContraction:
 
         def columns(column_block: Index) -> None:
             if self.block.lines == 1:
-                self._line(e, tensors, [0, *bases[1:]], column_block, rows_left)
+                self._line(e, tensors, [ahead, *bases[1:]], column_block, rows_left)
                 return
             step = problem.outer[-1].strides
             left = e.sub(problem.outer[-1].extent, outer[-1])
 
             def line(number: Index) -> None:
-                own = [e.mul(number, step[0] // _PAIR)]
+                own = [e.add(ahead, e.mul(number, step[0] // _PAIR))]
                 own += [
                     e.add(base, e.mul(number, stride))
                     for base, stride in zip(bases[1:], step[1:], strict=True)
@@ -184,6 +186,14 @@ class WidenedContraction:
     @cached_property
     def _piece(self) -> WidenedPiece:
         return WidenedPiece.of(self.problem, self.block)
+
+    @cached_property
+    def _last_begin(self) -> int:
+        """Where the last of the pieces begins that end within A."""
+        near = [dim for dim in self.problem.reduction if dim not in self._piece.far]
+        dims = (*self.problem.outer, self.problem.row, *near)
+        end = _PAIR + sum((dim.extent - 1) * dim.strides[0] for dim in dims)
+        return end - self._piece.span
 
     @cached_property
     def _kernel(self) -> ContractionKernel:
