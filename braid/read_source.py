@@ -14,6 +14,7 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.stablehlo import StablehloOp
@@ -51,7 +52,8 @@ def read_source(
 
     `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
     for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
-    path of a safetensors file, add to those of the model and win over them.
+    path of a safetensors file, add to those of the model and win over them. Passes find them in
+    `context`.
 
     Raises:
         BraidError: the model cannot be read, or is not valid, or there is no such target or CPU.
@@ -66,10 +68,12 @@ def read_source(
     if target is not None or cpu is not None or gpu_arch is not None:
         name = target_name(model.module) if target is None else target
         set_target(model.module, name, cpu, gpu_arch)
-    if parameters is None:
-        return model
-    given = _opened_parameters(parameters)
-    return replace(model, parameters=chain_parameters(given, model.parameters))
+    if parameters is not None:
+        given = _opened_parameters(parameters)
+        model = replace(model, parameters=chain_parameters(given, model.parameters))
+    if isinstance(context, ModelContext):
+        context.parameters = model.parameters
+    return model
 
 
 def _opened(source: object) -> ModelSource:

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
+from braid.analysis.structure.model_context import ModelContext
 from braid.passes.infrastructure.registry import braid_only_passes, installed_universe
 
 
@@ -66,7 +67,7 @@ def make_context(*, allow_unregistered: bool = False, without: Collection[str] =
     that are left out by `without`.
     Raises `BraidError` where an installed package is broken.
     """
-    context = Context(allow_unregistered=allow_unregistered)
+    context = ModelContext(allow_unregistered=allow_unregistered)
     for name, factory in (installed_universe().all_dialects | _OVER_XDSL | DIALECTS).items():
         if name not in without:
             context.register_dialect(name, factory)

@@ -2,6 +2,7 @@
 
 PASSES: dict[str, str] = {
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
+    "annotate-weights": "braid.passes.quantization.annotate_weights:AnnotateWeightsPass",
     "apply-clusters": "braid.passes.partition.apply_clusters:ApplyClustersPass",
     "apply-fusion": "braid.passes.fusion.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",

@@ -24,7 +24,7 @@ def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
         return True
     if first.is_abstract or second.is_abstract or first.is_buffer != second.is_buffer:
         return False
-    if first.winograd or second.winograd:
+    if first.is_transformed or second.is_transformed:
         return False
     return _large_dims(shape, first) == _large_dims(shape, second)
 

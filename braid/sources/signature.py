@@ -121,9 +121,9 @@ def _specs(
                 else None,
             )
         tensor = cast(TensorType[Any], type)
-        if (layout := layout_of(tensor)).winograd:
+        if (layout := layout_of(tensor)).is_transformed:
             raise BraidError(
-                f"'{name}' of the model is stored in layout '{layout}', as transformed windows",
+                f"'{name}' of the model is stored in layout '{layout}', which is for weights",
                 location=source_location(function),
                 hint="only weights that are known at compile time are stored so",
             )

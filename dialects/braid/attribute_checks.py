@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Operation
 
@@ -37,6 +38,7 @@ from braid.dialects.braid.attribute_names import (
     MEASURED_WITH,
     NAME,
     PADDED_FROM,
+    PAIRABLE,
     PARAMETERS,
     PROFILE,
     PROFILE_KEYS,
@@ -117,6 +119,7 @@ PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
 _KINDS: Mapping[str, _Kind] = {
     NAME: _Kind((StringAttr, ArrayAttr), "a string, or an array of strings"),
     PARAMETERS: _Kind((StringAttr,), "the path of a file, a string"),
+    PAIRABLE: _Kind((UnitAttr,), "a unit attribute"),
     TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
     DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
     REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
@@ -162,6 +165,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PROFILE: _MODULE,
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
+    PAIRABLE: ("braid.conv", "braid.matmul"),
     REORDER_COSTS: _MODULE,
     TARGET: _MODULE,
 }

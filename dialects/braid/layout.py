@@ -5,7 +5,9 @@ dim 0); a capital says that the dim is split into blocks, whose inner dims follo
 a letter: `abcd` = NCHW, `acdb` = NHWC, `aBcd16b` = NCHW16c, `ba` = column-major. Blocked dims
 are padded to whole blocks and the tail is zero. The suffix `:buffer` marks linear memory as
 opposed to a device's tiled memory. The suffix `:winograd4` says that the last two dims hold
-windows of a convolution as they are multiplied for 4 × 4 results at once (see `winograd`).
+windows of a convolution as they are multiplied for 4 × 4 results at once (see `winograd`). The
+suffix `:pairs` says that the bytes of the last block's dim are in orders of their own, whose
+products can be added up in pairs (see `byte_pairs`); the orders follow the blocks.
 
 Source of the notation: oneDNN developer guide, "Understanding Memory Formats".
 """
@@ -19,6 +21,7 @@ from functools import cached_property, lru_cache
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from braid.dialects.braid.byte_pairs import order_bytes
 from braid.support.errors import UnsupportedError
 
 ALIASES = {
@@ -41,7 +44,7 @@ _ABSTRACT = re.compile(r"[A-Za-z_]\w*[0-9]", re.ASCII)
 
 _TAG = re.compile(
     r"(?P<outer>[A-Za-z]*)(?P<inner>(?:[1-9][0-9]*[a-z])*)"
-    r"(?P<storage>:buffer|:winograd(?P<winograd>[24]))?"
+    r"(?P<storage>:buffer|:pairs|:winograd(?P<winograd>[24]))?"
 )
 
 
@@ -71,7 +74,7 @@ class AbstractLayoutError(UnsupportedError, InvalidLayout):
 
 
 class TransformedLayoutError(UnsupportedError, InvalidLayout):
-    """Where an element lies was asked of a layout that stores sums of elements."""
+    """Where an element lies was asked of a layout in which that depends on the elements."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ class Layout:
     larger one. Where a tensor lies does not tell layouts apart."""
     winograd: int = 0
     """Results along a dim for which windows are transformed; 0 where elements are stored."""
+    pairs: bool = False
+    """Whether bytes are in orders in which pairs of them can be multiplied."""
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -114,8 +119,11 @@ class Layout:
         winograd = int(match["winograd"] or 0)
         if winograd and rank < _WINDOW_DIMS:
             raise InvalidLayout(f"'{text}' has {rank} dims, of which none are windows")
-        is_buffer = match["storage"] == ":buffer"
-        return Layout(tag, _storage_dims(outer, inner), is_buffer, winograd=winograd)
+        pairs = match["storage"] == ":pairs"
+        if pairs and (len(inner) < 2 or inner[-1][0] % 2 or inner[-1][1] == inner[-2][1]):
+            raise InvalidLayout(f"'{text}' has no inner blocks of columns and of pairs")
+        dims, is_buffer = _storage_dims(outer, inner), match["storage"] == ":buffer"
+        return Layout(tag, dims, is_buffer, winograd=winograd, pairs=pairs)
 
     @staticmethod
     @lru_cache(maxsize=4096)
@@ -160,14 +168,20 @@ class Layout:
         return self._dims is None
 
     @property
+    def is_transformed(self) -> bool:
+        """Whether what is stored depends on what the elements are, which has to be known."""
+        return bool(self.winograd) or self.pairs
+
+    @property
     def dims(self) -> tuple[StorageDim, ...]:
         """Dims of storage from outermost to innermost.
 
-        Raises InvalidLayout if it is abstract, or stores no elements.
+        Raises InvalidLayout if it is abstract, or transformed.
         """
-        if self.winograd:
+        if self.is_transformed:
+            what = "transformed windows" if self.winograd else "bytes in orders of their own"
             raise TransformedLayoutError(
-                f"layout '{self.tag}' stores transformed windows, in which no element lies",
+                f"layout '{self.tag}' stores {what}, in which no element has a place",
                 hint="only weights that are known at compile time are stored so",
             )
         return self._stored
@@ -184,7 +198,12 @@ class Layout:
     @property
     def untransformed(self) -> "Layout":
         """The same order and blocks of the elements themselves."""
-        return Layout.parse(self.tag.partition(":")[0]) if self.winograd else self
+        return Layout.parse(self.tag.partition(":")[0]) if self.is_transformed else self
+
+    @property
+    def pair_dims(self) -> tuple[int, int]:
+        """The dims of columns and of pairs, which the last two blocks are of, where `pairs`."""
+        return self._stored[-2].dim, self._stored[-1].dim
 
     @cached_property
     def rank(self) -> int:
@@ -214,7 +233,17 @@ class Layout:
         """Shape in memory of a tensor of logical `shape`; open dims stay open."""
         if self.winograd:
             shape = (*shape[:-2], *(extent + self.winograd - 1 for extent in shape[-2:]))
-        return tuple(_storage_extent(d, shape[d.dim]) for d in self._stored)
+        stored = tuple(_storage_extent(d, shape[d.dim]) for d in self._stored)
+        if self.pairs and DYNAMIC not in stored:
+            return (math.prod(stored) + self._order_bytes(shape),)
+        return stored
+
+    def _order_bytes(self, shape: Sequence[int]) -> int:
+        columns, depth = self.pair_dims
+        positions = math.prod(shape) // max(1, shape[columns] * shape[depth])
+        return order_bytes(
+            shape[columns], positions, shape[depth] + -shape[depth] % self.block(depth)
+        )
 
     def storage_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Elements between neighbours along each dim of storage of a tensor of logical `shape`."""

@@ -6,20 +6,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from braid.dialects.braid.byte_pairs import columns_of_chunk, pair_orders, shuffles
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.winograd import transformed_windows
+from braid.support.errors import BraidError
 
 Array = npt.NDArray[Any]
 
 
 def to_storage(array: Array, layout: Layout) -> Array:
-    """`array` (logical shape) as `layout` stores it; the tails of padded blocks are zero."""
+    """`array` (logical shape) as `layout` stores it; the tails of padded blocks are zero.
+
+    Raises BraidError where bytes cannot be ordered in pairs.
+    """
+    if layout.pairs:
+        return _in_pairs(array, layout)
     if layout.winograd:
         return to_storage(transformed_windows(array, layout.winograd), layout.untransformed)
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))
     return np.ascontiguousarray(split.transpose(_split_positions(layout)))
+
+
+def _in_pairs(array: Array, layout: Layout) -> Array:
+    """The bytes in the blocks of the layout, each chunk in its order, and then the orders."""
+    columns, depth = layout.pair_dims
+    padding = [(0, 0)] * array.ndim
+    padding[depth] = (0, -array.shape[depth] % layout.block(depth))
+    moved = np.moveaxis(np.pad(array, padding), (columns, depth), (0, -1))
+    weight = moved.reshape(len(moved), -1, moved.shape[-1])
+    orders = pair_orders(weight) if array.dtype == np.int8 else None
+    if orders is None:
+        raise BraidError(
+            f"{array.dtype.name}{list(array.shape)} cannot be stored in layout '{layout}': sums of "
+            "two products would not fit 16 bits, in whichever order",
+            hint="'annotate-weights' finds weights that can be stored so",
+        )
+    ordered = np.empty_like(weight)
+    size = columns_of_chunk(weight.shape[1])
+    for chunk, order in enumerate(orders):
+        own = slice(chunk * size, (chunk + 1) * size)
+        ordered[own] = weight[own][..., order]
+    placed = np.moveaxis(ordered.reshape(moved.shape), (0, -1), (columns, depth))
+    blocks = to_storage(placed, layout.untransformed).ravel()
+    return np.concatenate([blocks, shuffles(orders).ravel().view(array.dtype)])
 
 
 def _parts(layout: Layout) -> list[tuple[int, int]]:

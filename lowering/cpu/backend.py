@@ -8,6 +8,8 @@ from xdsl.dialects.func import FuncOp
 
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
+from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.host.built_kernels import BuiltKernels, Fallback
 from braid.lowering.host.codegen.compiler import compile_anonymous
 from braid.support.object_cache import default_cache
@@ -29,10 +31,19 @@ class CpuBackend:
         return cpu_families(device.machine, installed)
 
     def prepare(self, job: Job) -> Preparation:
-        """Kernels have no edge cases and compute in f32; what becomes equal ops is merged."""
+        """Kernels have no edge cases and compute in f32; what becomes equal ops is merged.
+
+        Weights are looked at where kernels of bytes ask for it.
+        """
+        machine = job.device.machine
+        in_pairs = BytePairArithmetic.on(machine, VectorUnit.of(machine).lanes) is not None
         return Preparation(
             before_folding=("extend-half-floats",),
-            before_fusion=("expand-padding", "simplify"),
+            before_fusion=(
+                "expand-padding",
+                "simplify",
+                *(("annotate-weights",) if in_pairs else ()),
+            ),
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:

@@ -90,7 +90,7 @@ class LayoutCosts:
             return 0.0
         if (declared := self._declared_reorders.get((source, target))) is not None:
             return self._declared_reorder(source, target, declared)
-        if not is_physical or source.winograd or target.winograd:
+        if not is_physical or source.is_transformed or target.is_transformed:
             return math.inf  # Weights are transformed at compile time, for nothing.
         return min(self._reorder_on(tensor_type, source, target, devices))
 

@@ -149,7 +149,7 @@ def _named(family: KernelFamily, method: str, group: FusedOp) -> Generator[None]
 def _is_available(choice: LayoutChoice, group: FusedOp, known: ParameterExpressions) -> bool:
     """Whether all that is to be transformed is known at compile time, or transformed already."""
     return all(
-        not layout.winograd or layout_of(value.type) == layout or known.is_known(value)
+        not layout.is_transformed or layout_of(value.type) == layout or known.is_known(value)
         for value, layout in zip(group.operands, choice.operands, strict=True)
     )
 

@@ -6,13 +6,20 @@ from dataclasses import dataclass
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.byte_pairs import columns_of_chunk
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
-from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, takes_signs
+from braid.lowering.cpu.kernels.contraction.arithmetic import (
+    ByteArithmetic,
+    BytePairArithmetic,
+    takes_signs,
+)
 from braid.lowering.cpu.kernels.contraction.byte_kernel import byte_kernel, takes_problem
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.groups.layout_choices import (
@@ -31,11 +38,12 @@ class ConvBytesFamily(VectorFamily):
 
     Not depthwise; with an elementwise epilogue. Layouts: channels last, padded to whole steps
     where they are not; the weight in blocks of output channels and of a step's input channels
-    (`AcdB32a4b`). Groups have whole vectors of output channels and whole steps.
+    (`AcdB32a4b`), in pairs (`AcdB16a4b:pairs`) where that is faster and it can be. Groups have
+    whole vectors of output channels and whole steps.
     """
 
     name: str = "conv-bytes"
-    version: int = 4
+    version: int = 5
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -45,22 +53,26 @@ class ConvBytesFamily(VectorFamily):
         arithmetic = ByteArithmetic.of(self.machine, self.unit.lanes)
         if found.groups > 1 and (found.depth % arithmetic.group or found.columns % self.unit.lanes):
             return None
-        return _Convolution(group, self.unit, found, arithmetic)
+        in_pairs = None
+        if found.groups == 1 and PAIRABLE in found.op.attributes:
+            in_pairs = BytePairArithmetic.on(self.machine, self.unit.lanes)
+        return _Convolution(group, self.unit, found, arithmetic, in_pairs)
 
 
 @dataclass(frozen=True, eq=False)
 class _Convolution(VectorCandidate):
     found: ConvMatch
     arithmetic: ByteArithmetic
+    in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Channels last, with blocks of output channels from best to worst."""
-        last = Layout.channels_last(self.found.rank)
-        step = self.arithmetic.group
-        source = last if self.found.depth % step == 0 else _in_steps(last, step)
-        weights = [self._packed(count * self.unit.lanes) for count in self._ranked()]
-        fixed = [{self.found.input.index: source, self.found.weight.index: w} for w in weights]
-        choices = [uniform_choice(self.group, last, own) for own in fixed]
+        """Channels last, with blocks of output channels from best to worst; pairs come first."""
+        known = [each for each in (self.in_pairs, self.arithmetic) if each is not None]
+        choices = [
+            self._choice(arithmetic, count)
+            for arithmetic in known
+            for count in self._ranked(arithmetic)
+        ]
         return [choice for choice in choices if self._takes(choice)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
@@ -80,39 +92,52 @@ class _Convolution(VectorCandidate):
         """Time of the best tile, or of memory where that is slower."""
         moved = stored_bytes(self.group, choice)
         size, vectors = self._size(self._problem(choice)), self._vectors(choice)
-        return self.arithmetic.slowdown * tiling.seconds(size, vectors, self.unit, moved)
+        return tiling.seconds(size, vectors, self.unit, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """See `byte_kernel`."""
-        chosen = self.completed(schedule)
-        stored = self._problem(stored_choice(self.group))
+        chosen, choice = self.completed(schedule), stored_choice(self.group)
+        stored = self._problem(choice)
         problem = _contraction(stored.contraction(chosen["vectors"] * self.unit.lanes))
-        return byte_kernel(self.group, symbol, self.unit, problem, chosen, self.arithmetic)
+        fixed = (self.group, symbol, self.unit, problem, chosen)
+        return byte_kernel(*fixed, self._of(choice), _positions(stored))
 
-    def _ranked(self) -> list[int]:
+    def _of(self, choice: LayoutChoice) -> ByteArithmetic:
+        """What the products are made by."""
+        in_pairs = self.in_pairs if choice.operands[self.found.weight.index].pairs else None
+        return in_pairs or self.arithmetic
+
+    def _ranked(self, arithmetic: ByteArithmetic) -> list[int]:
         """Vectors of output channels in a block, the fastest first."""
         found, lanes = self.found, self.unit.lanes
-        last = Layout.channels_last(found.rank)
-        fixed = {found.input.index: last, found.weight.index: self._packed(lanes)}
-        size = self._size(self._problem(uniform_choice(self.group, last, fixed)))
+        size = self._size(self._problem(self._choice(arithmetic, 1)))
         ranked = tiling.ranked_vectors(size, self.unit)
         return [n for n in ranked if found.groups == 1 or found.columns % (n * lanes) == 0]
 
     def _takes(self, choice: LayoutChoice) -> bool:
-        return takes_problem(self._problem(choice).narrow, self.arithmetic)
+        problem, block = self._problem(choice), self._vectors(choice) * self.unit.lanes
+        return takes_problem(problem.narrow, self._of(choice), _positions(problem), block)
 
-    def _packed(self, block: int) -> Layout:
-        return packed_weight(self.found.rank, block, self.arithmetic.group)
+    def _choice(self, arithmetic: ByteArithmetic, vectors: int) -> LayoutChoice:
+        """With so many vectors of output channels in a block."""
+        rank, step = self.found.rank, arithmetic.group
+        last = Layout.channels_last(rank)
+        source = last if self.found.depth % step == 0 else _in_steps(last, step)
+        weight = packed_weight(rank, vectors * self.unit.lanes, step)
+        if arithmetic is self.in_pairs:
+            weight = Layout.parse(f"{weight.tag}:pairs")
+        fixed = {self.found.input.index: source, self.found.weight.index: weight}
+        return uniform_choice(self.group, last, fixed)
 
     def _vectors(self, choice: LayoutChoice) -> int:
         """Vectors per tile, by the weight's layout."""
         return choice.operands[self.found.weight.index].block(0) // self.unit.lanes
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
-        return ConvContraction(self.found, choice, self.unit.lanes, self.arithmetic.group)
+        return ConvContraction(self.found, choice, self.unit.lanes, self._of(choice).group)
 
     def _size(self, problem: ConvContraction) -> tiling.ContractionSize:
-        contraction = _contraction(problem.narrow)
+        contraction, arithmetic = _contraction(problem.narrow), self._of(problem.choice)
         rows = contraction.row.extent
         return tiling.ContractionSize(
             batches=contraction.rows // rows,
@@ -121,8 +146,16 @@ class _Convolution(VectorCandidate):
             depth=contraction.depth,
             row_bytes=contraction.row.strides[0],
             packed=True,
-            constants=problem.match.points.constants,
+            constants=arithmetic.constants,
+            slowdown=arithmetic.slowdown,
         )
+
+
+def _positions(problem: ConvContraction) -> Positions:
+    """Of the input, as stored."""
+    depth = -(-problem.match.depth // problem.step) * problem.step
+    taps = math.prod(problem.match.op.windows.size)
+    return Positions(depth, problem.pitch, columns_of_chunk(taps))
 
 
 def _in_steps(channels_last: Layout, step: int) -> Layout:

@@ -1,16 +1,23 @@
 """Matrix products of bytes with an elementwise epilogue, which requantizes: tiles as of f32."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.byte_pairs import SHUFFLED, columns_of_chunk
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
-from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, takes_signs
+from braid.lowering.cpu.kernels.contraction.arithmetic import (
+    ByteArithmetic,
+    BytePairArithmetic,
+    takes_signs,
+)
 from braid.lowering.cpu.kernels.contraction.byte_kernel import byte_kernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
@@ -18,6 +25,7 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_contraction,
     matmul_size,
 )
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -28,11 +36,12 @@ class GemmBytesFamily(VectorFamily):
     """`braid.matmul` of unsigned and signed bytes into i32, with an elementwise epilogue.
 
     Layouts: everything row-major, A with rows padded to a multiple of a step's bytes, but B, which
-    is in blocks of columns and of a step's rows (`BA32b4a`) and one for all batches.
+    is in blocks of columns and of a step's rows (`BA32b4a`) and one for all batches, in pairs
+    (`BA16b4a:pairs`) where that is faster and it can be.
     """
 
     name: str = "gemm-bytes"
-    version: int = 4
+    version: int = 5
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""
@@ -42,48 +51,78 @@ class GemmBytesFamily(VectorFamily):
         if any(extent != 1 for extent in shape_of(found.rhs)[:-2]):
             return None
         arithmetic = ByteArithmetic.of(self.machine, self.unit.lanes)
-        return _Product(group, self.unit, found, arithmetic)
+        in_pairs = None
+        if PAIRABLE in found.op.attributes:
+            in_pairs = BytePairArithmetic.on(self.machine, self.unit.lanes)
+        return _Product(group, self.unit, found, arithmetic, in_pairs)
 
 
 @dataclass(frozen=True, eq=False)
 class _Product(VectorCandidate):
     found: MatmulMatch
     arithmetic: ByteArithmetic
+    in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Block sizes of B from best to worst."""
-        vectors = tiling.ranked_vectors(self._size, self.unit)
-        return [self._choice(count * self.unit.lanes) for count in vectors]
+        """Block sizes of B from best to worst; pairs come first."""
+        known = [each for each in (self.in_pairs, self.arithmetic) if each is not None]
+        return [
+            choice
+            for arithmetic in known
+            for count in tiling.ranked_vectors(self._size(arithmetic), self.unit)
+            if self._takes(choice := self._choice(arithmetic, count * self.unit.lanes))
+        ]
 
     def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
         b_bytes = storage_bytes(self.found.rhs.type, layout)
-        vectors = [self._vectors(layout)]
-        yield from tiling.schedules(self._size, vectors, self.unit, b_bytes, level)
+        size = self._size(self._of(layout))
+        yield from tiling.schedules(size, [self._vectors(layout)], self.unit, b_bytes, level)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        vectors = self._vectors(choice.operands[self.found.rhs.index])
-        moved = stored_bytes(self.group, choice)
-        return self.arithmetic.slowdown * tiling.seconds(self._size, vectors, self.unit, moved)
+        layout = choice.operands[self.found.rhs.index]
+        arithmetic, moved = self._of(layout), stored_bytes(self.group, choice)
+        size, vectors = self._size(arithmetic), self._vectors(layout)
+        return tiling.seconds(size, vectors, self.unit, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """See `byte_kernel`."""
-        chosen, lanes = self.completed(schedule), self.unit.lanes
-        block, step = chosen["vectors"] * lanes, self.arithmetic.group
+        chosen, choice, lanes = self.completed(schedule), stored_choice(self.group), self.unit.lanes
+        arithmetic = self._of(choice.operands[self.found.rhs.index])
+        block, step = chosen["vectors"] * lanes, arithmetic.group
         problem = matmul_contraction(self.group, self.found, block, lanes, step)
-        return byte_kernel(self.group, symbol, self.unit, problem, chosen, self.arithmetic)
+        fixed = (self.group, symbol, self.unit, problem, chosen, arithmetic)
+        return byte_kernel(*fixed, self._positions(arithmetic))
 
-    @property
-    def _size(self) -> tiling.ContractionSize:
-        return matmul_size(self.found, packed=True, step=self.arithmetic.group)
+    def _of(self, rhs: Layout) -> ByteArithmetic:
+        """What the products are made by."""
+        return (self.in_pairs if rhs.pairs else None) or self.arithmetic
 
-    def _choice(self, block: int) -> LayoutChoice:
+    def _takes(self, choice: LayoutChoice) -> bool:
+        """Whether chunks of columns are whole blocks, and rows not too short."""
+        rhs = choice.operands[self.found.rhs.index]
+        if not rhs.pairs:
+            return True
+        positions = self._positions(self._of(rhs))
+        return positions.depth >= SHUFFLED and positions.chunk % rhs.block(rhs.rank - 1) == 0
+
+    def _positions(self, arithmetic: ByteArithmetic) -> Positions:
+        """Rows of A, which have nothing between them."""
+        depth = self._size(arithmetic).depth * arithmetic.group
+        return Positions(depth, depth, columns_of_chunk(1))
+
+    def _size(self, arithmetic: ByteArithmetic) -> tiling.ContractionSize:
+        size = matmul_size(self.found, packed=True, step=arithmetic.group)
+        return replace(size, constants=arithmetic.constants, slowdown=arithmetic.slowdown)
+
+    def _choice(self, arithmetic: ByteArithmetic, block: int) -> LayoutChoice:
         rank = len(self.found.points.shape)
-        plain, step = Layout.row_major(rank), self.arithmetic.group
+        plain, step = Layout.row_major(rank), arithmetic.group
         batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
-        own = {self.found.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}"}
+        suffix = ":pairs" if arithmetic is self.in_pairs else ""
+        own = {self.found.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
         if shape_of(self.found.lhs)[-1] % step:
             own[self.found.lhs.index] = f"{batch}{k}{n.upper()}{step}{n}"
         operands = tuple(

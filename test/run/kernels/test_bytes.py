@@ -20,7 +20,7 @@ from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction import byte_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
-from braid.lowering.cpu.kernels.contraction.widened import RowBlock
+from braid.lowering.cpu.kernels.contraction.staged import RowBlock
 from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
@@ -148,7 +148,7 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
 def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) -> None:
     """Parts of lines, whole ones, several; windows whose planes are far from each other."""
 
-    def block(problem, tile, unit, outside) -> RowBlock:
+    def block(staged, problem, tile, unit, outside) -> RowBlock:
         extent = problem.row.extent
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
         return RowBlock(lines if whole == extent and problem.outer else 1, whole)

@@ -75,7 +75,7 @@ def test_transformed_windows_have_no_elements() -> None:
     assert layout.untransformed == Layout.parse("Acdb16a") != layout
     assert Layout.parse("abcd:winograd2").storage_shape((20, 8, 3, 3)) == (20, 8, 4, 4)
     for asked in (lambda: layout.dims, lambda: layout.storage_map):
-        with pytest.raises(InvalidLayout, match="in which no element lies"):
+        with pytest.raises(InvalidLayout, match="in which no element has a place"):
             asked()
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, VectorType, f32, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.vector import BitcastOp, BroadcastOp, ExtractOp, LoadOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -71,6 +71,9 @@ _DOT_PRODUCTS = {4: "llvm.x86.avx512.vpdpbusd.128", 8: "llvm.x86.avx512.vpdpbusd
 _PAIR_PRODUCTS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd"} | {
     16: "llvm.x86.avx512.pmaddw.d.512"
 }
+_BYTE_PAIR_PRODUCTS = {4: "llvm.x86.ssse3.pmadd.ub.sw.128", 8: "llvm.x86.avx2.pmadd.ub.sw"} | {
+    16: "llvm.x86.avx512.pmaddubs.w.512"
+}
 _PAIR_FEATURES = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
@@ -82,6 +85,9 @@ class ByteArithmetic(Arithmetic):
 
     slowdown: float
     """Times of a step in those of one of f32."""
+
+    constants: int = 0
+    """Vectors that it keeps in registers beside A, B and sums."""
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
@@ -129,7 +135,8 @@ class PairArithmetic(ByteArithmetic):
         """See the base class."""
         operands = [_bitcast(e, a, i16), _bitcast(e, column, i16)]
         product = e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
-        return _in_order(e, e.insert(arith.AddiOp(sum, product)))
+        # LLVM would add up products first, and run out of registers.
+        return e.fence(e.insert(arith.AddiOp(sum, product)))
 
 
 class QuadArithmetic(ByteArithmetic):
@@ -164,6 +171,44 @@ class DotArithmetic(QuadArithmetic):
         return e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
 
 
+@dataclass(frozen=True)
+class BytePairArithmetic(QuadArithmetic):
+    """By `instruction`: sums of two products of bytes in 16 bits, which are added up in pairs.
+
+    That is exact for weights that are stored in pairs. A has the bytes of a step in its elements,
+    which are f32: see `shuffled`.
+    """
+
+    instruction: str
+    sum_instruction: str
+
+    slowdown = 2.0
+    constants = 2
+
+    @staticmethod
+    def on(machine: Machine, lanes: int) -> "BytePairArithmetic | None":
+        """For vectors of so many lanes of i32, where nothing is faster."""
+        if not isinstance(ByteArithmetic.of(machine, lanes), PairArithmetic):
+            return None
+        if "ssse3" not in machine.enabled_features:
+            return None
+        return BytePairArithmetic(_BYTE_PAIR_PRODUCTS[lanes], _PAIR_PRODUCTS[lanes])
+
+    def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
+        """Four bytes in every lane."""
+        return e.insert(BitcastOp(a.splat(e, offset), e.vector_type(i32)))
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        operands = [_bitcast(e, a, i8), _bitcast(e, column, i8)]
+        short = VectorType(i16, [2 * e.lanes])
+        pairs = e.insert(CallIntrinsicOp(self.instruction, operands, [short]))
+        sums = [pairs, e.constant(1, short)]
+        product = e.insert(CallIntrinsicOp(self.sum_instruction, sums, [sum.type]))
+        # LLVM would add up products first, and run out of registers.
+        return e.fence(e.insert(arith.AddiOp(sum, product)))
+
+
 class SingleArithmetic(QuadArithmetic):
     """By products of 32 bits, where the machine has nothing else."""
 
@@ -187,13 +232,6 @@ def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
     up = e.insert(arith.ShLIOp(words, e.constant(24 - 8 * number, words.type)))
     down: type[Operation] = arith.ShRSIOp if signed else arith.ShRUIOp
     return e.insert(down(up, e.constant(24, words.type)))
-
-
-def _in_order(e: Emitter, sum: Value) -> Value:
-    """The same sum; LLVM would add up products first, and run out of registers."""
-    bits = e.insert(BitcastOp(sum, e.vector_type(f32)))
-    name = f"llvm.arithmetic.fence.v{e.lanes}f32"
-    return e.insert(BitcastOp(e.insert(CallIntrinsicOp(name, [bits], [bits.type])), sum.type))
 
 
 def _bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:

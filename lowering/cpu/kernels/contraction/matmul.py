@@ -86,7 +86,7 @@ def matmul_contraction(
     layout = choice.operands[match.rhs.index]
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
     a_strides = _strides(match.lhs, choice)
-    stored = layout.storage_strides(b_shape)
+    stored = layout.untransformed.storage_strides(b_shape)
     b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
     leaves = [_strides(leaf, choice) for leaf in points.leaves]
     columns = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))

@@ -50,7 +50,8 @@ class ContractionSize:
     """`batches` times rows × columns × depth.
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
-    `constants` counts the vectors that the epilogue keeps in registers.
+    `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
+    a step takes than a multiply-add of f32.
     """
 
     batches: int
@@ -60,6 +61,7 @@ class ContractionSize:
     row_bytes: int
     packed: bool = True
     constants: int = 0
+    slowdown: float = 1.0
 
     @property
     def flops(self) -> int:
@@ -76,7 +78,7 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
         if count == 0:
             return 0.0
         around = _TILE_CYCLES + _EPILOGUE_CYCLES * count * vectors
-        return tile_cycles(count, vectors) * size.depth + around
+        return tile_cycles(count, vectors) * size.depth * size.slowdown + around
 
     total = size.batches * blocks * (whole * tile(rows) + tile(rest))
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)

@@ -45,6 +45,11 @@ class ConvContraction:
         """With tiles of `block` columns; None where a vector would not be contiguous."""
         return self._over_positions(block) if self.over_positions else self._over_channels(block)
 
+    @property
+    def pitch(self) -> int:
+        """Elements from one position of the input to the next."""
+        return self._x.stride(self.match.rank - 1)
+
     @cached_property
     def _x(self) -> Stored:
         argument = self.match.input

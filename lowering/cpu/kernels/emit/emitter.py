@@ -13,9 +13,11 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     VectorType,
+    f32,
     i1,
 )
-from xdsl.dialects.vector import BroadcastOp, CreateMaskOp, FMAOp
+from xdsl.dialects.llvm import CallIntrinsicOp
+from xdsl.dialects.vector import BitcastOp, BroadcastOp, CreateMaskOp, FMAOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.lowering.common.element_types import signless
@@ -39,6 +41,7 @@ class Emitter:
         self.lanes = unit.lanes
         self._entry = entry
         self._block = entry
+        self._wide: dict[Value, Value] = {}
         self._constants: dict[tuple[str, Attribute], Value] = {}
         self._unknown_mask: Value | None = None
 
@@ -186,13 +189,29 @@ class Emitter:
         xDSL's builders of these ops are typed for scalars.
         """
         result = self.vector_type(element_type)
+        wide = self._wide.get(value)
+        if op is arith.ExtUIOp and wide is not None and wide.type == result:
+            return wide
         return self.insert(op.create(operands=[value], result_types=[result]))
+
+    def narrow(self, value: Value, element_type: Attribute) -> Value:
+        """Integers that fit an unsigned `element_type`; what widens them again gets `value`."""
+        narrow = self.convert(arith.TruncIOp, value, element_type)
+        self._wide[narrow] = value
+        return narrow
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """a · b + c, rounded once where the vector unit can."""
         if not self.unit.has_fma:
             return self.insert(arith.AddfOp(self.insert(arith.MulfOp(a, b)), c))
         return self.insert(FMAOp(a, b, c))
+
+    def fence(self, value: Value) -> Value:
+        """The same vector of i32, about which LLVM knows nothing: ops on both sides stay apart."""
+        bits = self.insert(BitcastOp(value, self.vector_type(f32)))
+        name = f"llvm.arithmetic.fence.v{self.lanes}f32"
+        fenced = self.insert(CallIntrinsicOp(name, [bits], [bits.type]))
+        return self.insert(BitcastOp(fenced, value.type))
 
     def mask(self, count: Index) -> Value:
         """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""

@@ -6,10 +6,11 @@ from functools import partial
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f64, i32, i64
 from xdsl.dialects.vector import BitcastOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import f32
+from braid.dialects.braid.constants import ConstantOp, splat_value
+from braid.dialects.braid.dtypes import f32, is_unsigned
 from braid.dialects.braid.quantization import (
     DequantizeOp,
     QuantizationOp,
@@ -31,7 +32,7 @@ def quantization_emitter(op: QuantizationOp) -> Emit | None:
     if isinstance(op, DequantizeOp):
         return partial(_dequantize, element_type_of(op.operands[0]))
     if isinstance(op, RequantizeOp):
-        return partial(_requantize, kind, op.rounding.data == "half_even")
+        return partial(_requantize, kind, op.rounding.data == "half_even", _shrinks(op))
     return None
 
 
@@ -67,9 +68,11 @@ def _dequantize(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
     return e.insert(arith.MulfOp(_converted(e, centered, i32, f32), scale))
 
 
-def _requantize(kind: Attribute, half_even: bool, e: Emitter, a: Sequence[Value]) -> Value:
+def _requantize(
+    kind: Attribute, half_even: bool, shrinks: bool, e: Emitter, a: Sequence[Value]
+) -> Value:
     if half_even and e.unit.has_fma:
-        return _requantize_by_fma(kind, e, a)
+        return _requantize_by_fma(kind, shrinks, e, a)
     x, multiplier, shift = (_converted(e, value, i32, i64) for value in a[:3])
     zero = _converted(e, a[3], kind, i64)
     one = e.constant(1, e.vector_type(i64))
@@ -84,9 +87,12 @@ def _requantize(kind: Attribute, half_even: bool, e: Emitter, a: Sequence[Value]
     return _converted(e, value, i64, kind)
 
 
-def _requantize_by_fma(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value:
+def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[Value]) -> Value:
     """The product in f64, which one multiply-add rounds once, halves to even, as its sum with
-    `_UNITS`: exact for all operands."""
+    `_UNITS`: exact for all operands.
+
+    Where it `shrinks`, what is rounded fits i32, and is limited there.
+    """
     x, multiplier = (_converted(e, value, i32, f64) for value in a[:2])
     bias = e.constant(_EXPONENT_BIAS, e.vector_type(i64))
     exponent = e.insert(arith.SubiOp(bias, _converted(e, a[2], i32, i64)))
@@ -94,10 +100,32 @@ def _requantize_by_fma(kind: Attribute, e: Emitter, a: Sequence[Value]) -> Value
     power = e.insert(BitcastOp(bits, e.vector_type(f64)))
     units = e.constant(_UNITS, power.type)
     value = e.fma(x, e.insert(arith.MulfOp(multiplier, power)), units)
-    zero = _converted(e, a[3], kind, i32)
-    base = e.insert(arith.SubfOp(units, _converted(e, zero, i32, f64)))
-    low, high = (e.insert(arith.AddfOp(base, e.constant(n, base.type))) for n in limits_of(kind))
-    limited = at_most(e, at_least(e, value, low), high)
-    words = e.insert(BitcastOp(limited, e.vector_type(i64)))
-    number = e.convert(arith.TruncIOp, words, i32)
-    return _converted(e, e.insert(arith.AddiOp(number, zero)), i32, kind)
+    zero, limits = _converted(e, a[3], kind, i32), limits_of(kind)
+    if not shrinks:
+        base = e.insert(arith.SubfOp(units, _converted(e, zero, i32, f64)))
+        bounds = (e.insert(arith.AddfOp(base, e.constant(n, base.type))) for n in limits)
+        value = _limited(e, value, *bounds)
+    words = e.insert(BitcastOp(value, e.vector_type(i64)))
+    # Without the fence, LLVM narrows in several steps what is in 64 bits.
+    number = e.fence(e.convert(arith.TruncIOp, words, i32))
+    if shrinks:
+        bounds = (e.insert(arith.SubiOp(e.constant(n, zero.type), zero)) for n in limits)
+        number = _limited(e, number, *bounds)
+    result = e.insert(arith.AddiOp(number, zero))
+    return e.narrow(result, kind) if is_unsigned(kind) else _converted(e, result, i32, kind)
+
+
+def _limited(e: Emitter, value: Value, low: Value, high: Value) -> Value:
+    return at_most(e, at_least(e, value, low), high)
+
+
+def _shrinks(op: RequantizeOp) -> bool:
+    """Whether the result is smaller than the operand, as far as is known."""
+    multiplier, shift = (_number(value) for value in op.operands[1:3])
+    return multiplier is not None and shift is not None and abs(multiplier) < 1 << (shift - 1)
+
+
+def _number(value: SSAValue) -> int | None:
+    """The one that all elements are, where it is known."""
+    number = splat_value(value.owner) if isinstance(value.owner, ConstantOp) else None
+    return None if number is None else int(number)

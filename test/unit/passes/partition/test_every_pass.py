@@ -60,6 +60,7 @@ OPTIONS = {
 }
 ELSEWHERE = {
     "annotate-profile": "reads a file",
+    "annotate-weights": "works on products of bytes",
     "apply-clusters": "makes functions of clusters: test_apply_clusters.py",
     "measure-order": "compiles",
     "assign-inter-op-streams": "works on what apply-clusters leaves",

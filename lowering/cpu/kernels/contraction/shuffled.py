@@ -1,0 +1,135 @@
+"""Products of bytes where the machine adds up two at a time in 16 bits (`pmaddubsw`).
+
+Sums that do not fit saturate, so that weights are stored in orders in which none of them does
+(see `byte_pairs`), and the bytes of A are shuffled likewise, for a block of rows at a time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType, f32
+from xdsl.dialects.llvm import CallIntrinsicOp
+from xdsl.dialects.vector import BitcastOp, LoadOp, StoreOp
+
+from braid.dialects.braid.byte_pairs import SHUFFLED, shuffle_bytes
+from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, i8
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+
+_STEP = BytePairArithmetic.group
+
+
+@dataclass(frozen=True)
+class Positions:
+    """A has positions of `depth` bytes, `pitch` bytes apart, which B has orders of.
+
+    There is one for every `chunk` of columns.
+    """
+
+    depth: int
+    pitch: int
+    chunk: int
+
+    def fit(self, problem: Contraction, block: int) -> bool:
+        """Whether `problem` reads whole positions, and chunks are whole blocks of columns.
+
+        Several positions may be one dim of the reduction where nothing lies between them.
+        """
+
+        def fits(stride: int, extent: int) -> bool:
+            if extent == 1 or stride % self.pitch == 0:
+                return True
+            return stride == _STEP and (self.pitch == self.depth or extent * _STEP == self.depth)
+
+        dims = (*problem.outer, problem.row, *problem.reduction)
+        fit = self.depth >= SHUFFLED and self.chunk % block == 0
+        return fit and all(fits(dim.strides[0], dim.extent) for dim in dims)
+
+
+@dataclass(frozen=True)
+class ShuffledContraction(StagedContraction):
+    """Of a `problem` whose `positions` fit, by `BytePairArithmetic`; weights are in pairs."""
+
+    positions: Positions
+
+    @property
+    def parts(self) -> int:
+        """Chunks of columns with an order of their own."""
+        return -(-self.problem.columns // self.positions.chunk)
+
+    @property
+    def unit(self) -> int:
+        """A position."""
+        return self.positions.pitch
+
+    @property
+    def steps(self) -> int:
+        """Of all positions, without what lies between them."""
+        return self._count * self.positions.depth // _STEP
+
+    def staged(self, stride: int) -> int:
+        """Steps within a position, or of whole ones."""
+        if stride % self.positions.pitch:
+            return stride // _STEP
+        return stride // self.positions.pitch * (self.positions.depth // _STEP)
+
+    def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
+        """Those of a chunk."""
+        blocks = self.positions.chunk // (self.tile.vectors * self.lanes)
+        begin = e.mul(part, blocks)
+        return begin, e.minimum(e.add(begin, blocks), self.column_blocks)
+
+    def stage(
+        self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
+    ) -> None:
+        """Positions in the order of the chunk, 16 bytes after the other."""
+        depth, pitch = self.positions.depth, self.positions.pitch
+        source, weight = tensors[self.problem.a], tensors[self.problem.b]
+        orders = self.problem.block_stride * self.column_blocks  # behind the blocks
+        order = e.add(orders, e.mul(part, shuffle_bytes(depth)))
+        whole = depth - depth % SHUFFLED
+
+        def shuffle(source_at: Index, target_at: Index, place: Index) -> None:
+            operands = _load(e, source, source_at), _load(e, weight, e.add(order, place))
+            shuffled = CallIntrinsicOp(_SHUFFLE, operands, [_BYTES])
+            _store(e, e.insert(shuffled), scratch, target_at)
+
+        def piece(first: Index, target: Index) -> None:
+            def position(number: Index) -> None:
+                own = e.add(first, e.mul(number, pitch))
+                to = e.add(target, e.mul(number, depth // _STEP))
+
+                def block(number: Index) -> None:
+                    place = e.mul(number, SHUFFLED)
+                    step = e.mul(number, SHUFFLED // _STEP)
+                    shuffle(e.add(own, place), e.add(to, step), place)
+
+                e.loop(0, whole // SHUFFLED, 1, block)
+                if whole < depth:
+                    # What it stores behind the position is stored over.
+                    shuffle(e.add(own, depth - SHUFFLED), e.add(to, whole // _STEP), whole)
+
+            e.loop(0, self._count, 1, position)
+
+        self.each_piece(e, begin, piece)
+
+    @property
+    def _count(self) -> int:
+        """Positions of a piece."""
+        return (self.piece.span - self.positions.depth) // self.positions.pitch + 1
+
+
+_BYTES = VectorType(i8, [SHUFFLED])
+_SHUFFLE = "llvm.x86.ssse3.pshuf.b.128"
+
+
+def _load(e: Emitter, source: Buffer, at: Index) -> Value:
+    return e.insert(LoadOp(source.ref, [e.index(at)], _BYTES))
+
+
+def _store(e: Emitter, bytes_: Value, scratch: Buffer, step: Index) -> None:
+    """To steps of scratch memory."""
+    floats = e.insert(BitcastOp(bytes_, VectorType(f32, [SHUFFLED // _STEP])))
+    e.effect(StoreOp(floats, scratch.ref, [e.index(step)]))

@@ -1,0 +1,239 @@
+"""Products of bytes whose A is staged: a block of rows at a time, as the machine multiplies them.
+
+What is staged is in scratch memory that stays in a core's cache, and then read by all columns of
+B, or by a part of them.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from braid.dialects.braid.buffer import aligned
+from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
+from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
+from braid.lowering.cpu.kernels.contraction.microkernel import Tile
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """The rows of A that are staged at once: `lines` of the last outer dim, `rows` of the row dim.
+
+    `lines` are 1 where `rows` are not all of the row dim, or the last outer dim changes B.
+    """
+
+    lines: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a block of rows reads of A: bytes that follow each other, once for each of `far`.
+
+    `far` are dims of the reduction whose steps are longer than `span` bytes.
+    """
+
+    span: int
+    far: tuple[LoopDim, ...]
+
+    @staticmethod
+    def of(problem: Contraction, block: RowBlock, step: int) -> "Piece":
+        """By the strides of A, of which a step of the reduction reads so many bytes."""
+        span = step + (block.rows - 1) * problem.row.strides[0]
+        if block.lines > 1:
+            span += (block.lines - 1) * problem.outer[-1].strides[0]
+        far: list[LoopDim] = []
+        for dim in sorted(problem.reduction, key=lambda dim: dim.strides[0]):
+            if dim.strides[0] > span:
+                far.append(dim)
+            else:
+                span += (dim.extent - 1) * dim.strides[0]
+        return Piece(span, tuple(far))
+
+    @property
+    def count(self) -> int:
+        """Of the pieces of a block."""
+        return math.prod(dim.extent for dim in self.far)
+
+
+@dataclass(frozen=True)
+class StagedContraction(ABC):
+    """Emits `problem`, a block of rows and a part of the columns at a time.
+
+    The last of the buffers is scratch of f32, each of which holds what a step reads of A.
+    """
+
+    problem: Contraction
+    tile: Tile
+    lanes: int
+    block: RowBlock
+    arithmetic: ByteArithmetic
+
+    @property
+    @abstractmethod
+    def parts(self) -> int:
+        """Into how many parts the columns are divided."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Of a piece in scratch memory."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> int:
+        """Bytes of which the distances of rows in A are multiples."""
+
+    @abstractmethod
+    def staged(self, stride: int) -> int:
+        """Steps in scratch memory for bytes in A."""
+
+    @abstractmethod
+    def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
+        """The first block of columns of a part, and the one after the last."""
+
+    @abstractmethod
+    def stage(
+        self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
+    ) -> None:
+        """Stores the pieces of A from byte `begin` on in scratch memory, for a part of B."""
+
+    @property
+    def scratch_bytes(self) -> int:
+        """For the staged rows of a block, of which the last vector may be written whole."""
+        return aligned(4 * (self.steps * self.piece.count + self.lanes))
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Outer dims, the last one in blocks, blocks of the row dim, parts of the columns."""
+        extents = [dim.extent for dim in self.problem.outer]
+        if extents:
+            extents[-1] = -(-extents[-1] // self.block.lines)
+        return (*extents, -(-self.problem.row.extent // self.block.rows), self.parts)
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
+
+    @cached_property
+    def piece(self) -> Piece:
+        """What a block reads."""
+        return Piece.of(self.problem, self.block, self.arithmetic.group)
+
+    @property
+    def column_blocks(self) -> int:
+        """Blocks of columns of all parts."""
+        return -(-self.problem.columns // (self.tile.vectors * self.lanes))
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """Stages a block of rows, and multiplies it with a part of the columns."""
+        *outer, row_block, part = e.coordinates(index, self.grid_extents)
+        if outer:
+            outer[-1] = e.mul(outer[-1], self.block.lines)
+        first_row = e.mul(row_block, self.block.rows)
+        problem = self.problem
+        bases = [
+            e.add(
+                e.dot(outer, [dim.strides[tensor] for dim in problem.outer]),
+                e.mul(first_row, problem.row.strides[tensor]),
+            )
+            for tensor in range(len(problem.row.strides))
+        ]
+        *tensors, scratch = buffers
+        # What is staged of the last block begins earlier, so that it ends where A does.
+        begin_a = e.minimum(bases[0], self._last_begin)
+        ahead = self._ahead(e, e.sub(bases[0], begin_a))
+        rows_left = e.sub(problem.row.extent, first_row)
+        self.stage(e, tensors, scratch, e.add(begin_a, problem.a_start), part)
+        tensors[problem.a] = scratch
+        begin, end = self.columns(part, e)
+
+        def columns(column_block: Index) -> None:
+            if self.block.lines == 1:
+                self._line(e, tensors, [ahead, *bases[1:]], column_block, rows_left)
+                return
+            step = problem.outer[-1].strides
+            left = e.sub(problem.outer[-1].extent, outer[-1])
+
+            def line(number: Index) -> None:
+                own = [e.add(ahead, e.mul(number, self.staged(step[0])))]
+                own += [
+                    e.add(base, e.mul(number, stride))
+                    for base, stride in zip(bases[1:], step[1:], strict=True)
+                ]
+                self._line(e, tensors, own, column_block, problem.row.extent)
+
+            e.loop(0, e.minimum(self.block.lines, left), 1, line)
+
+        e.loop(begin, end, 1, columns)
+
+    def each_piece(self, e: Emitter, begin: Index, store: Callable[[Index, Index], None]) -> None:
+        """Calls `store` with the first byte of each piece, and the place of its first step."""
+        far = self.piece.far
+        extents = [dim.extent for dim in far]
+
+        def piece(number: Index) -> None:
+            places = e.coordinates(number, extents[::-1])[::-1]
+            first = e.add(begin, e.dot(places, [dim.strides[0] for dim in far]))
+            store(first, e.mul(number, self.steps))
+
+        e.loop(0, self.piece.count, 1, piece)
+
+    def _ahead(self, e: Emitter, distance: Index) -> Index:
+        """Steps from what is staged to the first row of a block, so many bytes in A."""
+        unit = self.unit
+        return e.mul(e.divmod(distance, unit)[0], self.staged(unit))
+
+    def _line(
+        self,
+        e: Emitter,
+        tensors: Sequence[Buffer],
+        bases: Sequence[Index],
+        column_block: Index,
+        rows_left: Index,
+    ) -> None:
+        """The tiles of a block in one line of rows, of which `rows_left` are left."""
+        rows, extent = self.tile.rows, self.problem.row.extent
+        strides = self._kernel.problem.row.strides
+
+        def tile(first: Index, count: int) -> None:
+            own = [e.add(b, e.mul(first, s)) for b, s in zip(bases, strides, strict=True)]
+            TileWriter(self._kernel, e, tensors, own, column_block, count).write()
+
+        count = e.minimum(self.block.rows, rows_left)
+        tiles, rest = e.divmod(count, rows)
+        e.loop(0, tiles, 1, lambda number: tile(e.mul(number, rows), rows))
+        left = extent % rows
+        if left:
+            e.loop(0, e.minimum(rest, 1), 1, lambda _: tile(e.mul(tiles, rows), left))
+
+    @cached_property
+    def _last_begin(self) -> int:
+        """Where the last of the pieces begins that end within A."""
+        near = [dim for dim in self.problem.reduction if dim not in self.piece.far]
+        dims = (*self.problem.outer, self.problem.row, *near)
+        end = self.arithmetic.group + sum((dim.extent - 1) * dim.strides[0] for dim in dims)
+        return end - self.piece.span
+
+    @cached_property
+    def _kernel(self) -> ContractionKernel:
+        """The problem with A in scratch memory, whose elements are steps."""
+        problem, place = self.problem, self.steps
+        far: dict[LoopDim, int] = {}
+        for dim in self.piece.far:
+            far[dim] = place
+            place *= dim.extent
+        reduction = [
+            replace(dim, strides=(far.get(dim, self.staged(dim.strides[0])), dim.strides[1]))
+            for dim in problem.reduction
+        ]
+        row_stride, *others = problem.row.strides
+        row = replace(problem.row, strides=(self.staged(row_stride), *others))
+        stored = replace(problem, row=row, reduction=tuple(reduction), a_start=0)
+        return ContractionKernel(stored, self.tile, self.lanes, True, self.arithmetic)
