@@ -1,6 +1,7 @@
 """`braid compile`: a model as one artifact file, or at a stage of its lowering."""
 
 import json
+import shutil
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from braid.tools.commands.compile_options import (
+    ARTIFACT,
     LIBRARY,
     DecisionArguments,
     EmitOption,
@@ -34,12 +36,14 @@ from braid.tools.commands.compile_options import (
     files_written,
     given_options,
     is_stage,
+    reuse_options,
     what_to_emit,
 )
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
     BudgetOption,
+    CacheOption,
     CpuOption,
     EmulateOption,
     GpuArchOption,
@@ -59,6 +63,7 @@ from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
     from braid.model import Model
+    from braid.tools.commands.artifact_slot import ArtifactSlot
 
 
 def compile_model(
@@ -93,11 +98,27 @@ def compile_model(
     on_miss_seconds: OnMissSecondsOption = 600.0,
     emulate: EmulateOption = False,
     verify_decisions: VerifyDecisionsOption = False,
+    cache: CacheOption = True,
 ) -> None:
     """Compile a model to an artifact.
 
-    The artifact is one file that braid run, braid.load and the C runtime load.
+    The artifact is one file that braid run, braid.load and the C runtime load. It is kept, and
+    copied where the same model is compiled again with the same options.
     """
+    what = what_to_emit(emit, output, target)
+    check_options(given_options(context), what)
+    output = output or default_output(model, what)
+    check_binary(output, what)
+    check_outputs(*files_written(output, what), memory_json)
+    shapes = parse_shapes(shape)
+    slot = None
+    if cache and what == ARTIFACT and (options := reuse_options(context)) is not None:
+        from braid.tools.commands.artifact_slot import ArtifactSlot
+
+        options = {"shapes": shapes, "profile": profile, **options}
+        slot = ArtifactSlot(model, target=target, options=options)
+        if _copy_kept(slot, output):
+            return
     from braid.emulation import emulating_backends
     from braid.passes.infrastructure.decision_checks import verifying_decisions
     from braid.targets.numerics import with_numerics
@@ -105,16 +126,11 @@ def compile_model(
     context.with_resource(verifying_decisions(verify_decisions))
     context.with_resource(emulating_backends(emulate))
     context.with_resource(with_numerics(numerics))
-    what = what_to_emit(emit, output, target)
-    check_options(given_options(context), what)
-    output = output or default_output(model, what)
-    check_binary(output, what)
-    check_outputs(*files_written(output, what), memory_json)
     source = SourceArguments(
         target=target,
         cpu=cpu,
         gpu_arch=gpu_arch,
-        shapes=parse_shapes(shape),
+        shapes=shapes,
         shape_buckets=parse_buckets(shape_buckets),
         shape_bounds=parse_bounds(shape_bound),
         jobs=jobs,
@@ -140,7 +156,7 @@ def compile_model(
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
 
-    with compiling(model):
+    with compiling(model) as shown:
         compiled = compile(
             model,
             memory_budget=memory_budget,
@@ -151,10 +167,31 @@ def compile_model(
             **decisions,
         )
         _save(compiled, what, output, memory_json)
+    if slot is not None and not shown and not compiled.kernels.recorded:
+        slot.keep(compiled.save)
     if compiled.kernels.recorded or on_miss != "default":
         print(compiled.kernels, file=sys.stderr)
     if memory_report:  # last: a reader that goes away takes nothing with it
         print("\n\n".join(map(str, compiled.memory)))
+
+
+def _copy_kept(slot: "ArtifactSlot", output: Path | None) -> bool:
+    """Whether an artifact was kept there, and is now the output.
+
+    Raises BraidError where the output cannot be written.
+    """
+    from braid.support.atomic_file import atomic_file
+
+    kept = slot.find()
+    if output is None or kept is None:
+        return False
+    try:
+        source = kept.open("rb")
+    except OSError:  # removed a moment ago, for one that was used later
+        return False
+    with source, atomic_file(output) as file:
+        shutil.copyfileobj(source, file, 2**20)
+    return True
 
 
 def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> None:

@@ -3,17 +3,14 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from braid.compilation_key import compilation_key
 from braid.model import Model, load
-from braid.runtime.artifact_cache import default_artifacts
-from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
-from braid.tools.commands.diagnostics import compiling, show_diagnostic
+from braid.tools.commands.artifact_slot import ArtifactSlot
+from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 
 
@@ -73,26 +70,18 @@ class _Options:
 def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | None) -> Model:
     """The model as it was compiled before; else it is compiled, and kept.
 
-    Models that passes warn of are compiled each time, so that the warnings are seen. Of those that
-    are larger than the cache nothing is written.
+    Models that passes warn of are compiled each time, so that the warnings are seen.
     """
-    key = partial(
-        compilation_key,
-        path,
-        target=options.target,
-        options={"shapes": options.shapes, "profile": options.profile},
+    slot = ArtifactSlot(
+        path, target=options.target, options={"shapes": options.shapes, "profile": options.profile}
     )
-    artifacts, before = default_artifacts(), key()
-    with handle_diagnostics(show_diagnostic):
-        kept = artifacts.get(before) if before is not None else None
+    kept = slot.find()
     if kept is not None:
         with suppress(BraidError):  # whoever compiles it says what is missing, such as a device
             return load(kept, threads=threads)
     model, is_silent = _compile(path, options, threads, jobs)
-    fits = is_silent and path.stat().st_size <= artifacts.limit
-    # Other records, or another file, may have come while it was compiled.
-    if before is not None and fits and key() == before:
-        artifacts.put(before, model.save)
+    if is_silent:
+        slot.keep(model.save)
     return model
 
 

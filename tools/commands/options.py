@@ -135,6 +135,13 @@ UnseenOption = Annotated[
         help="Probability of branches that the profile never saw, by default 0.001.",
     ),
 ]
+CacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Take what was compiled before of the same model and options, and keep what is now.",
+    ),
+]
 BudgetOption = Annotated[
     str | None,
     typer.Option(

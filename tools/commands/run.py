@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from braid.tools.commands.options import (
+    CacheOption,
     EmulateOption,
     InputOption,
     InterpretOption,
@@ -48,14 +49,6 @@ TraceOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE", help="Write the waveforms of circuits that are simulated to FILE (VCD)."
-    ),
-]
-
-CacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Load what an earlier run compiled of the same model, and keep what this one does.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""`braid run` loads what an earlier run compiled, where nothing that bears on it has changed."""
+"""`braid run` and `braid compile` use what was compiled before, where nothing has changed."""
 
 import os
 import subprocess
@@ -90,6 +90,41 @@ def test_second_run_imports_no_compiler(model: Path, cache: Path, tmp_path: Path
     write_model(model, 2.0)
     assert run(model, tmp_path / "fourth")
     assert result_of(tmp_path / "fourth") == 2.0
+
+
+def compile_to(output: Path, model: Path, *options: str) -> bool:
+    """Compiles the model in a process of its own; whether that imported the compiler."""
+    arguments = ["compile", model, "-o", output, *options]
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    return bool(COMPILER & set(result.stderr.split()))
+
+
+def test_compiling_again_copies(model: Path, cache: Path, tmp_path: Path) -> None:
+    first, second, profiled = (tmp_path / f"{name}.braid" for name in ("a", "b", "c"))
+    assert compile_to(first, model, "--shape=x=2,64")
+    assert not compile_to(second, model, "--shape=x=2,64", "--emit=artifact", "--jobs=1")
+    assert first.read_bytes() == second.read_bytes()
+    assert len(artifacts(cache)) == 1
+    assert compile_to(second, model, "--shape=x=2,64", "--no-cache")
+    assert first.read_bytes() == second.read_bytes()
+    # What was compiled for one command serves the other.
+    assert not run(model, tmp_path / "run")
+    assert compile_to(profiled, model, "--shape=x=2,64", "--profile")
+    assert compile_to(second, model, "--shape=x=2,64", "--inter-op-threads=2")
+    assert len(artifacts(cache)) == 3
+    write_model(model, 2.0)
+    assert compile_to(second, model, "--shape=x=2,64")
+    assert first.read_bytes() != second.read_bytes()
+
+
+def test_what_prints_more_compiles_each_time(model: Path, cache: Path, tmp_path: Path) -> None:
+    output = tmp_path / "sum.braid"
+    for _ in range(2):
+        assert compile_to(output, model, "--shape=x=2,64", "--memory-report")
+    assert artifacts(cache) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed"])
