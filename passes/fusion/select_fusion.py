@@ -12,15 +12,16 @@ from itertools import count
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import may_fuse, runtime_functions
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import FUSION_GROUP
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import SliceOp
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
 from braid.passes.fusion.select_tiles import tile_groups
@@ -59,7 +60,37 @@ def _anchors(block: Block, rules: FusionRules) -> dict[Operation, Operation]:
         elif candidates:
             best = max(candidates, key=lambda o: (_has_one_user(o), position[found[o]]))
             found[op] = found[best]
+    _cut_where_narrow(block, found)
     return found
+
+
+def _cut_where_narrow(block: Block, found: dict[Operation, Operation]) -> None:
+    """Takes ops from `found` that widen what a later kernel reads: they go with their readers."""
+    for op in block.ops:
+        anchor = found.get(op)
+        readers = [found.get(reader) for reader in _consumers(op)]
+        if anchor in (None, op) or not readers or any(r in (None, anchor) for r in readers):
+            continue
+        chain = [op]
+        while (source := _only_source(chain[-1], found)) is not None:
+            chain.append(source)
+        sizes = [max(map(_element_bytes, own.results)) for own in chain]
+        for own in chain[: sizes.index(min(sizes))]:
+            del found[own]
+
+
+def _only_source(op: Operation, found: dict[Operation, Operation]) -> Operation | None:
+    """What makes the operand of `op` in the same kernel and for nothing else, if there is one."""
+    owners = [o.owner for o in op.operands if isinstance(o.owner, Operation) and o.owner in found]
+    if len(owners) != 1 or found[owners[0]] is owners[0] or found[owners[0]] is not found[op]:
+        return None
+    (source,) = owners
+    alike = shape_of(source.results[0]) == shape_of(op.results[0])
+    return source if alike and _has_one_user(source) else None
+
+
+def _element_bytes(value: SSAValue) -> int:
+    return bytes_of(element_type_of(value))
 
 
 def _allows_all(op: Operation, rules: FusionRules) -> bool:

@@ -84,3 +84,24 @@ func.func @residual(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32>
   %3 = braid.add %1, %2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   func.return %3 : tensor<4x4xf32>
 }
+
+// What widens the result of an earlier product goes with the later one: bytes are stored, not i32.
+// CHECK-LABEL: @widened
+// CHECK:         %[[A:.*]] = braid.matmul %x, %w {accumulator = i32, braid.fusion_group = [[F:.*]] : i64}
+// CHECK:         %[[R:.*]] = braid.requantize %[[A]], {{.*}}braid.fusion_group = [[F]] : i64}
+// CHECK:         braid.cast %[[R]] {braid.fusion_group = [[S:.*]] : i64}
+// CHECK:         braid.mul {{.*}} {braid.fusion_group = [[S]] : i64}
+// CHECK:         braid.matmul %y, %w {accumulator = i32, braid.fusion_group = [[S]] : i64}
+// CHECK:         braid.add {{.*}} {braid.fusion_group = [[S]] : i64}
+func.func @widened(%x: tensor<4x4xui8>, %y: tensor<4x4xui8>, %w: tensor<4x4xi8>) -> tensor<4x4xi32> {
+  %m = braid.constant {value = dense<1000> : tensor<1x1xi32>} : tensor<1x1xi32>
+  %s = braid.constant {value = dense<20> : tensor<1x1xi32>} : tensor<1x1xi32>
+  %z = braid.constant {value = dense<0> : tensor<1x1xui8>} : tensor<1x1xui8>
+  %0 = braid.matmul %x, %w {accumulator = i32} : (tensor<4x4xui8>, tensor<4x4xi8>) -> tensor<4x4xi32>
+  %1 = braid.requantize %0, %m, %s, %z {rounding = "half_even"} : (tensor<4x4xi32>, tensor<1x1xi32>, tensor<1x1xi32>, tensor<1x1xui8>) -> tensor<4x4xui8>
+  %2 = braid.cast %1 : (tensor<4x4xui8>) -> tensor<4x4xi32>
+  %3 = braid.mul %2, %m : (tensor<4x4xi32>, tensor<1x1xi32>) -> tensor<4x4xi32>
+  %4 = braid.matmul %y, %w {accumulator = i32} : (tensor<4x4xui8>, tensor<4x4xi8>) -> tensor<4x4xi32>
+  %5 = braid.add %3, %4 : (tensor<4x4xi32>, tensor<4x4xi32>) -> tensor<4x4xi32>
+  func.return %5 : tensor<4x4xi32>
+}
