@@ -12,6 +12,7 @@ from braid.dynamic_shapes.binding import bind_inputs, bind_outputs
 from braid.execution.executors import Executor, NativeExecutor, check_threads
 from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
 from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
@@ -98,10 +99,13 @@ class Model:
         """Run the model.
 
         Inputs come by position, by name (`model(**{"input.1": x})`), or both; each is a numpy
-        array, an object with `__dlpack__` or `__array__` in this computer's memory, or a number.
+        array, an object with `__dlpack__` or `__array__` in this computer's memory, or a number;
+        or an object with `__dlpack__` in the memory of the GPU that uses it, which is not copied.
         The result is one array, or a tuple in the model's order where there are several outputs.
-        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name. An
-        input may be one of them, as in numpy; two outputs must not share memory.
+        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name; they
+        are numpy's, or in the memory of the GPU that makes them. An input may be one of them, as
+        in numpy, though not on a GPU; two outputs must not share memory. When the call returns, all
+        work on GPUs has ended.
 
         Raises:
             BraidError: a wrong name, number, dtype or shape, or outputs that share memory.
@@ -110,7 +114,7 @@ class Model:
         results = self.run(bind_inputs(self.inputs, arguments, named), out)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def run(self, inputs: list[Array], out: object = None) -> list[Array]:
+    def run(self, inputs: Sequence[Buffer], out: object = None) -> list[Array]:
         """Run on arrays in the model's order; always return a list, one array per output.
 
         Raises:

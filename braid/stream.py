@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import NDArray
 
 from braid.execution.request_stream import RequestStream
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.native_stream import StageTimes, StreamEndedError, StreamLostError
 from braid.support.errors import BraidError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Result = Array | tuple[Array, ...] | BraidError
 Requests = Iterable[object] | AsyncIterable[object]
-Bind = Callable[[tuple[object, ...], Mapping[str, object]], list[Array]]
+Bind = Callable[[tuple[object, ...], Mapping[str, object]], list[Buffer]]
 
 STREAM_DEADLINE = 60.0
 """Seconds that a launch may take unless a caller says otherwise."""
@@ -184,7 +185,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
             self._drained = True  # why, is said where the results end
         self._pending.append(None)
 
-    def _arrays(self, request: object) -> list[Array]:
+    def _arrays(self, request: object) -> list[Buffer]:
         match request:
             case Mapping():
                 return self._bind((), cast(Mapping[str, object], request))

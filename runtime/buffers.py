@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
@@ -18,11 +19,42 @@ def check_count(what: str, actual: int, expected: int) -> None:
         raise BraidError(f"the model has {expected} {what}s, got {actual}")
 
 
+def host_arrays(buffers: Sequence[Buffer], where: str) -> list[NDArray[Any]]:
+    """Return the buffers, all of which must be in this computer's memory.
+
+    Raises:
+        BraidError: one is not; `where` says what takes none, such as `a stream`.
+
+    """
+    return [_on_host(buffer, where) for buffer in buffers]
+
+
+def _on_host(buffer: Buffer, where: str) -> NDArray[Any]:
+    if isinstance(buffer, DeviceArray):
+        raise BraidError(
+            f"an array is in the memory of GPU {buffer.device}, expected this computer's, where "
+            f"{where} has its inputs and outputs",
+            hint="copy it to this computer's memory, as with x.cpu()",
+        )
+    return buffer
+
+
 def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
-    """Return the input as a contiguous array.
+    """Return the input as a contiguous array whose elements are aligned, a copy if it is not.
 
     Raises:
         BraidError: its dtype or shape is not that of the spec.
+
+    """
+    check_kind(spec, value)
+    return np.require(value, requirements=["C", "A"])
+
+
+def check_kind(spec: TensorSpec, value: Buffer) -> None:
+    """Check dtype and shape of an input.
+
+    Raises:
+        BraidError: they are not those of the spec.
 
     """
     _check_dtype("input", spec, value)
@@ -34,10 +66,9 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
         raise BraidError(
             f"input '{spec.name}' has shape {value.shape}, expected ({describe_shape(spec)})"
         )
-    return np.asarray(value, order="C")  # ascontiguousarray would give a scalar a dim
 
 
-def check_output(spec: TensorSpec, buffer: NDArray[Any], shape: tuple[int, ...]) -> None:
+def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> None:
     """Check a caller's buffer for an output, which must have this shape.
 
     Raises:
@@ -49,11 +80,17 @@ def check_output(spec: TensorSpec, buffer: NDArray[Any], shape: tuple[int, ...])
         raise BraidError(
             f"the buffer for output '{spec.name}' has shape {buffer.shape}, expected {shape}"
         )
-    if not (buffer.flags.c_contiguous and buffer.flags.writeable):
-        raise BraidError(f"the buffer for output '{spec.name}' is not contiguous and writeable")
+    if isinstance(buffer, DeviceArray):
+        return
+    flags = buffer.flags
+    if not (flags.c_contiguous and flags.writeable and flags.aligned):
+        raise BraidError(
+            f"the buffer for output '{spec.name}' is not contiguous, aligned and writeable",
+            hint="give an array as np.empty makes it",
+        )
 
 
-def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[NDArray[Any]]) -> None:
+def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[Buffer]) -> None:
     """Check that no two of the buffers for outputs, which are contiguous, share memory.
 
     Raises:
@@ -61,22 +98,41 @@ def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[NDArray[Any]]) ->
 
     """
     for (one, first), (other, second) in combinations(zip(specs, buffers, strict=True), 2):
-        if np.may_share_memory(first, second):
+        if _share_memory(first, second):
             raise BraidError(
                 f"the buffers for outputs '{one.name}' and '{other.name}' share memory",
                 hint="give every output a buffer of its own",
             )
 
 
-def apart_from(buffers: Sequence[NDArray[Any]], value: NDArray[Any]) -> NDArray[Any]:
+def apart_from(buffers: Sequence[Buffer], spec: TensorSpec, value: Buffer) -> Buffer:
     """Return an input as it is, or a copy where it shares memory with a buffer for an output.
 
     A model writes to the buffers while it still reads its inputs.
+
+    Raises:
+        BraidError: it is in the memory of a GPU, where this makes no copies.
+
     """
-    return value.copy() if any(np.may_share_memory(value, b) for b in buffers) else value
+    if not any(_share_memory(value, buffer) for buffer in buffers):
+        return value
+    if isinstance(value, DeviceArray):
+        raise BraidError(
+            f"input '{spec.name}' shares memory of GPU {value.device} with an output's buffer",
+            hint="give the output a buffer of its own",
+        )
+    return value.copy()
 
 
-def _check_dtype(what: str, spec: TensorSpec, value: NDArray[Any]) -> None:
+def _share_memory(one: Buffer, other: Buffer) -> bool:
+    """Whether two buffers may; those in the memory of a GPU are dense."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.may_share_memory(one, other)
+    begin = max(address_of(one), address_of(other))
+    return begin < min(address_of(one) + one.nbytes, address_of(other) + other.nbytes)
+
+
+def _check_dtype(what: str, spec: TensorSpec, value: Buffer) -> None:
     if value.dtype != numpy_dtype(spec.dtype):
         foreign = "" if value.dtype.isnative else " in the byte order of another machine"
         raise BraidError(

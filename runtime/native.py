@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,11 @@ from braid.runtime.buffers import (
     check_apart,
     check_count,
     check_input,
+    check_kind,
     check_output,
 )
+from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
+from braid.runtime.device_ports import check_place, ports_of
 from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
@@ -82,6 +85,7 @@ class NativeModel:
         self.dims = _read_dims(self.descriptor)
         self.inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
         self.outputs = self._read_specs(self.descriptor.outputs, self.descriptor.output_count)
+        self.ports = ports_of(self.descriptor)
         self.arena_bytes = self.descriptor.arena_bytes
         devices = (self.descriptor.devices[i] for i in range(self.descriptor.device_count))
         self.runs_on = tuple(DeviceSpec(d.name.decode(), d.plugin.decode()) for d in devices)
@@ -196,7 +200,7 @@ class NativeContext:
         _close_with(self, library.braid_context_close, handle)
 
     def run(
-        self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None = None
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None = None
     ) -> list[NDArray[Any]]:
         """Run the model on inputs in the model's order; return its outputs.
 
@@ -204,27 +208,31 @@ class NativeContext:
         that the results are written to: of the outputs' shapes where these are known before the
         run, else of their upper bounds. They must not share memory; an input that shares memory
         with one of them is copied first. What is returned is the part of a buffer that the run
-        filled.
+        filled. Buffers may be in the memory of a GPU that alone uses them; of such an output, what
+        the caller gave is returned.
 
         Raises:
             BraidError: a wrong number of arrays, a wrong dtype or shape, outputs that share
-                memory, or a failure in the run.
+                memory, a buffer in the wrong memory, or a failure in the run.
 
         """
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
-        arrays = [check_input(spec, x) for spec, x in zip(model.inputs, inputs, strict=True)]
+        arrays = [self._checked_input(i, value) for i, value in enumerate(inputs)]
         shapes = self.shapes_for(arrays)
         if outputs is None:
             dtypes = [numpy_dtype(spec.dtype) for spec in model.outputs]
-            buffers = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
+            buffers: list[Buffer] = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
         else:
             check_count("output", len(outputs), len(model.outputs))
             buffers = list(outputs)
-            for spec, buffer, shape in zip(model.outputs, buffers, shapes, strict=True):
-                check_output(spec, buffer, shape)
+            for i, (buffer, shape) in enumerate(zip(buffers, shapes, strict=True)):
+                check_output(model.outputs[i], buffer, shape)
+                if isinstance(buffer, DeviceArray):
+                    check_place("output", model.outputs[i], model.ports.outputs[i], buffer)
             check_apart(model.outputs, buffers)
-            arrays = [apart_from(buffers, array) for array in arrays]
+            pairs = zip(model.inputs, arrays, strict=True)
+            arrays = [apart_from(buffers, spec, array) for spec, array in pairs]
         status: int = load_library().braid_context_run(
             self._handle, addresses(arrays), addresses(buffers)
         )
@@ -232,7 +240,15 @@ class NativeContext:
             raise last_error()
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
 
-    def shapes_for(self, inputs: Sequence[NDArray[Any]]) -> list[tuple[int, ...]]:
+    def _checked_input(self, index: int, value: Buffer) -> Buffer:
+        spec = self.model.inputs[index]
+        if not isinstance(value, DeviceArray):
+            return check_input(spec, value)
+        check_kind(spec, value)
+        check_place("input", spec, self.model.ports.inputs[index], value)
+        return value
+
+    def shapes_for(self, inputs: Sequence[Buffer]) -> list[tuple[int, ...]]:
         """Return the shapes of outputs' buffers for inputs of these shapes.
 
         Raises:
@@ -273,7 +289,9 @@ class NativeContext:
         bound = self.model.outputs[index].bound
         return self._output_shape(index) if self.model.has_variants else bound
 
-    def _filled(self, index: int, buffer: NDArray[Any]) -> NDArray[Any]:
+    def _filled(self, index: int, buffer: Buffer) -> NDArray[Any]:
+        if isinstance(buffer, DeviceArray):
+            return cast(NDArray[Any], buffer.given)  # what the caller's package calls an array
         if -1 not in self.model.outputs[index].shape or self.model.has_variants:
             return buffer
         shape = self._output_shape(index)
@@ -338,6 +356,6 @@ def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
     return (None, 0) if weights is None else (weights.ctypes.data, weights.nbytes)
 
 
-def addresses(arrays: Sequence[NDArray[Any]]) -> "ctypes.Array[ctypes.c_void_p]":
+def addresses(arrays: Sequence[Buffer]) -> "ctypes.Array[ctypes.c_void_p]":
     """Return the addresses of arrays, as C takes them."""
-    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+    return (ctypes.c_void_p * len(arrays))(*map(address_of, arrays))

@@ -87,6 +87,7 @@ class CFunction(ctypes.Structure):
     bytes: Sequence[int]
     arena_bytes: int
     nanoseconds: int
+    on_caller: int
     _fields_ = (
         ("name", c_char_p),
         ("device", c_int64),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.buffers import check_count, check_input
+from braid.runtime.buffers import check_count, check_input, host_arrays
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.native import NativeContext, NativeModel, addresses
 from braid.runtime.native_abi import CStreamOptions, last_error, load_library
@@ -120,7 +121,7 @@ class NativeStream:
         self._shapes = NativeContext(model, 1) if opened else None
         self._finalizer = weakref.finalize(self, _close, handle, self._under_way, model, totals)
 
-    def prepare(self, inputs: Sequence[Array], *, copy: bool) -> list[Array]:
+    def prepare(self, inputs: Sequence[Buffer], *, copy: bool) -> list[Array]:
         """Return inputs as a request takes them, of its own where `copy` is wanted.
 
         Raises:
@@ -129,10 +130,11 @@ class NativeStream:
         """
         specs = self.model.inputs
         check_count("input", len(inputs), len(specs))
-        arrays = [check_input(spec, x) for spec, x in zip(specs, inputs, strict=True)]
+        given = host_arrays(inputs, "a stream")
+        arrays = [check_input(spec, x) for spec, x in zip(specs, given, strict=True)]
         if copy:
-            pairs = zip(arrays, inputs, strict=True)
-            arrays = [a.copy() if np.may_share_memory(a, given) else a for a, given in pairs]
+            pairs = zip(arrays, given, strict=True)
+            arrays = [a.copy() if np.may_share_memory(a, x) else a for a, x in pairs]
         return arrays
 
     def push(self, inputs: Sequence[Array]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.runtime.device_arrays import Buffer, array_on_gpu, is_on_gpu
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
@@ -15,7 +16,7 @@ Array = NDArray[Any]
 
 def bind_inputs(
     specs: Sequence[TensorSpec], positional: Sequence[object], named: Mapping[str, object]
-) -> list[Array]:
+) -> list[Buffer]:
     """Return one array per input, in the model's order.
 
     Raises:
@@ -46,18 +47,19 @@ def bind_inputs(
     return [as_array(spec, given[spec.name]) for spec in specs]
 
 
-def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Array]:
+def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
     """Return the caller's buffers, in the model's order.
 
     `out` is one array where there is one output, a sequence in the model's order, or a mapping by
     name; all outputs are given, or none.
 
     Raises:
-        BraidError: a wrong number of buffers, a wrong name, or something that is not a numpy array.
+        BraidError: a wrong number of buffers, a wrong name, or a buffer that is neither a numpy
+            array nor in the memory of a GPU.
 
     """
     names = [spec.name for spec in specs]
-    if isinstance(out, np.ndarray):
+    if isinstance(out, np.ndarray) or hasattr(out, "__dlpack__"):
         buffers: list[object] = [out]
     elif isinstance(out, Mapping):
         by_name = cast(Mapping[str, object], out)
@@ -71,27 +73,35 @@ def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Array]:
         buffers = list(cast(Sequence[object], out))
     if len(buffers) != len(specs):
         raise BraidError(f"the model has {len(specs)} outputs, got {len(buffers)} buffers")
-    for spec, buffer in zip(specs, buffers, strict=True):
-        if not isinstance(buffer, np.ndarray):
-            raise BraidError(
-                f"the buffer for output '{spec.name}' is a {type(buffer).__name__}, expected a "
-                "numpy array"
-            )
-    return cast(list[Array], buffers)
+    return [_as_buffer(spec, buffer) for spec, buffer in zip(specs, buffers, strict=True)]
 
 
-def as_array(spec: TensorSpec, value: object) -> Array:
-    """View `value` as a numpy array, without a copy where its memory can be shared.
+def _as_buffer(spec: TensorSpec, buffer: object) -> Buffer:
+    what = f"the buffer for output '{spec.name}'"
+    if isinstance(buffer, np.ndarray):
+        return cast(Array, buffer)
+    if is_on_gpu(buffer):
+        return array_on_gpu(what, buffer, written=True)
+    raise BraidError(
+        f"{what} is a {type(buffer).__name__}, expected a numpy array, or an array in the memory "
+        "of a GPU"
+    )
+
+
+def as_array(spec: TensorSpec, value: object) -> Buffer:
+    """View `value` as an array, without a copy where its memory can be shared.
 
     Arrays keep their dtype (a wrong one is an error later); Python's numbers and lists of them
     take that of the input.
 
     Raises:
-        BraidError: the value is not an array, or one on another device.
+        BraidError: the value is not an array, or one on a device that is not a GPU of CUDA.
 
     """
     if isinstance(value, np.ndarray):
         return cast(Array, value)
+    if is_on_gpu(value):
+        return array_on_gpu(f"input '{spec.name}'", value, written=False)
     try:
         if hasattr(value, "__dlpack__"):
             return _from_dlpack(value)

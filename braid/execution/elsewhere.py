@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from braid.dialects.braid.dtypes import to_numpy
 from braid.execution.request_stream import RequestStream
 from braid.lowering.host.descriptor import ModelDescription, Port
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native import ProfileEntry, cpu_supports
 from braid.support.errors import BraidError
@@ -33,9 +34,7 @@ class ElsewhereExecutor:
     reason: str
     hint: str
 
-    def run(
-        self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]] | None
-    ) -> list[NDArray[Any]]:
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[NDArray[Any]]:
         """Raises BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 

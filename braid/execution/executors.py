@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.execution.request_stream import InterpretedStream, RequestStream
-from braid.runtime.buffers import check_apart, check_input, check_output
+from braid.runtime.buffers import check_apart, check_input, check_output, host_arrays
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel, ProfileEntry, profile_entries
 from braid.runtime.native_stream import NativeStream, ProfileTotals
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
+_WHERE = "an interpreted model"
 
 
 class Executor(Protocol):
     """Runs a model on arrays in the model's order; may be called from any threads at once."""
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
         """Return the outputs; write them to the buffers `outputs` where these are given."""
         ...
 
@@ -72,7 +74,7 @@ class NativeExecutor:
         self._streams: WeakSet[NativeStream] = WeakSet()
         self._streamed = ProfileTotals(model)
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
         """Run on a context of its own, which goes back to the pool."""
         context = self._take()
         try:
@@ -134,19 +136,21 @@ class InterpreterExecutor:
         self._outputs = outputs
         self._evaluate = evaluate
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array] | None) -> list[Array]:
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
         """Interpret the model."""
-        if outputs is not None:
-            for spec, buffer in zip(self._outputs, outputs, strict=True):
+        given = host_arrays(inputs, _WHERE)
+        buffers = host_arrays(outputs, _WHERE) if outputs is not None else None
+        if buffers is not None:
+            for spec, buffer in zip(self._outputs, buffers, strict=True):
                 check_output(spec, buffer, spec.bound)
-            check_apart(self._outputs, outputs)
-        arrays = [check_input(s, x) for s, x in zip(self._inputs, inputs, strict=True)]
+            check_apart(self._outputs, buffers)
+        arrays = [check_input(s, x) for s, x in zip(self._inputs, given, strict=True)]
         results = list(self._evaluate(arrays))
-        if outputs is None:
+        if buffers is None:
             return results
-        for buffer, result in zip(outputs, results, strict=True):
+        for buffer, result in zip(buffers, results, strict=True):
             np.copyto(buffer, result)
-        return list(outputs)
+        return buffers
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""

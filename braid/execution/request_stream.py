@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.runtime.buffers import host_arrays
+from braid.runtime.device_arrays import Buffer
 from braid.runtime.native_stream import StageTimes, StreamEndedError
 
 Array = NDArray[Any]
@@ -19,7 +21,7 @@ class RequestStream(Protocol):
         """How many requests may be under way."""
         ...
 
-    def prepare(self, inputs: Sequence[Array], *, copy: bool) -> list[Array]:
+    def prepare(self, inputs: Sequence[Buffer], *, copy: bool) -> list[Array]:
         """Check inputs; raises `BraidError` for those that are not the model's."""
         ...
 
@@ -50,9 +52,10 @@ class InterpretedStream:
         self._results: list[list[Array] | Exception] = []
         self._closed = False
 
-    def prepare(self, inputs: Sequence[Array], *, copy: bool) -> list[Array]:
+    def prepare(self, inputs: Sequence[Buffer], *, copy: bool) -> list[Array]:
         """Leave the checks to the run."""
-        return [np.array(x) if copy else x for x in inputs]
+        arrays = host_arrays(inputs, "an interpreted model")
+        return [np.array(x) if copy else x for x in arrays]
 
     def push(self, inputs: Sequence[Array]) -> None:
         """Run the request."""

@@ -34,6 +34,7 @@ NOT_RUN = {
     "README.md": ["installs into a new environment", "installs packages"],
     "docs/getting-started.md": ["installs packages"],
     "docs/concepts/fpgas.md": ["needs a model", "needs a model"],
+    "docs/concepts/gpus.md": ["needs a GPU"],
     "docs/concepts/kernels.md": ["takes minutes"],
     "docs/concepts/targets-and-costs.md": [
         "takes most of a minute",

@@ -4,11 +4,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any
-
-from numpy.typing import NDArray
 
 from braid.model import Model
+from braid.runtime.device_arrays import Buffer
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,7 @@ class StreamFigures:
         return "\n".join([head, *lines])
 
 
-def measure_stream(
-    model: Model, inputs: Sequence[NDArray[Any]], runs: int, warmup: int
-) -> StreamFigures:
+def measure_stream(model: Model, inputs: Sequence[Buffer], runs: int, warmup: int) -> StreamFigures:
     """Stream the same request again and again; time passes from the last result of the warm-up.
 
     Behind the requests that are measured come as many as may be under way, so that the pipeline is

@@ -80,9 +80,9 @@ def moved_bytes() -> tuple[int, ...]:
 
 
 def _elsewhere(array: Array) -> Array:
-    """A copy that does not begin at a multiple of 16 bytes."""
+    """A copy that begins one element behind a multiple of 16 bytes."""
     memory = np.empty(array.nbytes + 32, np.uint8)
-    start = -memory.ctypes.data % 16 + 4
+    start = -memory.ctypes.data % 16 + array.itemsize
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy

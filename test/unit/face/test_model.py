@@ -235,3 +235,17 @@ def test_a_model_takes_tensors_alone() -> None:
     with pytest.raises(BraidError, match="'input0' of the model has type i1") as raised:
         braid.compile(module)
     assert "tensor.extract" in str(raised.value)
+
+
+def test_elements_are_aligned(model: braid.Model, x: np.ndarray, expected: Expected) -> None:
+    """An array may begin anywhere in a file; one for results is the caller's to make."""
+    memory = np.empty(x.nbytes + 1, np.uint8)
+    given = np.frombuffer(memory.data, x.dtype, x.size, 1).reshape(x.shape)
+    given[...] = x
+    assert not given.flags.aligned
+    check(model(given), x, expected)
+    shape = model.outputs[0].shape
+    elements = 4 * int(np.prod(shape))
+    result = np.frombuffer(bytearray(elements + 1), np.float32, elements // 4, 1).reshape(shape)
+    with pytest.raises(BraidError, match="not contiguous, aligned and writeable"):
+        model(x, out=(result, np.empty((), x.dtype)))

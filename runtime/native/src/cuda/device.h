@@ -15,7 +15,14 @@ enum { SLOTS = 2, LONG_ERROR = 512 };
 
 typedef enum stream_kind { STREAM_IN, STREAM_COMPUTE, STREAM_OUT, STREAMS } stream_kind;
 
-typedef enum event_kind { EVENT_IN, EVENT_BEGIN, EVENT_COMPUTED, EVENT_OUT, EVENTS } event_kind;
+typedef enum event_kind {
+  EVENT_GIVEN,
+  EVENT_IN,
+  EVENT_BEGIN,
+  EVENT_COMPUTED,
+  EVENT_OUT,
+  EVENTS
+} event_kind;
 
 /* Memory and events of one launch under way. */
 typedef struct slot {
@@ -24,6 +31,7 @@ typedef struct slot {
   cuda_event events[EVENTS];
   braid_submission *submission; /* NULL while it is free */
   bool started;                 /* the GPU has got all of it */
+  bool given;                   /* it uses memory of the GPU that others have */
 } slot;
 
 /* A model that is loaded. */

@@ -20,6 +20,10 @@ typedef struct cuda_event *cuda_event;
 typedef struct cuda_graph *cuda_graph;
 typedef struct cuda_graph_exec *cuda_graph_exec;
 
+/* The legacy default stream (CU_STREAM_LEGACY), which waits for all streams that are not
+ * CUDA_STREAM_NON_BLOCKING. */
+#define CUDA_STREAM_LEGACY ((cuda_stream)(uintptr_t)0x1)
+
 /* Describes a tensor to the unit that copies boxes of it; opaque. */
 typedef struct cuda_tensor_map {
   _Alignas(64) uint64_t words[16];

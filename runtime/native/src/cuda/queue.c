@@ -24,6 +24,16 @@ static bool chain(cuda_device *device, const waiting *own, event_kind event, str
           CUDA_TRY(gpu, error, size, stream_wait, device->streams[later], recorded, 0));
 }
 
+/* Memory that others have is used when what they have put into the legacy default stream so far has
+ * ended, as DLPack has it; when a launch has ended, so has its use of that memory. */
+static bool await_others(cuda_device *device, const waiting *own, char *error, size_t size) {
+  const cuda_gpu *gpu = &device->gpu;
+  cuda_event given = own->slot->events[EVENT_GIVEN];
+  return !own->slot->given ||
+         (CUDA_TRY(gpu, error, size, event_record, given, CUDA_STREAM_LEGACY) &&
+          CUDA_TRY(gpu, error, size, stream_wait, device->streams[STREAM_COMPUTE], given, 0));
+}
+
 static bool start(cuda_device *device, const waiting *own, cuda_address *addresses, char *error,
                   size_t size) {
   const cuda_gpu *gpu = &device->gpu;
@@ -34,7 +44,8 @@ static bool start(cuda_device *device, const waiting *own, cuda_address *address
   if (!braid_cuda_feed_inputs(device, own, addresses, error, size))
     return false;
   braid_cuda_choose_outputs(device, own, outputs);
-  if (!chain(device, own, EVENT_IN, STREAM_IN, STREAM_COMPUTE, error, size) ||
+  if (!await_others(device, own, error, size) ||
+      !chain(device, own, EVENT_IN, STREAM_IN, STREAM_COMPUTE, error, size) ||
       !chain(device, own, EVENT_BEGIN, STREAM_COMPUTE, STREAM_COMPUTE, error, size))
     return false;
   pthread_mutex_lock(&device->graphs);
@@ -119,7 +130,7 @@ static void *run_feeder(void *argument) {
     while (own.slot->submission != NULL)
       pthread_cond_wait(&device->changed, &device->lock);
     own.slot->submission = own.submission;
-    own.slot->started = false;
+    own.slot->started = own.slot->given = false;
     pthread_mutex_unlock(&device->lock);
     if (entered)
       feed(device, &own);

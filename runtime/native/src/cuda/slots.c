@@ -28,7 +28,7 @@ void braid_cuda_say_memory(const cuda_gpu *gpu, char *error, size_t size) {
 }
 
 bool braid_cuda_open_slot(const cuda_gpu *gpu, slot *own, int64_t bytes, char *error, size_t size) {
-  static const unsigned flags[EVENTS] = {CUDA_EVENT_NO_TIME, 0, 0,
+  static const unsigned flags[EVENTS] = {CUDA_EVENT_NO_TIME, CUDA_EVENT_NO_TIME, 0, 0,
                                          CUDA_EVENT_BLOCKING | CUDA_EVENT_NO_TIME};
   if (!CUDA_TRY(gpu, error, size, allocate, &own->device, (size_t)bytes)) {
     size_t length = strlen(error);
@@ -83,8 +83,10 @@ bool braid_cuda_feed_inputs(cuda_device *device, const waiting *own, cuda_addres
     const void *source = own->submission->inputs[i];
     int64_t offset = port_offset(function, i);
     addresses[i] = on_device(&device->gpu, source);
-    if (addresses[i] != 0)
+    if (addresses[i] != 0) {
+      own->slot->given = true;
       continue;
+    }
     addresses[i] = own->slot->device + (cuda_address)offset;
     size_t bytes = (size_t)function->bytes[i];
     if (bytes == 0)
@@ -102,7 +104,9 @@ void braid_cuda_choose_outputs(const cuda_device *device, const waiting *own,
   const braid_function_v1 *function = braid_cuda_function_of(own);
   for (int64_t o = 0; o < function->output_count; ++o) {
     addresses[o] = on_device(&device->gpu, own->submission->outputs[o]);
-    if (addresses[o] == 0)
+    if (addresses[o] != 0)
+      own->slot->given = true;
+    else
       addresses[o] =
           own->slot->device + (cuda_address)port_offset(function, function->input_count + o);
   }

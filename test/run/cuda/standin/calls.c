@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 8, DEPTH = 16 };
+enum { DEPTH = 16 };
 
 object *objects;
 result sticky; /* after a kernel has failed, everything does */
@@ -228,6 +228,7 @@ result cuDevicePrimaryCtxRelease_v2(int device) {
     return finish(wrong(INVALID_CONTEXT, "it is not retained"));
   if (--retained[device] == 0) {
     run_all();
+    end_legacy_stream(device);
     check_leaks(device);
     retire(contexts[device]);
     contexts[device] = NULL;

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 static const size_t PAGE = 4096, FILLED = (size_t)64 << 20, LARGE = (size_t)80 << 30;
-static size_t used[8];
+static size_t used[MAX_DEVICES];
 
 static size_t total(void) {
   const char *bytes = getenv("STANDIN_MEMORY");

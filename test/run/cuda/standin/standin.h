@@ -40,6 +40,7 @@ enum {
   LAUNCH_FAILED = 719,
   CAPTURE_UNSUPPORTED = 900,
   CAPTURE_INVALIDATED = 901,
+  MAX_DEVICES = 8,
   MAX_ARGUMENTS = 64,
   MAX_NAME = 128
 };
@@ -158,6 +159,7 @@ void close_memory(void);
 void run_until(stream *own, int64_t number);
 void run_all(void);
 bool is_idle(void);
+void end_legacy_stream(int device); /* with its context */
 void some_work(void);
 result enqueue(void *handle, work item);
 

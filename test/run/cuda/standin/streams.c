@@ -99,7 +99,27 @@ bool capturing_here(void) {
   return false;
 }
 
+static object *legacy[MAX_DEVICES];
+
+/* The legacy default stream of the device whose context is current. */
+static stream *legacy_stream(void) {
+  object **own = &legacy[current_context()->device];
+  if (*own == NULL) {
+    *own = add(STREAM);
+    (*own)->own = calloc(1, sizeof(stream));
+  }
+  return (*own)->own;
+}
+
+void end_legacy_stream(int device) {
+  if (legacy[device] != NULL)
+    retire(legacy[device]);
+  legacy[device] = NULL;
+}
+
 static stream *stream_of(void *handle) {
+  if (handle == (void *)1 && current_context() != NULL)
+    return legacy_stream();
   object *found = find(STREAM, handle);
   return found != NULL ? found->own : NULL;
 }
@@ -245,7 +265,7 @@ result cuEventRecord(object *handle, object *at) {
   if (code == OK)
     code = enqueue(at, (work){.what = RECORD, .event = handle});
   if (code == OK) {
-    own->stream = at->own;
+    own->stream = stream_of(at);
     own->number = own->stream->enqueued;
   }
   return finish(code);
