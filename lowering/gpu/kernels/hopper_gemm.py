@@ -38,6 +38,8 @@ _SHAPES = {
     (64, 64, 1): 0.4,
 }
 """Rows, columns and groups of tiles, and which part of the peak rate is assumed."""
+_OTHER_SHAPES = 0.4
+"""The part of tiles that a schedule has beside these."""
 _MOST_STAGES = 8
 _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
 """For what is asked of a product before its own tiles are known."""
@@ -112,7 +114,7 @@ class _HopperGemm(ProductCandidate):
         processors = machine.fact("multiprocessors", 132)
         count = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
         work = 2 * tiles.rows * tiles.columns * size.depth * -(-count // processors) * processors
-        time = work / (self._rate * _SHAPES[tiles.rows, tiles.columns, tiles.groups])
+        time = work / (self._rate * _share_of(tiles))
         return max(time, size.bytes / machine.fact("memory_bandwidth", 3.35e12))
 
     @property
@@ -146,9 +148,13 @@ class _HopperGemm(ProductCandidate):
         work = BlockWork(
             2.0 * tiles.rows * tiles.columns * size.depth * each,
             self._rate,
-            _SHAPES[tiles.rows, tiles.columns, tiles.groups],
+            _share_of(tiles),
             tiles.stage_bytes * stages * each,
             tiles.stage_bytes * (tiles.stages - 1),
         )
         kernel = product_kernel([entry], function, symbol, self.group)
         return replace(kernel, work=(work,))
+
+
+def _share_of(tiles: HopperTiles) -> float:
+    return _SHAPES.get((tiles.rows, tiles.columns, tiles.groups), _OTHER_SHAPES)

@@ -94,7 +94,7 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
     return group, schedule
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [*range(4), 120])
 def test_random_products(seed: int) -> None:
     group, schedule = random_product(seed)
     check_group(group, emitter(schedule), seed=seed)
