@@ -1,5 +1,7 @@
 """Convolution with windows of 3 × 3 by Winograd's algorithms, with an elementwise epilogue.
 
+Windows of volumes, 3 × 3 in each plane, are sums of those of their planes.
+
 F(4 × 4, 3 × 3) takes a quarter of the products of a direct convolution and F(2 × 2, 3 × 3) 4/9,
 for sums that cancel: results differ more from the exact ones (see docs/numerics.md).
 """
@@ -30,7 +32,9 @@ from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
-_RANK = 4
+_RANKS = (4, 5)
+"""Dims of images and volumes of several channels."""
+
 _UNROLLED_PRODUCTS, _MOST_UNROLLED = 32, 128
 """Multiply-adds in the loop body of products; steps beyond which code grows and nothing else."""
 
@@ -42,21 +46,25 @@ _BLOCKS = (1, 2, 3, 4, 6, 8)
 class ConvWinogradFamily(VectorFamily):
     """`braid.conv` of f32 images: 3 × 3, stride 1, one group, unpadded, with an epilogue.
 
+    Or of volumes, with any number of planes and any stride from one to the next.
+
     Layouts: channels last; the weight transformed, in blocks of output channels
     (`Acdb16a:winograd4`), so that it has to be known at compile time.
     """
 
     name: str = "conv-winograd"
-    version: int = 2
+    version: int = 3
     is_approximate: ClassVar[bool] = True
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
         found = match_convolution(group)
-        if found is None or found.rank != _RANK or found.groups > 1:
+        if found is None or found.rank not in _RANKS or found.groups > 1:
             return None
         windows = found.op.windows
-        if {*windows.size} != {WINDOW} or {*windows.strides, *windows.dilations} != {1}:
+        if {*windows.size[-2:]} != {WINDOW}:
+            return None
+        if {*windows.strides[-2:], *windows.dilations[-2:]} != {1}:
             return None
         return _Convolution(group, self.unit, found)
 
@@ -137,8 +145,9 @@ class _Convolution(VectorCandidate):
         return min(VECTORS, key=lambda vectors: self.seconds(self._choice(vectors, results)))
 
     def _choice(self, vectors: int, results: int) -> LayoutChoice:
-        last = Layout.channels_last(_RANK)
-        packed = packed_weight(_RANK, vectors * self.unit.lanes)
+        rank = self.found.rank
+        last = Layout.channels_last(rank)
+        packed = packed_weight(rank, vectors * self.unit.lanes)
         weight = Layout.parse(f"{packed.tag}:winograd{results}")
         fixed = {self.found.input.index: last, self.found.weight.index: weight}
         return uniform_choice(self.group, last, fixed)
@@ -157,18 +166,26 @@ class _Convolution(VectorCandidate):
         return [*leaves, Stored(points.shape, choice.results[0])]
 
     def _problem(self, choice: LayoutChoice) -> WinogradProblem:
-        found, points = self.found, self.found.points
-        outputs = self._outputs(choice)
-        images, _, height, width = points.shape
+        found, points, input = self.found, self.found.points, self._input(choice)
+        outputs, windows = self._outputs(choice), found.op.windows
+        images, _, *depths, height, width = points.shape
+        steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
+        strides = _strides(input)
+        along, planes = (
+            tuple(stride * step for stride, step in zip(strides, own, strict=False))
+            for own in steps
+        )
         return WinogradProblem(
-            images=images,
+            images=(images, *depths),
+            planes=windows.size[0] if depths else 1,
+            plane_stride=planes[-1],
             channels=found.depth,
             outputs=found.columns,
             shape=(height, width),
             results=choice.operands[found.weight.index].winograd,
             input=found.input.index,
             weight=found.weight.index,
-            input_strides=_strides(self._input(choice)),
+            input_strides=(*along, *strides[-2:]),
             output_strides=tuple(map(_strides, outputs)),
             vector_steps=tuple(self.unit.lanes * tensor.stride(1) for tensor in outputs),
             anchor=found.op.output,
@@ -176,5 +193,6 @@ class _Convolution(VectorCandidate):
         )
 
 
-def _strides(tensor: Stored) -> tuple[int, int, int]:
-    return tensor.stride(0), tensor.stride(2), tensor.stride(3)
+def _strides(tensor: Stored) -> tuple[int, ...]:
+    """Of all dims but the channels."""
+    return (tensor.stride(0), *(tensor.stride(dim) for dim in range(2, len(tensor.shape))))

@@ -51,6 +51,19 @@ def test_any_size(check_sums, batch, channels, outputs, height, width, choice) -
     )
 
 
+@pytest.mark.parametrize(
+    ("planes", "stride", "dilation", "depth", "channels"),
+    [(3, 1, 1, 5, 20), (2, 2, 1, 6, 8), (1, 1, 1, 3, 5), (3, 1, 2, 5, 9)],
+)
+def test_volumes(check_sums, planes, stride, dilation, depth, channels) -> None:
+    """Sums over planes, from which the next ones are some steps away."""
+    size, window = (depth, 9, 8), (planes, 3, 3)
+    steps = (stride, 1, 1), (dilation, 1, 1)
+    check_sums(
+        FAMILY, shapes_of(2, channels, 20, size, window, *steps, channels), convolution(*steps)
+    )
+
+
 def test_every_schedule(check_sums) -> None:
     """Blocks that end in the middle of an image, parts of the channels, all register tiles."""
     types = [TensorType(f32, shape) for shape in shapes(2, 24, 40, 9, 14)]
@@ -92,7 +105,8 @@ def test_input_that_is_read_by_the_epilogue_too(check_sums) -> None:
         ((3, 1), (1, 1), (1, 1), 1),
         ((5, 5), (1, 1), (1, 1), 1),
         ((3,), (1,), (1,), 1),
-        ((3, 3, 3), (1, 1, 1), (1, 1, 1), 1),
+        ((3, 3, 3), (1, 2, 1), (1, 1, 1), 1),
+        ((3, 1, 3), (1, 1, 1), (1, 1, 1), 1),
     ],
 )
 def test_other_convolutions_are_left_to_others(window, strides, dilations, groups) -> None:

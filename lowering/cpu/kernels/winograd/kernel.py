@@ -62,9 +62,14 @@ class WinogradKernel:
         return -(-self.tiles // self.product.rows) * self.product.rows
 
     @property
-    def row_elements(self) -> int:
-        """Channels of a transformed input, in whole vectors."""
+    def plane_elements(self) -> int:
+        """Channels of a plane of a transformed input, in whole vectors."""
         return -(-self.problem.channels // self.lanes) * self.lanes
+
+    @property
+    def row_elements(self) -> int:
+        """Of all planes of a transformed input."""
+        return self.problem.planes * self.plane_elements
 
     @property
     def columns(self) -> int:
@@ -124,27 +129,25 @@ class _Block:
     def _scratch(self) -> Buffer:
         return self.buffers[-1]
 
-    def _origin(self, tile: Index) -> tuple[Index, Index, Index]:
-        """The image of a tile, and the tiles above it and to the left of it."""
+    def _origin(self, tile: Index) -> tuple[list[Index], list[Index]]:
+        """Which image a tile is of, and the tiles above it and to the left of it."""
         problem = self.kernel.problem
-        image, row, column = self.e.coordinates(
-            self.e.add(self.first, tile), (problem.images, *problem.grid)
-        )
-        return image, row, column
+        extents = (*problem.images, *problem.grid)
+        *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
+        return image, [row, column]
 
     def _transform_inputs(self, tile: Index) -> None:
-        """Bᵀ d B of one tile, for all channels."""
+        """Bᵀ d B of one tile, for all channels of all planes."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        image, *place = self._origin(tile)
+        image, place = self._origin(tile)
         strides, source = problem.input_strides, self.buffers[problem.input]
         rows, columns = (
             [e.mul(at, stride) for at in self._inputs(place[dim], dim)]
-            for dim, stride in enumerate(strides[1:])
+            for dim, stride in enumerate(strides[-2:])
         )
-        base = e.mul(image, strides[0])
-        target = e.mul(tile, kernel.row_elements)
+        origin = e.dot(image, strides[:-2])
 
-        def vector(channel: Index, mask: Value | None) -> None:
+        def vector(base: Index, target: Index, channel: Index, mask: Value | None) -> None:
             lines = [e.add(e.add(base, row), channel) for row in rows]
             inputs = [
                 [source.load(e, e.add(line, column), mask) for column in columns] for line in lines
@@ -155,10 +158,17 @@ class _Block:
                 self._scratch.store(e, value, e.add(start, number * kernel.input_step))
 
         whole = problem.channels - problem.channels % e.lanes
-        if whole:
-            e.loop(0, whole, e.lanes, lambda channel: vector(channel, None))
-        if whole < problem.channels:
-            vector(whole, e.tail_mask(problem.channels - whole))
+
+        def plane(number: Index) -> None:
+            base = e.add(origin, e.mul(number, problem.plane_stride))
+            target = e.mul(tile, kernel.row_elements)
+            target = e.add(target, e.mul(number, kernel.plane_elements))
+            if whole:
+                e.loop(0, whole, e.lanes, lambda channel: vector(base, target, channel, None))
+            if whole < problem.channels:
+                vector(base, target, whole, e.tail_mask(problem.channels - whole))
+
+        e.loop(0, problem.planes, 1, plane)
 
     def _inputs(self, tile: Index, dim: int) -> list[Index]:
         """Where the inputs of a tile lie along a dim: the last ones inside of the image."""
@@ -173,8 +183,14 @@ class _Block:
         """The products of one place of all tiles with a block of output channels."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
         columns, tile = kernel.columns, kernel.product
-        number = e.add(e.mul(block, self._places), place)
-        b_base = e.mul(number, problem.channels * columns)
+        place_elements = problem.channels * columns
+        b_plane = self._places * place_elements
+        b_base = e.mul(block, problem.planes * b_plane)
+        b_base = e.add(b_base, e.mul(place, place_elements))
+        reduction = [
+            LoopDim(problem.planes, (kernel.plane_elements, b_plane)),
+            LoopDim(problem.channels, (1, columns)),
+        ]
         a_base = e.mul(place, kernel.input_step)
         c_base = e.add(self._places * kernel.input_step, e.mul(place, kernel.product_step))
 
@@ -187,7 +203,7 @@ class _Block:
                 b_base,
                 [None] * tile.vectors,
             )
-            sums = accumulate(e, operands, [LoopDim(problem.channels, (1, columns))], tile)
+            sums = accumulate(e, operands, reduction[problem.planes == 1 :], tile)
             start = e.add(c_base, e.mul(row, columns))
             for step, vectors in enumerate(sums):
                 for vector, value in enumerate(vectors):
@@ -199,7 +215,7 @@ class _Block:
     def _store(self, block: Index, tile: Index) -> None:
         """Aᵀ d A of one tile, the epilogue, and what lies inside of the image."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        image, *place = self._origin(tile)
+        image, place = self._origin(tile)
         vectors = kernel.product.vectors
         masks = tile_masks(e, problem.outputs, block, vectors)
         start = self._places * kernel.input_step
@@ -224,7 +240,7 @@ class _Results:
     """Where the results of the tile at `place` of `image` go, one vector of channels."""
 
     block: _Block
-    image: Index
+    image: Sequence[Index]
     place: Sequence[Index]
     vector: Index
     mask: Value | None
@@ -249,7 +265,7 @@ class _Results:
         epilogue = Epilogue(
             problem.anchor,
             problem.points,
-            tuple(strides[2] for strides in problem.output_strides),
+            tuple(strides[-1] for strides in problem.output_strides),
             problem.vector_steps,
         )
         for row in rows:
@@ -262,7 +278,7 @@ class _Results:
     def _base(self, strides: Sequence[int], row: int, column: int) -> Index:
         e, count = self.block.e, self.block.kernel.problem.results
         at = (
-            self.image,
+            *self.image,
             e.add(e.mul(self.place[0], count), row),
             e.add(e.mul(self.place[1], count), column),
         )

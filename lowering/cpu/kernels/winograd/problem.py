@@ -14,21 +14,25 @@ from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.targets.kernels.kernel_family import InPlace
 
-Strides = tuple[int, int, int]
-"""Elements to the next image, row and column."""
+Strides = tuple[int, ...]
+"""Elements to the next one along each dim of the images, and to the next row and column."""
 
 
 @dataclass(frozen=True)
 class WinogradProblem:
     """`images` × `outputs` results of height and width `shape`, of `channels` inputs each.
 
-    Windows of 3 × 3; `results` along each dim are computed at once. The strides of outputs are
+    Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
+    dim or two, of which the second is the depth of volumes; a result is of the sums over `planes`
+    of these, `plane_stride` elements apart. The strides of outputs are
     those of each leaf of the epilogue and of the results, and `vector_steps` the elements to
     their next vector of channels, 0 where a leaf is repeated. `input` and `weight` are numbers of
     the kernel's arguments.
     """
 
-    images: int
+    images: tuple[int, ...]
+    planes: int
+    plane_stride: int
     channels: int
     outputs: int
     shape: tuple[int, int]
@@ -50,7 +54,7 @@ class WinogradProblem:
     @property
     def tiles(self) -> int:
         """Tiles of all images."""
-        return self.images * math.prod(self.grid)
+        return math.prod(self.images) * math.prod(self.grid)
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -78,15 +82,16 @@ class WinogradProblem:
         blocks = -(-self.tiles // tiles)
         columns = -(-self.outputs // (vectors * lanes))
         per_block = -(-min(tiles, self.tiles) // rows)
-        product = tile_cycles(rows, vectors) * self.channels + _PRODUCT_CYCLES * rows * vectors
+        depth = self.planes * self.channels
+        product = tile_cycles(rows, vectors) * depth + _PRODUCT_CYCLES * rows * vectors
         product *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
         products = blocks * columns * places * per_block * (product + _TILE_CYCLES)
         inputs = self.tiles * -(-self.channels // lanes) * places * _INPUT_CYCLES
-        inputs *= self.parts(tiles, vectors, lanes)
+        inputs *= self.planes * self.parts(tiles, vectors, lanes)
         outputs = self.tiles * columns * vectors * places * _OUTPUT_CYCLES
-        weights = 4 * places * self.channels * columns * vectors * lanes
+        weights = 4 * places * depth * columns * vectors * lanes
         read = moving_seconds(weights, unit) + (blocks - 1) * weights / unit.cached_bytes
-        block_bytes = 4 * places * tiles * (self.channels + vectors * lanes)
+        block_bytes = 4 * places * tiles * (depth + vectors * lanes)
         if block_bytes > unit.cache_bytes:
             read += blocks * columns * block_bytes / unit.cached_bytes
         return (products + inputs + outputs) / unit.fma_rate + read
