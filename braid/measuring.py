@@ -6,6 +6,7 @@ from functools import partial
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.graph_pipeline import passes_for
 from braid.lower_source import known_target
 from braid.passes.infrastructure.manager import run_pipeline
@@ -14,6 +15,7 @@ from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.sources.signature import check_model
 from braid.sources.source_model import SourceModel
+from braid.support.diagnostics import Diagnostic, emit
 from braid.targets.backends import kernel_families
 from braid.targets.machines.resolve import target_of
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
@@ -100,9 +102,25 @@ def tune_model(
         tune_kernels(module, left, report=report)
         if report.rounds > 1:
             tuning.say(_changed(len(report.keys - before)))
+        if not report.keys:
+            _warn_of_nothing(module)
         if report.keys == before or report.left or not report.own:
             break
     return report
+
+
+def _warn_of_nothing(module: ModuleOp) -> None:
+    """That no kernel of `module` can be searched, as on devices that run streams."""
+    name = target_of(module).name
+    emit(
+        Diagnostic(
+            "warning",
+            f"no kernel of the model has schedules that can be searched on target '{name}'",
+            location=source_location(module),
+            hint="the order of a stream is searched when the model is compiled (--order-seconds); "
+            "views and copies have nothing to search",
+        )
+    )
 
 
 def _changed(count: int) -> str:

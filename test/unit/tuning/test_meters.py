@@ -23,6 +23,7 @@ from braid.lowering.gpu.meter import GpuMeter, gpu_meter
 from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.backend import Job
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
@@ -158,3 +159,16 @@ def test_devices_without_a_meter_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     module = decided()
     assert kernel_tasks(module) == []
     assert any(isinstance(op, FusedOp) for op in module.walk())
+
+
+def test_that_there_is_nothing_to_search_is_said(tmp_path: Path) -> None:
+    model = tmp_path / "product.mlir"
+    model.write_text(MODEL.replace("bf16", "f32"))
+    said: list[Diagnostic] = []
+    tuning = Tuning(rule=Rule(), seconds=60.0, say=lambda line: None)
+    with handle_diagnostics(said.append):
+        report = tune_model(model, tuning, target="npu-small")
+    assert (report.searched, report.known, report.left) == (0, 0, 0)
+    (warning,) = said
+    assert warning.severity == "warning" and "on target 'npu-small'" in warning.message
+    assert warning.hint is not None and "--order-seconds" in warning.hint
