@@ -38,6 +38,13 @@ static int count_threads(void) {
   return count;
 }
 
+/* Linux lists a thread that was joined for a moment longer. */
+static bool is_alone(void) {
+  for (int turn = 0; turn < 1000 && count_threads() > 1; ++turn)
+    usleep(1000);
+  return count_threads() == 1;
+}
+
 static void run(void *runtime) {
   static _Thread_local float x[ROWS * COLUMNS], y[ROWS * COLUMNS], total;
   static _Alignas(64) float weights[32] = {[0] = 2.0f, [16] = 1.0f};
@@ -74,13 +81,13 @@ static void unload_after_runs(const char *path) {
       alarm(100);
       run(runtime);
       REQUIRE(dlclose(runtime) == 0);
-      REQUIRE(count_threads() == 1);
+      REQUIRE(is_alone());
       exit(0);
     }
     int status;
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
     REQUIRE(dlclose(runtime) == 0);
-    REQUIRE(count_threads() == 1);
+    REQUIRE(is_alone());
   }
   REQUIRE(most == 2);
 }
