@@ -147,16 +147,19 @@ def test_devices_that_take_turns_double_the_throughput(board: str) -> None:
     text = text.replace("REPLICAS", f'braid.replicas = ["{DEVICES[1]}"]')
     text = text.replace('{braid.name = "c"}', '{braid.device = "cpu:0"}')
     xs = [np.full(65536, n / 20, np.float32) for n in range(20)]
-    seconds: list[float] = []
+    fastest: list[float] = []
     for each in (text, re.sub(r", braid.replicas = \[.*?\]", "", text)):
         module = parse_mlir(make_context(), each, "chain.mlir").module
         model = braid.compile(module, target=board, emulate=True)
-        begin = time.perf_counter()
-        results = list(model.stream(xs))
-        seconds.append(time.perf_counter() - begin)
-        for x, y in zip(xs, results, strict=True):
-            np.testing.assert_allclose(y, np.exp(-np.exp(x)), rtol=1e-5)
-    assert seconds[1] >= 20 * EXP and 10 * EXP <= seconds[0] < 0.75 * seconds[1]
+        seconds: list[float] = []
+        for _ in range(3):  # the host may be busy with something else
+            begin = time.perf_counter()
+            results = list(model.stream(xs))
+            seconds.append(time.perf_counter() - begin)
+            for x, y in zip(xs, results, strict=True):
+                np.testing.assert_allclose(y, np.exp(-np.exp(x)), rtol=1e-5)
+        fastest.append(min(seconds))
+    assert fastest[1] >= 20 * EXP and 10 * EXP <= fastest[0] < 0.75 * fastest[1]
 
 
 def test_one_device_besides_the_host_is_emulated_as_well(chain: Path, tmp_path: Path) -> None:

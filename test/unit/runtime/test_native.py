@@ -79,7 +79,7 @@ def test_profile(model: NativeModel) -> None:
         context.run([sample(ROWS)])
     entry = context.profile()["scaled_sum"]
     assert entry.count == 3
-    assert 0.0 < entry.seconds < 1.0
+    assert entry.seconds > 0.0
     context.reset_profile()
     assert context.profile()["scaled_sum"].count == 0
 

@@ -114,7 +114,7 @@ def test_orders_are_run_on_this_machine() -> None:
     (remark,) = measured(module, prepare)
     assert len(runs) == remark.data["candidates"] > 1
     seconds = remark.data["seconds"]
-    assert isinstance(seconds, float) and 0 < seconds < 1
+    assert isinstance(seconds, float) and seconds > 0
     run_pipeline(make_context(), module, "apply-order")
     np.testing.assert_array_equal(interpret(module, [x], parameters={"w": w}), expected)
 

@@ -83,6 +83,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
 
 
+def time_by(
+    monkeypatch: pytest.MonkeyPatch,
+    times: Callable[[int], float | None],
+    wrong: frozenset[int] = frozenset(),
+) -> None:
+    """Kernels take what `times` says from now on."""
+
+    @contextmanager
+    def fake() -> Generator[FakeWorker]:
+        yield FakeWorker(times, set(wrong))
+
+    monkeypatch.setattr(braid.tuning.measuring_workers, "timing_worker", fake)
+
+
 def tune(
     monkeypatch: pytest.MonkeyPatch,
     times: Callable[[int], float | None],
@@ -92,12 +106,7 @@ def tune(
     **options: object,
 ) -> tuple[str, list[str]]:
     """The report, and what was said."""
-
-    @contextmanager
-    def fake() -> Generator[FakeWorker]:
-        yield FakeWorker(times, set(wrong))
-
-    monkeypatch.setattr(braid.tuning.measuring_workers, "timing_worker", fake)
+    time_by(monkeypatch, times, wrong)
     said: list[str] = []
     module = parse_mlir(make_context(), model, "m.mlir").module
     tuning = Tuning(rule=rule or Rule(trials=6), jobs=1, say=said.append, **options)  # pyright: ignore[reportArgumentType]

