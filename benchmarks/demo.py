@@ -25,7 +25,7 @@ def measure(directory: Path, name: str) -> tuple[Result, Result]:
     """Make, compile and measure one model; braid's figures and those of ONNX Runtime."""
     path = make(directory, name)
     inputs = random_inputs(path)
-    candidates = [PEERS[runtime](path, inputs) for runtime in ("braid", "ort")]
+    candidates = [PEERS[runtime](path, inputs, 1) for runtime in ("braid", "ort")]
     ours, reference = compare(path, candidates, "ort", RUNS, warmup=2)
     return ours, reference
 

@@ -1,8 +1,9 @@
-"""Whole models: braid beside other runtimes, one thread each, in one process.
+"""Whole models: braid beside other runtimes, one thread each or `--threads`, in one process.
 
 ``python -m benchmarks.models --models DIR --peers ort,iree --runs 30 --json out.json`` measures
 every ``.onnx`` file in DIR (or those that ``--only`` names) on seeded random inputs. ONNX Runtime
 is the reference of ratios and errors, or the first peer that takes the model, where it does not.
+`braid-f32` is braid on the model in f32 that `MODEL_f16.onnx`, `_bf16` or `_int8` was made from.
 ``python -m benchmarks.models.make DIR`` makes the models.
 ``--tolerance 1e-4 --runs 1`` checks answers alone.
 """
@@ -39,10 +40,10 @@ def peers(text: str) -> list[str]:
 def measure(path: Path, options: argparse.Namespace) -> list[Result]:
     """Measure one model on all runtimes that were asked for."""
     inputs: Inputs = random_inputs(path, options.seed)
-    candidates = [PEERS["braid"](path, inputs)]
+    candidates = [PEERS["braid"](path, inputs, options.threads)]
     for name in dict.fromkeys([REFERENCE, *options.peers]):
         try:
-            candidates.append(PEERS[name](path, inputs))
+            candidates.append(PEERS[name](path, inputs, options.threads))
         except Exception as error:  # runtimes raise anything for models that they do not take
             print(f"{name} does not take {path.stem}: {first_line(error)}", file=sys.stderr)
     if len(candidates) == 1:
@@ -80,6 +81,7 @@ def show_summary(results: Sequence[Result]) -> None:
     ratios: list[float] = []
     for model in dict.fromkeys(result.model for result in results):
         medians = {r.runtime: r.median for r in results if r.model == model}
+        medians.pop("braid-f32", None)  # no peer
         ratios.append(medians.pop("braid") / min(medians.values()))
     if ratios:
         mean = statistics.geometric_mean(ratios)
@@ -92,6 +94,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, required=True, help="directory of .onnx files")
     parser.add_argument("--only", nargs="*", help="names of models, without .onnx")
     parser.add_argument("--peers", type=peers, default=[], help=f"of {', '.join(PEERS)}")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
@@ -111,7 +114,8 @@ def main() -> None:
     print(f"peak of one core by {np.__name__}'s matrix product: {flops / 1e9:.0f} GFLOP/s")
     if options.json:
         report = {
-            **provenance(("onnxruntime", "openvino", "iree-base-runtime")),
+            **provenance(("onnxruntime", "openvino", "iree-base-runtime", "torch")),
+            "threads": options.threads,
             "peak_flops": flops,
             "results": [asdict(result) for result in results],
         }

@@ -128,12 +128,9 @@ def export(
     dtype: torch.dtype = torch.float32,
 ) -> ModelProto:
     """A module in evaluation mode with weights of seed 0, in opset 18."""
-    torch.manual_seed(0)
-    module = make_module().eval().requires_grad_(False)
-    randomize_statistics(module)
     inputs = (x.to(dtype) if x.is_floating_point() else x for x in make_inputs())
     program: Any = torch.onnx.export(
-        module.to(dtype),
+        with_weights(make_module, dtype),
         tuple(inputs),
         dynamic_shapes=dynamic_shapes,
         dynamo=True,
@@ -144,6 +141,14 @@ def export(
     model: ModelProto = program.model_proto
     model.ir_version = min(model.ir_version, 10)
     return model
+
+
+def with_weights(make_module: Callable[[], nn.Module], dtype: torch.dtype) -> nn.Module:
+    """A module in evaluation mode, whose weights are always the same."""
+    torch.manual_seed(0)
+    module = make_module().eval().requires_grad_(False)
+    randomize_statistics(module)
+    return module.to(dtype)
 
 
 def randomize_statistics(module: nn.Module) -> None:
